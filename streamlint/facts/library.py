@@ -167,7 +167,11 @@ class Library(Selectors):
         if node is None:
             return
         kind = row.get("type")
-        self.solver.when(node, lambda value: self._viewed(value, str(kind) if kind else "", target, node))
+        held = target
+        if row.get("part") == "mapping":
+            held = Node(None)
+            self.solver.add(target, self.objects(Group, "mapping", (held, self.holding(self.scalar))), None, arguments.site)
+        self.solver.when(node, lambda value: self._viewed(value, str(kind) if kind else "", held, node))
 
     def _viewed(self, value: Object, kind: str, target: Node, source: Node) -> None:
         if isinstance(value, Memory):

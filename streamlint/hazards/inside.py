@@ -13,11 +13,13 @@ from streamlint.ir import opcodes as op
 from streamlint.ir.graph import Loop
 from streamlint.transfer.actions import Action, Copied, Read, Synchronized
 from streamlint.transfer.transfer import CALLING, Transfer
+from streamlint.waits.operands import argument_registers
 
 _DEEPEST = 5
 _WORKING = frozenset({"launch", "collective", "memset"})
 _COMPUTING = frozenset({op.BINARY, op.INPLACE, op.UNARY})
 FEW = 4
+_TOGETHER = frozenset({"zip", "enumerate"})
 
 
 class Step(NamedTuple):
@@ -55,8 +57,21 @@ class Inside:
                         yield from self._steps(edge.callee, None, is_inner, seen, depth + 1)
 
     def _is_short(self, function: Function, loop: Loop) -> bool:
+        """Whether a loop adds little to its round: it has few rounds, or takes the rows of a tensor one by one instead of all at once."""
         rounds = self.rounds.rounds(function, loop)
-        return rounds is not None and rounds <= FEW
+        return (rounds is not None and rounds <= FEW) or self._is_over_rows(function, loop)
+
+    def _is_over_rows(self, function: Function, loop: Loop) -> bool:
+        for one in function.code.blocks[loop.header]:
+            begun = function.definitions[one[2]] if one[0] == op.BRANCH and one[2] >= 0 else None
+            begun = function.definitions[begun[3]] if begun is not None and begun[0] == op.MORE else None
+            if begun is None or begun[0] != op.ITER:
+                continue
+            made = function.definitions[begun[3]]
+            is_zip = made is not None and made[0] == op.CALL and function.dotted(made[3]) in _TOGETHER
+            of = [register for _, register in argument_registers(function, made)] if made is not None and is_zip else [begun[3]]
+            return any(self._memory(function, register) for register in of)
+        return False
 
     # --- what a step is
 

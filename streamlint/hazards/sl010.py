@@ -49,6 +49,7 @@ class _Search:
         self.threads = Threads(context.transfer, self.origins.guards)
         self.currents = Currents(context.transfer)
         self._works: dict[tuple[Function, ...], Site | None] = {}
+        self._entered: dict[Function, bool] = {}
 
     # --- the copy
 
@@ -68,16 +69,40 @@ class _Search:
     def _is_to_pageable(self, call: ModelledCall) -> bool:
         found = [copy.origin for copy in self.copies.of(call) if copy.direction == "d2h"]
         if not found and call.row.get("to") == "argument":
+            if call.device_spaces() - {"host"}:  # some callers leave it on a device
+                return False
             return call.row.get("host_memory") != "pinned-if-asynchronous" or not self.copies.is_asynchronous(call, ())
+        if not found and self._is_to_variable(call):
+            return True
         return bool(found) and all(origin.space == "host" and origin.pinning == "pageable" for origin in found)
+
+    def _is_to_variable(self, call: ModelledCall) -> bool:
+        """C++: whether a call copies into a variable of its function, by its address."""
+        actions = self.transfer.of(call.function, call.instruction)
+        targets = [action.target for action in actions if isinstance(action, Copied) and action.target >= 0]
+        made = [call.function.definitions[target] for target in targets]
+        return any(one is not None and one[0] == op.ADDRESS for one in made)
 
     def _is_cuda(self, call: ModelledCall) -> bool:
         return call.row.library.startswith(("cuda", "cupy", "numba"))
 
     def _is_on_default(self, function: Function, one: Instruction, stream: Stream) -> bool:
-        if stream.kind == CURRENT:
-            stream = self.currents.at(function, one) or stream
-        return stream.kind != NAMED
+        if stream.kind != CURRENT:
+            return stream.kind != NAMED
+        current = self.currents.at(function, one)
+        return current.kind != NAMED if current is not None else self._is_entered_on_default(function)
+
+    def _is_entered_on_default(self, function: Function) -> bool:
+        """Whether a function may be entered while no stream of its own is current: by a thread, from outside, by such a call."""
+        found = self._entered.get(function)
+        if found is None:
+            self._entered[function] = False  # in a cycle, the others tell
+            edges = [(*place, edge) for place in self.transfer.facts.call_places(function) for edge in self.transfer.edges(*place)]
+            calls = [(caller, one, edge) for caller, one, edge in edges if edge.callee is function]
+            found = self._entered[function] = not calls or any(
+                edge.is_elsewhere or self._is_on_default(caller, one, Stream(CURRENT)) for caller, one, edge in calls
+            )
+        return found
 
     def is_on_device(self, function: Function, register: int) -> bool:
         """Whether a register holds memory that is on a CUDA device for sure."""
@@ -108,7 +133,21 @@ class _Search:
         found = self.threads.reached(site.function, site.instruction, self._works_in_view, True)
         if found is not None:
             return self._inner(found)
-        return self._in_methods(site.function, started)
+        return self._of_siblings(started) or self._in_methods(site.function, started)
+
+    def _of_siblings(self, started: Started) -> Site | None:
+        """What another thread does that the same function starts, with nobody waiting for the end of either between."""
+        for other in self.threads.started:
+            pair = [started.site, other.site]
+            if other is started or other.awaited or pair[0].function is not pair[1].function or started.body == other.body:
+                continue
+            if any(self._comes_behind(*each) for each in (pair, pair[::-1])) and (work := self.work_of(other.body)) is not None:
+                return work
+        return None
+
+    def _comes_behind(self, first: Site, second: Site) -> bool:
+        """Whether an instruction is reached behind another one, before somebody waits for the end of threads."""
+        return self.threads.reached(first.function, first.instruction, lambda _, one: one is second.instruction, False) is not None
 
     def _in_methods(self, function: Function, started: Started) -> Site | None:
         """What methods do of an object whose constructor has started a thread."""

@@ -43,7 +43,7 @@ class Trims:
         """The caches that rounds empty."""
         for call in self.transfer.sites({"trim"}):
             waiting: list[tuple[Function, tuple[Site, ...]]] = [(call.function, (Site(call.function, call.instruction),))]
-            seen = {call.function}
+            seen: set[Site] = set()
             for function, made in waiting:
                 loop = next(self.rounds.loops(function, made[0].instruction), None)
                 if loop is not None:
@@ -51,9 +51,9 @@ class Trims:
                         yield from self._told(call, function, loop, made)
                 elif len(made) <= _DEEPEST:
                     for caller, one in self.lifetimes.starts(function):
-                        if caller not in seen:
-                            seen.add(caller)
-                            waiting.append((caller, (Site(caller, one), *made)))
+                        if (site := Site(caller, one)) not in seen:
+                            seen.add(site)
+                            waiting.append((caller, (site, *made)))
 
     def _is_each(self, function: Function, loop: Loop, made: tuple[Site, ...]) -> bool:
         if self.rounds.is_special(function, loop, FEW):

@@ -48,6 +48,8 @@ class Made(Kept):
             else:
                 if not (row.get("moves") and self.is_kept_by_module(way.known.function, one)):
                     yield from self.walk((way.seen_as(one) if effect == "view" else way).at(of))
+        elif effect == "module_to" and way.views and row.get("to") == "device":
+            yield Origin(way.known, "device", "unknown", "torch.Tensor", "literal", way.passed, way.views, "moved")
         elif effect == "pin":
             yield Origin(way.known, "host", "pinned", kind, "none", way.passed, way.views, "pinned")
         elif effect == "transfer":

@@ -32,18 +32,31 @@ class Parts(Made):
         if any(isinstance(value, Memory) for value in held) or (is_made and self.of(way.known.function, base, way.known.context)):
             if one[0] == op.UNPACK and self.is_beside(way.known, one):
                 return
-            if one[0] == op.ITEM and self._is_gathered(way.known, one):
+            if one[0] == op.ITEM and self._is_gathered(way.known, one[4]):
                 yield from self.computed(way, [base])
             elif one[0] != op.UNPACK or any(isinstance(value, Memory) for value in self.held(way.known, one[2])):
                 yield from self.walk(way.seen_as(one).at(base))
             return
-        elements = list(self.ways_to_elements(way.at(base), 0))
+        elements = list(self.ways_to_elements(way.at(self._mapping(way.known.function, one)), 0))
         if elements and all(each is not None for each in elements):
             for each in elements:
                 assert each is not None
                 yield from self.walk(each)
             return
         yield from self.kept(way)
+
+    def _mapping(self, function: Function, one: Instruction) -> int:
+        """What an element is taken from: of a loop over the pairs or values of a mapping, the mapping."""
+        taken: Instruction | None = one
+        if one[0] == op.UNPACK and one[4] == 1 and one[5] == 2 and one[6] == op.NONE:
+            taken = function.definitions[one[3]] if one[3] >= 0 else None
+        if taken is None or taken[0] != op.NEXT:
+            return one[3]
+        begun = function.definitions[taken[3]]
+        made = function.definitions[begun[3]] if begun is not None and begun[0] == op.ITER else None
+        name = "values" if taken is one else "items"
+        is_view = made is not None and made[0] == op.INVOKE and len(made) == 6 and function.text(made[4]) == name
+        return made[3] if made is not None and is_view else one[3]
 
     def is_beside(self, known: Known, one: Instruction) -> bool:
         """Whether a call gives its memory at another place of the tuple that is unpacked."""
@@ -53,20 +66,20 @@ class Parts(Made):
         places = [call.row.get("result") for call in self.transfer.modelled(known.function, made)]
         return any(place in _PLACES and _PLACES[str(place)] != one[4] for place in places)
 
-    def _is_gathered(self, known: Known, one: Instruction) -> bool:
-        """Whether a list, an array or a mask picks the elements: they go into new memory."""
-        index = self.contexts.traced(known._replace(register=one[4]))
+    def _is_gathered(self, known: Known, register: int, seen: frozenset[Known] = frozenset()) -> bool:
+        """Whether a list, an array or a mask is the index that picks the elements: they go into new memory."""
+        index = self.contexts.traced(known._replace(register=register))
         made = self.contexts.definition(index)
-        if made is None or made[0] == op.SLICE:
+        if made is None or made[0] == op.SLICE or index in seen:
             return False
         if made[0] == op.BUILD:
             return index.function.kind_built(made) == "list"
         if made[0] in (op.COMPARE,):
             return any(isinstance(value, Memory) for each in made[4:6] for value in self.held(index, each))
         if made[0] == op.ITEM and (inner := index.function.definitions[made[4]]) is not None and inner[0] == op.SLICE:
-            return self._is_gathered(known._replace(function=index.function), (*one[:4], made[3]))
+            return self._is_gathered(index, made[3], seen | {index})
         if made[0] == op.PHI:
-            return any(self._is_gathered(known, (*one[:4], each)) for each in made[3:] if each != one[4])
+            return any(self._is_gathered(index, each, seen | {index}) for each in made[3:])
         if made[0] == op.PARAM and not index.function.is_cpp:
             words = _WORDS.findall(index.function.code.parameters[made[3]].annotation or "")
             return bool({"list", "List", "ndarray", "NDArray"} & set(words[:2] + words[-3:])) and "tuple" not in words
@@ -95,10 +108,15 @@ class Parts(Made):
             if not one[4:] and not added:
                 yield None
         elif one[0] == op.DICT:
-            yield from (way.at(register) for register in one[4::2])
+            put = [use[4] for use in function.uses[one[2]] if use[0] == op.PUT and use[2] == one[2]]
+            yield from (way.at(register) for register in (*one[4::2], *put))
+        elif one[0] == op.INVOKE and any(call.row.get("part") == "mapping" for call in self.transfer.modelled(function, one)):
+            yield way.seen_as(one).at(one[3])
         elif one[0] == op.PARAM and function.code.parameters[one[3]].kind in ("plain", "keyword"):
             site = entered_by(context, function)
-            places = [site] if site is not None else [Site(*place) for place in self.facts.call_places(function)]
+            places = (
+                [site] if site is not None else [Site(*place) for place in self.facts.call_places(function) if self._runs(place, function)]
+            )
             for place in places:
                 given = self.contexts.given(function, one, place)
                 if given is None or place.function is function:
@@ -110,6 +128,10 @@ class Parts(Made):
                 yield None
         else:
             yield None
+
+    def _runs(self, place: tuple[Function, Instruction], function: Function) -> bool:
+        """Whether a call may run a function."""
+        return any(edge.callee is function for edge in self.transfer.edges(*place))
 
     def given(self, origin: Origin) -> list[Origin]:
         """Of memory that was computed: the origins of what it was computed from."""

@@ -21,6 +21,7 @@ from streamlint.transfer.transfer import Transfer
 _PASSED = frozenset({op.COPY, op.CAST, op.AWAIT})
 _GIVING = frozenset({op.CALL, op.INVOKE, op.ITEM, op.ADDRESS_ITEM, op.BINARY})
 _MOST = 400
+"""Steps of one question, and of those that wait for its answer."""
 
 
 class Origins(Parts):
@@ -29,6 +30,7 @@ class Origins(Parts):
     def __init__(self, transfer: Transfer) -> None:
         super().__init__(transfer)
         self._seen: set[tuple[Known, int]] = set()
+        self._above = 0  # steps of the questions that wait for the one that is asked
         self._known: dict[Known, list[Origin]] = {}
         self._active: set[Known] = set()
 
@@ -42,14 +44,16 @@ class Origins(Parts):
             return []
         self._active.add(asked)
         kept, self._seen = self._seen, set()
+        self._above += len(kept)
         found = self._known[asked] = list(dict.fromkeys(self.walk(Way(asked))))
+        self._above -= len(kept)
         self._seen = kept
         self._active.discard(asked)
         return found
 
     def walk(self, way: Way) -> Iterator[Origin]:
         known = way.known
-        if (known, len(way.views)) in self._seen or len(self._seen) > _MOST:
+        if (known, len(way.views)) in self._seen or max(len(self._seen), self._above) > _MOST:
             return
         self._seen.add((known, len(way.views)))
         one = self.contexts.definition(known)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cached_property
@@ -39,9 +38,6 @@ EFFECTS: dict[str, Effect] = {
 CALLING = frozenset({op.CALL, op.INVOKE, op.CONSTRUCT, op.NEW, op.LAUNCH, op.ENTER, op.NEXT, op.EXIT, op.DESTROY, op.DECLARE})
 
 
-_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
-_SYNCS = frozenset("sync syncs synced syncing synchronize synchronizes synchronise synchronized synchronization synchronizer".split())
-"""C++: words by which a function out of view says that it may wait for the device; they silence, and never cause a finding."""
 _OF_LANGUAGE = ("builtins.", "elements::")
 _INSIDE = frozenset({"begin", "end", "cbegin", "cend", "data", "get", "front", "back", "at"})
 """Methods of C++ containers and smart pointers that lead to their memory."""
@@ -203,8 +199,6 @@ class Transfer:
                 yield Viewed(one[3])
             return
         if self._is_lost(function, one, modelled):
-            if function.is_cpp and not _SYNCS.isdisjoint(map(str.lower, _WORD.findall(last_name(function, one)))):
-                yield Synchronized(None, "out of view")
             yield Lost(operands_of(function, one), function.text(one[4]) if opcode == op.INVOKE else "")
 
     def _is_inside(self, function: Function, one: Instruction) -> bool:
@@ -339,6 +333,12 @@ class Transfer:
         """Names of attributes that are the same memory."""
         rows = {**self.facts.models.attributes, **self.facts.cpp_models.attributes}
         return frozenset(name.rpartition(".")[2] for name, row in rows.items() if row.effect in ("view", "same"))
+
+    @cached_property
+    def shows(self) -> dict[str, str]:
+        """By their names: attributes that hold exactly where the memory is on the host, or on a device."""
+        rows = self.facts.models.attributes.items()
+        return {name.rpartition(".")[2]: str(row.get("shows")) for name, row in rows if row.get("shows")}
 
     def shared(self, function: Function, register: int) -> list[int]:
         """A register, and those of which it is a view."""
