@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from streamlint.facts.program import Program, Unit
 
 DEEPEST = 8  # aliases behind one another
+SOURCES = (".cu", ".cpp", ".cc", ".cxx", ".c", ".py")  # what compilers read on its own; anything else is included
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +70,7 @@ class CppScopes:
         self._types: dict[tuple[Unit, str, TypeTuple], TypeTuple] = {}
         self._found: dict[tuple[Unit, str, str], tuple[Meaning, ...]] = {}
         self._owners: dict[Function, ClassInfo | None] = {}
+        self._around: dict[Unit, dict[Unit, None]] = {}
         self._files: dict[str, list[Unit]] = {}
         for unit in program.units.values():
             if unit.is_cpp:
@@ -132,12 +134,24 @@ class CppScopes:
         key = (unit, scope, name)
         if key not in self._found:
             self._found[key] = ()  # an alias of itself
-            self._found[key] = tuple(self._find(unit, scope, name, 0))
+            self._found[key] = tuple(self._find(unit, scope, name, 0) or self._find_around(unit, scope, name))
         return self._found[key]
 
-    def _find(self, unit: Unit, scope: str, name: str, depth: int) -> list[Meaning]:
+    def _find_around(self, unit: Unit, scope: str, name: str) -> list[Meaning]:
+        """What a name of a header means that does not include what it uses: the one file that has it, of those that are read with it."""
+        homes = self.mentioning(last_part(name))
+        if unit.path.endswith(SOURCES) or not any(one is not unit for one in homes):
+            return []
+        around = self._around.get(unit)
+        if around is None:
+            around = self._around[unit] = {other: None for one in self.seeing(unit) for other in self.visible(one)}
+        _, prefixes = self.spellings(unit, scope, name)
+        near = [one for one in homes if one in around and any(joined(prefix, name) in one.named for prefix in prefixes)]
+        return self._find(unit, scope, name, 0, dict.fromkeys(near)) if len(near) == 1 else []
+
+    def _find(self, unit: Unit, scope: str, name: str, depth: int, near: dict[Unit, None] | None = None) -> list[Meaning]:
         name, prefixes = self.spellings(unit, scope, name)
-        near = self.visible(unit)
+        near = self.visible(unit) if near is None else near
         homes = [one for one in self.mentioning(last_part(name)) if one in near]
         for prefix in prefixes:
             wanted = joined(prefix, name)
@@ -264,7 +278,9 @@ class CppScopes:
                 for one in home.named.get(joined(prefix, name), ()):
                     if isinstance(one, ClassInfo):
                         return one
-        return None
+        if self._aliased(unit, name) is not None:
+            return None
+        return next((one for one in self._find_around(unit, scope, name) if isinstance(one, ClassInfo)), None)
 
 
 def takes_the_same(function: Function, declared: DeclarationIR) -> bool:

@@ -188,7 +188,8 @@ class Unit:
             found[one.name].append(one)
         for instruction in self.body.by_opcode[op.SET_NAME]:
             value = self.body.definitions[instruction[3]]
-            if value is None or value[0] not in (op.FUNCTION, op.CLASS):
+            is_closure = value is not None and value[0] == op.FUNCTION and self.ir.outline[value[3]][2] == "lambda"
+            if value is None or value[0] not in (op.FUNCTION, op.CLASS) or is_closure:
                 name = self.body.text(instruction[2])
                 found[name].append(Variable(self, name))
         return dict(found)

@@ -24,13 +24,13 @@ MOST_STEPS = 40_000
 class Context:
     """One program, and what is known of it."""
 
-    def __init__(self, program: Program, options: Options, models: Models | None = None) -> None:
+    def __init__(self, program: Program, options: Options, models: Models | None = None, transfer: type[Transfer] = Transfer) -> None:
         self.program = program
         self.options = options
         self.facts = Facts(program, models)
         self.facts.solver.most = MOST_STEPS
         self.graph = CallGraph(self.facts)
-        self.transfer = Transfer(self.graph)
+        self.transfer = transfer(self.graph)
 
     def walk(self, kind: type[Walk]) -> Walk:
         """A walk for pending operations."""

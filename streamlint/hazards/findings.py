@@ -18,6 +18,7 @@ from streamlint.findings import Finding, Told
 from streamlint.hazards.context import Context
 from streamlint.ir import ModuleIR
 from streamlint.options import Options, Source
+from streamlint.transfer.transfer import Transfer
 
 Lowered = Callable[[Source], "ModuleIR | None"]
 
@@ -64,8 +65,7 @@ def find_of(asked: Sequence[str], sources: Sequence[Source], options: Options, l
     """The same for these rules. A fault of ours costs the rule that it is in."""
     if not asked:
         return Told([])
-    program = Program([SourceFile(one.path, one.language, one.text, partial(lowered, one)) for one in sources])
-    context = Context(program, options, models.load("python", options.user_models))
+    context = context_of(sources, options, lowered)
     found: list[Finding] = []
     faults: dict[str, str] = {}
     for code in asked:
@@ -74,3 +74,9 @@ def find_of(asked: Sequence[str], sources: Sequence[Source], options: Options, l
         except Exception as error:
             faults[code] = f"{type(error).__name__}: {error}"
     return Told(sorted(found, key=Finding.sort_key), context.facts.solver.cut, faults)
+
+
+def context_of(sources: Sequence[Source], options: Options, lowered: Lowered, kind: type[Transfer] = Transfer) -> Context:
+    """The facts of the sources as one program, and what its instructions do."""
+    program = Program([SourceFile(one.path, one.language, one.text, partial(lowered, one)) for one in sources])
+    return Context(program, options, models.load("python", options.user_models), kind)

@@ -147,7 +147,9 @@ class PerThread:
         at = self.working_macro(unit)
         together = sources_built_with(unit.path) if at is not None else frozenset()
         for other in self.program.units.values():
-            if at is None or not other.is_cpp or other is unit or str(Path(other.path)) not in together or other.ir.defined:
+            if at is None or not other.is_cpp or other is unit or str(Path(other.path)) not in together:
+                continue
+            if other in self.program.mentioning(MACRO):
                 continue
             launch = _launch(other, implicit=True) if not per_thread_default_stream(other.path) else None
             if launch is not None:

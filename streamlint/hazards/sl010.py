@@ -72,7 +72,16 @@ class _Search:
             if call.device_spaces() - {"host"}:  # some callers leave it on a device
                 return False
             return call.row.get("host_memory") != "pinned-if-asynchronous" or not self.copies.is_asynchronous(call, ())
+        if not found and self._is_to_variable(call):
+            return True
         return bool(found) and all(origin.space == "host" and origin.pinning == "pageable" for origin in found)
+
+    def _is_to_variable(self, call: ModelledCall) -> bool:
+        """C++: whether a call copies into a variable of its function, by its address."""
+        actions = self.transfer.of(call.function, call.instruction)
+        targets = [action.target for action in actions if isinstance(action, Copied) and action.target >= 0]
+        made = [call.function.definitions[target] for target in targets]
+        return any(one is not None and one[0] == op.ADDRESS for one in made)
 
     def _is_cuda(self, call: ModelledCall) -> bool:
         return call.row.library.startswith(("cuda", "cupy", "numba"))
@@ -124,7 +133,21 @@ class _Search:
         found = self.threads.reached(site.function, site.instruction, self._works_in_view, True)
         if found is not None:
             return self._inner(found)
-        return self._in_methods(site.function, started)
+        return self._of_siblings(started) or self._in_methods(site.function, started)
+
+    def _of_siblings(self, started: Started) -> Site | None:
+        """What another thread does that the same function starts, with nobody waiting for the end of either between."""
+        for other in self.threads.started:
+            pair = [started.site, other.site]
+            if other is started or other.awaited or pair[0].function is not pair[1].function or started.body == other.body:
+                continue
+            if any(self._comes_behind(*each) for each in (pair, pair[::-1])) and (work := self.work_of(other.body)) is not None:
+                return work
+        return None
+
+    def _comes_behind(self, first: Site, second: Site) -> bool:
+        """Whether an instruction is reached behind another one, before somebody waits for the end of threads."""
+        return self.threads.reached(first.function, first.instruction, lambda _, one: one is second.instruction, False) is not None
 
     def _in_methods(self, function: Function, started: Started) -> Site | None:
         """What methods do of an object whose constructor has started a thread."""

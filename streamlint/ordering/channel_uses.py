@@ -49,7 +49,7 @@ class ChannelUses:
             received, part = taken
             for source in self.channels.puts:
                 others = self.channels.runs.get(source.site.function, ())
-                if source.channel & received and set(map(_start, others)) != set(map(_start, own)) and self._sends(source, part):
+                if source.channel & received and set(map(_process, others)) != set(map(_process, own)) and self._sends(source, part):
                     yield Forwarded(put.site, source.site, own[0].start)
                     return
 
@@ -136,8 +136,9 @@ class ChannelUses:
         return None
 
 
-def _start(spawn: Spawn) -> Site:
-    return spawn.start
+def _process(spawn: Spawn) -> tuple[Site, Site | None]:
+    """Where a process is started, and where it was made: one loop starts several."""
+    return spawn.start, Site(spawn.made.function, spawn.made.instruction) if spawn.made is not None else None
 
 
 def _behind(function: Function, one: Instruction) -> Iterator[Instruction]:

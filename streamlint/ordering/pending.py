@@ -269,6 +269,10 @@ class Pending(Walk):
             return None
         return ORDERED if any(self._is_given(state, register) for register in action.registers) else None
 
+    def is_order(self, state: State, one: Instruction, action: Action) -> bool:
+        is_out_of_view = isinstance(action, Lost) and not action.method and any(self._is_given(state, each) for each in action.registers)
+        return is_out_of_view or super().is_order(state, one, action)
+
     def orders(self, state: State, one: Instruction, action: Action) -> bool:
         if isinstance(action, Synchronized):
             if action.of is None:

@@ -10,9 +10,6 @@ from streamlint.ir.graph import Graph
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.questions import Key, alike, unnegated
 
-_TELLS = {"is_cpu": True, "is_cuda": False}
-"""Attributes of tensors: whether one that holds says that the memory is the host's (PyTorch, `torch.Tensor`)."""
-
 
 def is_shown_on_host(transfer: Transfer, graph: Graph, function: Function, block: int, register: int) -> bool:
     """Whether a block runs only where a tensor is on the host: it was asked itself, or that whose device it was made on."""
@@ -26,10 +23,10 @@ def is_shown_on_host(transfer: Transfer, graph: Graph, function: Function, block
             end = function.code.blocks[by][-1]
             asked, is_turned = unnegated(function, end[2])
             one = function.definitions[asked] if asked >= 0 else None
-            says_host = _TELLS.get(function.text(one[4])) if one is not None and one[0] == op.ATTR else None
-            if one is not None and says_host is not None and alike(function, one[3]) in of:
+            shows = transfer.shows.get(function.text(one[4])) if one is not None and one[0] == op.ATTR else None
+            if one is not None and shows is not None and alike(function, one[3]) in of:
                 holds = (edge == end[3]) != is_turned
-                if holds == says_host:
+                if holds == (shows == "host"):
                     return True
         seen.add(number)
     return False

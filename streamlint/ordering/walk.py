@@ -22,15 +22,15 @@ from streamlint.ordering.flow import BUFFER, Flow, Tracked
 from streamlint.ordering.places import ANY, Element, Place, Places, register_place
 from streamlint.ordering.streams import Currents
 from streamlint.transfer.actions import UNKNOWN, Action, Asked, Read, Stream, Synchronized
-from streamlint.transfer.transfer import CALLING, Transfer, last_name
-from streamlint.waits.operands import operand_of
+from streamlint.transfer.transfer import CALLING, Order, Transfer, last_name
+from streamlint.waits.operands import argument_registers, bound_of, operand_of
 from streamlint.waits.questions import Key, alike, unnegated
 
 MOST_STATES = 3_000
 """States of one pending operation that are looked at."""
 MOST_GUESSES = 1
 _PUT = frozenset({"put", "put_nowait"})
-_DEEPEST = 8
+_DEEPEST = 20
 
 
 class State(NamedTuple):
@@ -141,6 +141,8 @@ class Walk:
             if isinstance(answer, frozenset):
                 state = state._replace(tracked=answer)
             for action in self.actions(function, one) if one[1] >= 0 else ():
+                if self._is_passed_over(state, one, action, origin):
+                    continue
                 answer = judge(state, one, action)
                 if answer == ORDERED:
                     return
@@ -166,6 +168,19 @@ class Walk:
             if one[0] == op.INVOKE and function.text(one[4]) in _PUT:
                 yield from self._taken(state, one)
         yield from self._ends(state, code[-1])
+
+    def _is_passed_over(self, state: State, one: Instruction, action: Action, origin: tuple[Function, tuple[int, int]]) -> bool:
+        """Whether an order is noted, and the path goes on as if it were not there: where silence is explained."""
+        if self.transfer.passed is None or not self.is_order(state, one, action):
+            return False
+        function, (block, index) = origin
+        operation = Site(function, function.code.blocks[block][index])
+        self.transfer.passed.append(Order(operation, Site(state.frame.function, one), action, state.sites))
+        return True
+
+    def is_order(self, state: State, one: Instruction, action: Action) -> bool:
+        """Whether an action orders the operation, or may do so out of view."""
+        return self.orders(state, one, action)
 
     def _taken(self, state: State, one: Instruction) -> Iterator[State]:
         """Threads that take what was put into a queue go on with it."""
@@ -269,7 +284,25 @@ class Walk:
             place = 5 + index - (1 if callee.has_receiver else 0)
             return self.places.names(function, one[place]) if 5 <= place < len(one) else ()
         register = operand_of(function, one, callee, index)
+        if register is None and not callee.is_cpp:
+            return tuple(self._spread(function, one, callee, index))
         return self.places.names(function, register) if register is not None and register >= 0 else ()
+
+    def _spread(self, function: Function, one: Instruction, callee: Function, index: int) -> Iterator[Place]:
+        """Python: where a parameter's value is found in what a call spreads, ``f(*args, **named)``."""
+        parameter = callee.code.parameters[index]
+        before = 0
+        for kind, register in argument_registers(function, one):
+            if kind == 2:  # a mapping
+                found = self.places.names(function, register)
+                yield from found if parameter.kind == "double" else (place.behind(Element(parameter.name)) for place in found)
+            elif kind == 1 and parameter.kind in ("star", "plain"):
+                at = index - before - bound_of(function, one, callee)
+                if parameter.kind == "star" and at == 0:
+                    yield from self.places.names(function, register)
+                elif parameter.kind == "plain" and at >= 0:
+                    yield from (place.behind(Element(at)) for place in self.places.names(function, register))
+            before += kind is None
 
     def _ends(self, state: State, end: Instruction) -> Iterator[State]:
         if end[0] == op.RETURN:
@@ -313,6 +346,9 @@ class Walk:
         if register >= 0 and op.DEFINES[call[0]]:
             given = self.flow.moved(mine, self.handed(function, register), register_place(call[2]))
             yield from (self._rekeyed(held, keys) for held in given)
+        for one in function.by_opcode[op.OUT]:  # C++: what a parameter that is a reference holds at the end
+            for source in self.sources(caller, call, function, one[2]) if one[3] >= 0 else ():
+                yield from self.flow.moved(mine, self.handed(function, one[3]), source)
         for held in mine:
             held = self._rekeyed(held, keys)
             root = held.place.root

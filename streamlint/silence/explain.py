@@ -15,6 +15,7 @@ from streamlint.errors import ConfigError, PathError
 from streamlint.files import Found, discover, left_out, shown
 from streamlint.findings import Finding, Problem, Report
 from streamlint.hazards import findings as hazards
+from streamlint.hazards.explaining import SYNCHRONOUS, Silenced, silenced
 from streamlint.interpreter.index import Program
 from streamlint.ir import ModuleIR
 from streamlint.ir.modules import lower as to_ir
@@ -170,10 +171,26 @@ def _tell(answer: Answer, mine: Found, text: str, places: Layout, looked: _Looke
             if problem.file == mine.path:
                 answer.add("cut", f"{problem.message}: nothing was found there")
     line = Line(program, options, mine.path, rows, places)
+    for one in silenced(looked.sources, options, looked.lowered):
+        if line.holds(one.finding.span) or line.holds(one.operation):
+            _tell_silenced(answer, line, one)
     for code, span, why in passed_over(looked.waits, mine.path):
         if line.holds(span):
             answer.add("round", f"`{line.quote(span)}` may make the host wait, but {why}", code, span.row)
     dig(answer, line)
+
+
+def _tell_silenced(answer: Answer, line: Line, one: Silenced) -> None:
+    """What stands against a finding that follows paths: an order, or a copy that the host waits for."""
+    first, last = one.operation.row, one.finding.span.row
+    if one.why == SYNCHRONOUS:
+        answer.add(
+            "facts", f"needs an asynchronous copy; that in line {first} is synchronous: the host waits for it", one.finding.code, first
+        )
+        return
+    pair = f"the operation in line {last} is ordered after that in line {first}"
+    by = f"`{line.quote(one.by)}` in line {one.by.row} {one.why}"
+    answer.add("order", f"{pair}: {by}", one.finding.code, first, last, one.by.row)
 
 
 def _wider(options: Options) -> Iterator[tuple[str, Options, str]]:

@@ -7,6 +7,7 @@ from functools import cached_property
 
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import BoundMethod, Constant, FunctionObject, Instance, LibraryObject, Object, PartialObject
+from streamlint.facts.program import Unit
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.transfer.modelled import ModelledCall
@@ -27,26 +28,31 @@ class Processes:
 
     # --- how processes are started
 
+    def method_set(self, unit: Unit) -> str:
+        """The start method that a file's program sets for all its processes: the files that imports connect are one program."""
+        return SPAWN if self.facts.program.group(unit) in self._spawning else DEFAULT
+
     @cached_property
-    def program_method(self) -> str:
-        """The start method that the program sets for all its processes."""
+    def _spawning(self) -> frozenset[Unit]:
+        """The groups of files that set another start method than fork."""
+        found = set()
         for call in self.transfer.sites(frozenset({"setting"})):
             register = call.one("value")
             if call.row.get("what") == "start-method" and register is not None:
                 said = {value.value for value in call.values(register) if isinstance(value, Constant)}
                 if said != {FORK}:
-                    return SPAWN
-        return DEFAULT
+                    found.add(self.facts.program.group(call.function.unit))
+        return frozenset(found)
 
     def method_of(self, function: Function, register: int | None) -> str:
         """How processes are started that a register chooses: a context, or the name of a method. ``spawn`` where that is not known."""
         if register is None:
-            return self.program_method
+            return self.method_set(function.unit)
         said: set[str] = set()
         node = self.facts.values(function, register)
         for value in node.values:
             if isinstance(value, Constant):
-                said.add(str(value.value) if value.value is not None else self.program_method)
+                said.add(str(value.value) if value.value is not None else self.method_set(function.unit))
             elif isinstance(value, LibraryObject) and value.type == _CONTEXT:
                 said |= {
                     self._chosen(site.function, site.instruction)
@@ -66,7 +72,7 @@ class Processes:
         given = argument_registers(function, one)
         values = self.transfer.values(function, given[0][1]) if given else ()
         said = {str(value.value) for value in values if isinstance(value, Constant)}
-        return said.pop() if len(said) == 1 else "" if given else self.program_method
+        return said.pop() if len(said) == 1 else "" if given else self.method_set(function.unit)
 
     # --- what is handed over
 

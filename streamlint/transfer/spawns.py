@@ -43,6 +43,14 @@ class Spawns:
 
     def all(self) -> Iterator[Spawn]:
         """All starts, in the order of files and instructions."""
+        seen: set[tuple[object, ...]] = set()
+        for spawn in self._each():
+            made = Site(spawn.made.function, spawn.made.instruction) if spawn.made is not None else None
+            if (key := (spawn.start, made, spawn.kind, spawn.roots)) not in seen:
+                seen.add(key)
+                yield spawn
+
+    def _each(self) -> Iterator[Spawn]:
         for call in self.transfer.sites(_STARTS, among=units_near(self.transfer, _STARTS)):
             if call.row.effect == "start":
                 yield from self._started(call)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cached_property
+from typing import NamedTuple
 
 from streamlint.facts.call_graph import CallGraph, Edge, LibraryCall
 from streamlint.facts.functions import Function
 from streamlint.facts.members import LANGUAGE_MEMBERS
-from streamlint.facts.objects import Elements, Instance, Memory, Object
+from streamlint.facts.objects import Elements, Instance, Memory, Object, Site
 from streamlint.facts.program import Unit
 from streamlint.facts.rounds import Rounds
 from streamlint.ir import Instruction
@@ -38,14 +38,20 @@ EFFECTS: dict[str, Effect] = {
 CALLING = frozenset({op.CALL, op.INVOKE, op.CONSTRUCT, op.NEW, op.LAUNCH, op.ENTER, op.NEXT, op.EXIT, op.DESTROY, op.DECLARE})
 
 
-_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
-_SYNCS = frozenset("sync syncs synced syncing synchronize synchronizes synchronise synchronized synchronization synchronizer".split())
-"""C++: words by which a function out of view says that it may wait for the device; they silence, and never cause a finding."""
 _OF_LANGUAGE = ("builtins.", "elements::")
 _INSIDE = frozenset({"begin", "end", "cbegin", "cend", "data", "get", "front", "back", "at"})
 """Methods of C++ containers and smart pointers that lead to their memory."""
 _TENSOR_HEADERS = frozenset({"torch", "ATen", "c10"})
 _ARRAYS = (("torch", "torch.Tensor"), ("cupy", "cupy.ndarray"))
+
+
+class Order(NamedTuple):
+    """What orders a pending operation: the operation, the instruction behind which it has ended, and where its stream was made."""
+
+    operation: Site
+    by: Site
+    action: Action
+    stream: frozenset[Site]
 
 
 class Transfer:
@@ -60,6 +66,8 @@ class Transfer:
         self._libraries: dict[tuple[Function, Instruction], tuple[LibraryCall, ...]] = {}
         self._edges: dict[tuple[Function, Instruction], tuple[Edge, ...]] = {}
         self._unknown: set[tuple[Function, Instruction]] = set()
+        self.passed: list[Order] | None = None
+        """The orders that walks have passed over: only where silence is explained, else they end there."""
 
     def of(self, function: Function, one: Instruction) -> tuple[Action, ...]:
         """What an instruction does."""
@@ -191,8 +199,6 @@ class Transfer:
                 yield Viewed(one[3])
             return
         if self._is_lost(function, one, modelled):
-            if function.is_cpp and not _SYNCS.isdisjoint(map(str.lower, _WORD.findall(last_name(function, one)))):
-                yield Synchronized(None, "out of view")
             yield Lost(operands_of(function, one), function.text(one[4]) if opcode == op.INVOKE else "")
 
     def _is_inside(self, function: Function, one: Instruction) -> bool:
@@ -327,6 +333,12 @@ class Transfer:
         """Names of attributes that are the same memory."""
         rows = {**self.facts.models.attributes, **self.facts.cpp_models.attributes}
         return frozenset(name.rpartition(".")[2] for name, row in rows.items() if row.effect in ("view", "same"))
+
+    @cached_property
+    def shows(self) -> dict[str, str]:
+        """By their names: attributes that hold exactly where the memory is on the host, or on a device."""
+        rows = self.facts.models.attributes.items()
+        return {name.rpartition(".")[2]: str(row.get("shows")) for name, row in rows if row.get("shows")}
 
     def shared(self, function: Function, register: int) -> list[int]:
         """A register, and those of which it is a view."""

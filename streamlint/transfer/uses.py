@@ -94,7 +94,7 @@ class Uses:
             for action in self.transfer.of(function, call.instruction):
                 if isinstance(action, Copied) and self._is_between(call, action):
                     yield Use(WORK, call.name, row.library, action.stream, self._given(call))
-        elif effect == "module_to" and row.get("to") == "device":
+        elif (effect == "load" and call.device_spaces() == {"device"}) or (effect == "module_to" and row.get("to") == "device"):
             yield Use(WORK, call.name, row.library, Stream(CURRENT, library=row.library))
         elif effect in ("compute", "factory", "read"):
             if self._given(call) or self.on_device(function, call.result):
@@ -166,7 +166,7 @@ class Uses:
     def _gives_there(self, call: ModelledCall, depth: int) -> bool:
         """Whether a call gives memory of a device: it moves it there, or computes with such, or under a stream that was chosen."""
         row = call.row
-        if row.effect == "transfer":
+        if row.effect in ("transfer", "load"):
             return row.get("to") == "device" or call.device_spaces() == {"device"}
         if row.effect not in _COMPUTING:
             return False

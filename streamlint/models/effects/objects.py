@@ -93,6 +93,7 @@ OBJECTS = (
             key("result", "word", "The kind of the result.", "scalar none sequence"),
             DEVICES,
             key("on_device", "place", "The buffer that the call shows to be on a device."),
+            key("shows", "word", "Where the memory is if the result is true; elsewhere if it is false.", "host device"),
         ),
     ),
     Effect(
