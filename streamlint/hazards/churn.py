@@ -16,7 +16,7 @@ from streamlint.ordering.lifetimes import End, Ends, Held, Lifetimes
 from streamlint.ordering.places import Place, Places, register_place
 from streamlint.transfer.transfer import Transfer
 
-_DEEPEST = 6
+_DEEPEST = 20
 _WORK = frozenset({"launch", "copy", "memset", "transfer"})
 
 

@@ -12,7 +12,7 @@ from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Graph, Loop
 from streamlint.transfer.transfer import Transfer
 
-_DEEPEST = 6
+_DEEPEST = 20
 
 
 class Round(NamedTuple):

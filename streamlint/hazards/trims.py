@@ -15,7 +15,7 @@ from streamlint.ir import opcodes as op
 from streamlint.ir.graph import Loop
 from streamlint.transfer.modelled import ModelledCall
 
-_DEEPEST = 6
+_DEEPEST = 20
 
 
 class Trim(NamedTuple):

@@ -21,7 +21,7 @@ from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import CALLING, Transfer
 from streamlint.waits.operands import operand_of
 
-_DEEPEST = 6
+_DEEPEST = 9
 _MOST_ROUNDS = 6
 _SMART = frozenset({"std::unique_ptr", "std::shared_ptr"})
 Ends = Callable[[Function, Instruction], "Iterator[int]"]

@@ -14,7 +14,7 @@ from streamlint.transfer.contexts import Context, Contexts, Known
 from streamlint.transfer.guards import Guards
 from streamlint.transfer.transfer import Transfer
 
-DEEPEST_CALLS = 6
+DEEPEST_CALLS = 9
 
 
 class Origin(NamedTuple):
