@@ -12,13 +12,13 @@ from streamlint.facts.objects import Instance, Memory, Object, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.conditions import Frame
-from streamlint.ordering.flow import BUFFER, Tracked
+from streamlint.ordering.flow import BUFFER, EXACT, FILLED, SET, Tracked
 from streamlint.ordering.origins import EACH, YIELDED, Origins
 from streamlint.ordering.parts import Sum, begins, length, lies_in, plus, sum_of
 from streamlint.ordering.pending import Pending
 from streamlint.ordering.places import ANY, Element, Place, register_place
 from streamlint.ordering.rounds import later
-from streamlint.ordering.turns import Pools, Turns
+from streamlint.ordering.turns import Pools, Turns, is_none
 from streamlint.ordering.walk import MOST_GUESSES, State, aside
 from streamlint.transfer.actions import Action, Copied, Freed, Updated, Viewed, Written
 from streamlint.transfer.modelled import ModelledCall
@@ -219,7 +219,7 @@ class Reuses(Pending):
     def _rekeyed(self, held: Tracked, keys: dict[Key, Element]) -> Tracked:
         """An index that goes round means the same slot again, whichever function uses it."""
         again: dict[Key, Element] = {}
-        for key in held.place.path if held.kind == BUFFER else ():
+        for key in held.place.path if held.kind in EXACT else ():
             if isinstance(key, Element) and isinstance(key.key, tuple) and self.turns.returns(self._site.function, key.key):
                 again[key.key] = key
         return super()._rekeyed(held, {**again, **keys})
@@ -231,7 +231,7 @@ class Reuses(Pending):
             stays = all(self.turns.returns(function, atom) for monomial, _ in held.part for atom in monomial)
             if stays and self.turns.stays(function, held.place):
                 kept.add(held)
-            elif held.kind != BUFFER:
+            elif held.kind not in EXACT:
                 path = (ANY if isinstance(key, Element) else key for key in held.place.path)
                 kept.add(held._replace(place=Place(held.place.root, tuple(path))))
         return state._replace(tracked=frozenset(kept))
@@ -268,6 +268,19 @@ class Reuses(Pending):
     def _is_beside(self, state: State) -> bool:
         """Whether a path goes on in another thread."""
         return not state.path and state.frame.root.function is not self._site.function
+
+    # --- flags
+
+    def done_where(self, state: State, condition: int) -> bool | None:
+        """A flag that was set behind the copy is set: where it is not, the path is another."""
+        return False if self.has(state, SET, condition) else super().done_where(state, condition)
+
+    def said(self, state: State, one: Instruction) -> bool | None:
+        function = state.frame.function
+        if one[0] == op.COMPARE and function.text(one[3]) in ("is", "is not") and is_none(function, one[5]):
+            if self.has(state, FILLED, one[4]) or self.has(state, SET, one[4]):
+                return function.text(one[3]) == "is"
+        return super().said(state, one)
 
     # --- what writes
 
