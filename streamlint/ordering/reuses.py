@@ -277,9 +277,9 @@ class Reuses(Pending):
 
     def said(self, state: State, one: Instruction) -> bool | None:
         function = state.frame.function
-        if one[0] == op.COMPARE and function.text(one[3]) in ("is", "is not") and is_none(function, one[5]):
-            if self.has(state, FILLED, one[4]) or self.has(state, SET, one[4]):
-                return function.text(one[3]) == "is"
+        is_asked = one[0] == op.COMPARE and function.text(one[3]) in ("is", "is not") and is_none(function, one[5])
+        if is_asked and (self.has(state, FILLED, one[4]) or self.has(state, SET, one[4])):
+            return function.text(one[3]) == "is"
         return super().said(state, one)
 
     # --- what writes

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Constant, Unknown
+from streamlint.facts.objects import Constant, Object, Unknown
 from streamlint.facts.program import Unit
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -121,9 +121,7 @@ class Pools(Flow):
                     yield Tracked(SET, target)
             elif one[0] == op.SET_ATTR and function.text(one[3]) in self._asked(function.unit):
                 values = self.facts.values(function, register).values
-                if values and not any(
-                    isinstance(value, Unknown) or (isinstance(value, Constant) and value.value is None) for value in values
-                ):
+                if values and not any(map(_may_be_none, values)):
                     yield Tracked(FILLED, target)
 
     def _asked(self, unit: Unit) -> frozenset[str]:
@@ -139,3 +137,7 @@ def is_none(function: Function, register: int) -> bool:
     """Whether a register holds None, written as such."""
     one = function.definitions[register] if register >= 0 else None
     return one is not None and one[0] == op.CONST and function.unit.ir.constants[one[3]] is None
+
+
+def _may_be_none(value: Object) -> bool:
+    return isinstance(value, Unknown) or (isinstance(value, Constant) and value.value is None)
