@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Instance, LibraryObject, Site
+from streamlint.facts.objects import Instance, LibraryObject, Memory, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.flow import BUFFER
@@ -61,7 +61,7 @@ class EarlyReads(Pending):
 
     def is_candidate(self, call: ModelledCall, copied: Copied) -> bool:
         """Whether a copy may be asynchronous, and fill memory of the host."""
-        if copied.asynchronous is False or copied.direction not in ("d2h", "host<unknown"):
+        if copied.asynchronous is False or not (copied.direction in ("d2h", "host<unknown") or self._is_to_locked(call, copied)):
             return False
         if copied.asynchronous is None and copied.flag == op.NONE:
             return False
@@ -70,6 +70,18 @@ class EarlyReads(Pending):
             block = self.home(function, call.instruction)[0]
             return self._is_told(call) and not is_shown_on_host(self.transfer, self.control(function), function, block, copied.source)
         return any(value.pinning == "pinned" for value in call.memory(copied.target))
+
+    def _is_to_locked(self, call: ModelledCall, copied: Copied) -> bool:
+        """Whether a copy goes from memory that may be on a device to memory that is page-locked where it is known."""
+        if copied.direction not in ("unknown<unknown", "unknown<device"):
+            return False
+        targets, sources = ([v for v in call.values(one) if isinstance(v, Memory)] for one in (copied.target, copied.source))
+        locked = any(value.pinning == "pinned" for value in targets)
+        return (
+            locked
+            and all(value.pinning in ("pinned", "unknown") and value.space != "device" for value in targets)
+            and any(value.space == "device" for value in sources)
+        )
 
     def _is_told(self, call: ModelledCall) -> bool:
         """Whether a transfer goes to the host for sure: by its function, or by the function that asks for it, or its caller."""

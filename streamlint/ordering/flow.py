@@ -15,6 +15,10 @@ from streamlint.waits.operands import argument_registers
 BUFFER, STREAM, EVENT, SIGNAL = "buffer", "stream", "event", "signal"
 DONE, LATE, STATUS = "done", "late", "status"
 """What a query has said: true once the work is done, true before, or zero once it is."""
+SET, FILLED = "set", "filled"
+"""What a path has put at a place: something true, something that is not None."""
+EXACT = frozenset({BUFFER, SET, FILLED})
+"""Of these one element is not another: where an index cannot be named, nothing is known."""
 _SAME = {op.COPY: 3, op.AWAIT: 3, op.CAST: 4, op.REBIND: 5, op.ITER: 3, op.ENTER: 3}
 _READ = frozenset({op.ATTR, op.NAME, op.LOAD, op.ITEM, op.DEREF, op.ADDRESS_ITEM, op.ADDRESS_ATTR})
 _KEEPS = {"append": ANY, "appendleft": ANY, "add": ANY, "put": ANY, "put_nowait": ANY, "push_back": ANY, "push": ANY, "insert": ANY}

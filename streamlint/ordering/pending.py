@@ -319,10 +319,10 @@ class Pending(Walk):
     # --- queries
 
     def derived(self, state: State, one: Instruction) -> frozenset[Tracked]:
-        said = self._said(state, one)
+        said = self.said(state, one)
         return frozenset() if said is None else frozenset({Tracked(DONE if said else LATE, register_place(one[2]))})
 
-    def _said(self, state: State, one: Instruction) -> bool | None:
+    def said(self, state: State, one: Instruction) -> bool | None:
         """Whether a comparison is true once the work is done, or before; None for anything else."""
         function = state.frame.function
         if one[0] == op.UNARY and function.text(one[3]) in ("not", "!"):

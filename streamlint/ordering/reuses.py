@@ -8,21 +8,22 @@ from functools import cached_property
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Instance, Memory, Site
+from streamlint.facts.objects import Instance, Memory, Object, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.conditions import Frame
-from streamlint.ordering.flow import BUFFER, Tracked
+from streamlint.ordering.flow import BUFFER, EXACT, FILLED, SET, Tracked
 from streamlint.ordering.origins import EACH, YIELDED, Origins
 from streamlint.ordering.parts import Sum, begins, length, lies_in, plus, sum_of
 from streamlint.ordering.pending import Pending
 from streamlint.ordering.places import ANY, Element, Place, register_place
 from streamlint.ordering.rounds import later
-from streamlint.ordering.turns import Pools, Turns
+from streamlint.ordering.turns import Pools, Turns, is_none
 from streamlint.ordering.walk import MOST_GUESSES, State, aside
 from streamlint.transfer.actions import Action, Copied, Freed, Updated, Viewed, Written
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import Transfer
+from streamlint.waits.operands import operand_of
 from streamlint.waits.questions import Key
 
 COPYING = frozenset({"copy", "transfer", "move"})
@@ -56,6 +57,7 @@ class Reuses(Pending):
         self._site: Site
         self._side_of = op.NONE
         self._size: Sum | None = None
+        self._given_at: int | None = None
         self._found: dict[tuple[Site, Site], Reuse] = {}
 
     def find(self) -> Iterator[Reuse]:
@@ -89,17 +91,33 @@ class Reuses(Pending):
 
     def _side(self, call: ModelledCall, copied: Copied) -> int | None:
         """The side of a copy that the host must leave alone: memory that the program is seen to have page-locked."""
+        self._given_at = None
         if copied.direction in _UP and self._is_locked(call, copied.source):
             return None if self.origins.is_of_host_module(call.function, copied.target) else copied.source
         if copied.direction in _DOWN and self._is_locked(call, copied.target):
             return copied.target
+        side = copied.source if copied.direction in _UP else copied.target if copied.direction in _DOWN else op.NONE
+        place = self.places.of(call.function, side) if side >= 0 else None
+        if place is not None and place.root[0] == "parameter" and not place.path and _kinds(call.values(side)) != {"pageable"}:
+            self._given_at = int(str(place.root[1]))
+            if any(self._gives_locked(*where, call.function) for where in self.callers(call.function)):
+                return side
         return None
+
+    def may_go_up(self, state: State, caller: Function, call: Instruction) -> bool:
+        """Of memory that some callers have page-locked and others not, the former tell."""
+        return self._given_at is None or state.path != () or self._gives_locked(caller, call, self._site.function)
+
+    def _gives_locked(self, caller: Function, call: Instruction, function: Function) -> bool:
+        given = operand_of(caller, call, function, self._given_at or 0)
+        shared = self.transfer.shared(caller, given) if given is not None and given >= 0 else ()
+        return any(_kinds(self.transfer.values(caller, register)) == {"pinned"} for register in shared)
 
     def _is_locked(self, call: ModelledCall, register: int) -> bool:
         one = call.function.definitions[register] if register >= 0 else None
         if one is not None and any(made.row.effect == "pin" for made in self.transfer.modelled(call.function, one)):
             return True
-        kinds = {value.pinning for value in call.values(register) if isinstance(value, Memory) and value.space != "device"}
+        kinds = _kinds(call.values(register))
         if kinds == {"pageable"}:
             return self._is_registered(call.function, register)
         return "pinned" in kinds and "pageable" not in kinds
@@ -126,6 +144,15 @@ class Reuses(Pending):
         for register in behind:
             yield from (Tracked(BUFFER, place) for place in self.origins.of(function, register))
             yield from (Tracked(BUFFER, place, "", None, behind[register]) for place in self._handed_out(function, register))
+        yield from self._seen_by(function, names)
+
+    def raised(self, state: State, call: Instruction) -> State:
+        state = super().raised(state, call)
+        views = self._seen_by(state.frame.function, [held for held in state.tracked if held.kind == BUFFER])
+        return state._replace(tracked=state.tracked | set(views))
+
+    def _seen_by(self, function: Function, names: Iterable[Tracked]) -> Iterator[Tracked]:
+        """The views that a function makes of memory in its registers."""
         shared = {int(str(held.place.root[1])): held for held in names if held.place.root[0] == "register" and not held.place.path}
         for one in function.code.instructions():
             if one[0] in _VIEWING and one[2] not in shared:
@@ -192,7 +219,7 @@ class Reuses(Pending):
     def _rekeyed(self, held: Tracked, keys: dict[Key, Element]) -> Tracked:
         """An index that goes round means the same slot again, whichever function uses it."""
         again: dict[Key, Element] = {}
-        for key in held.place.path if held.kind == BUFFER else ():
+        for key in held.place.path if held.kind in EXACT else ():
             if isinstance(key, Element) and isinstance(key.key, tuple) and self.turns.returns(self._site.function, key.key):
                 again[key.key] = key
         return super()._rekeyed(held, {**again, **keys})
@@ -204,7 +231,7 @@ class Reuses(Pending):
             stays = all(self.turns.returns(function, atom) for monomial, _ in held.part for atom in monomial)
             if stays and self.turns.stays(function, held.place):
                 kept.add(held)
-            elif held.kind != BUFFER:
+            elif held.kind not in EXACT:
                 path = (ANY if isinstance(key, Element) else key for key in held.place.path)
                 kept.add(held._replace(place=Place(held.place.root, tuple(path))))
         return state._replace(tracked=frozenset(kept))
@@ -242,6 +269,19 @@ class Reuses(Pending):
         """Whether a path goes on in another thread."""
         return not state.path and state.frame.root.function is not self._site.function
 
+    # --- flags
+
+    def done_where(self, state: State, condition: int) -> bool | None:
+        """A flag that was set behind the copy is set: where it is not, the path is another."""
+        return False if self.has(state, SET, condition) else super().done_where(state, condition)
+
+    def said(self, state: State, one: Instruction) -> bool | None:
+        function = state.frame.function
+        is_asked = one[0] == op.COMPARE and function.text(one[3]) in ("is", "is not") and is_none(function, one[5])
+        if is_asked and (self.has(state, FILLED, one[4]) or self.has(state, SET, one[4])):
+            return function.text(one[3]) == "is"
+        return super().said(state, one)
+
     # --- what writes
 
     def orders(self, state: State, one: Instruction, action: Action) -> bool:
@@ -251,6 +291,8 @@ class Reuses(Pending):
 
     def meets(self, state: State, one: Instruction, action: Action) -> bool:
         if self._written(state, one, action) is None or state.doubts > MOST_GUESSES:
+            return False
+        if self._given_at is not None and not state.path:
             return False
         write = Site(state.frame.function, one)
         copy_calls = tuple(Site(state.frame.root.function, call) for call in state.path[-1:])
@@ -290,3 +332,8 @@ class Reuses(Pending):
                     if place.root == ("parameter", 0):
                         for name in self.places.names(function, one[2]):
                             yield name.behind(*place.path[:-1])
+
+
+def _kinds(values: Iterable[Object]) -> set[str]:
+    """How values are kept on the host: page-locked or not."""
+    return {value.pinning for value in values if isinstance(value, Memory) and value.space != "device"}

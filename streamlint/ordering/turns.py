@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamlint.facts.functions import Function
+from streamlint.facts.objects import Constant, Object, Unknown
 from streamlint.facts.program import Unit
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ordering.flow import BUFFER, Flow, Tracked
-from streamlint.ordering.places import Element, Place, Places, rest_behind
+from streamlint.ordering.flow import BUFFER, FILLED, SET, Flow, Tracked
+from streamlint.ordering.places import ANY, Element, Place, Places, rest_behind
 from streamlint.waits.operands import argument_registers
 
 _ROUND = frozenset({"%", "&", "%=", "&=", "^", "^="})
@@ -86,6 +87,7 @@ class Pools(Flow):
 
     def __init__(self, places: Places) -> None:
         super().__init__(places)
+        self._optional: dict[Unit, frozenset[str]] = {}
 
     def _called(self, function: Function, one: Instruction, tracked: frozenset[Tracked], target: Place) -> Iterator[Tracked]:
         is_first = one[0] == op.INVOKE and self._takes_first(function, one)
@@ -101,7 +103,41 @@ class Pools(Flow):
 
     def after(self, function: Function, one: Instruction, tracked: frozenset[Tracked], before: int) -> frozenset[Tracked]:
         tracked = super().after(function, one, tracked, before)
+        if one[0] in (op.SET_ATTR, op.SET_ITEM):
+            return tracked | set(self._flags(function, one))
         if one[0] != op.INVOKE or function.text(one[4]) not in _ORDERS:
             return tracked
         kept = self.places.names(function, one[3])
         return frozenset(held for held in tracked if held.kind != BUFFER or not any(rest_behind(place, held.place) for place in kept))
+
+    def _flags(self, function: Function, one: Instruction) -> Iterator[Tracked]:
+        """What an assignment to an attribute or element of a name says of it."""
+        for target, register in self.places.assigned(function, one):
+            if function.is_cpp or ANY in target.path:
+                continue
+            made = function.definitions[register] if register >= 0 else None
+            if made is not None and made[0] == op.CONST:
+                if function.unit.ir.constants[made[3]] is True:
+                    yield Tracked(SET, target)
+            elif one[0] == op.SET_ATTR and function.text(one[3]) in self._asked(function.unit):
+                values = self.facts.values(function, register).values
+                if values and not any(map(_may_be_none, values)):
+                    yield Tracked(FILLED, target)
+
+    def _asked(self, unit: Unit) -> frozenset[str]:
+        """The attributes that a file compares with None."""
+        if unit not in self._optional:
+            compared = ((function, one) for function in unit.functions for one in function.by_opcode[op.COMPARE])
+            read = ((function, function.definitions[one[4]]) for function, one in compared if is_none(function, one[5]))
+            self._optional[unit] = frozenset(function.text(one[4]) for function, one in read if one is not None and one[0] == op.ATTR)
+        return self._optional[unit]
+
+
+def is_none(function: Function, register: int) -> bool:
+    """Whether a register holds None, written as such."""
+    one = function.definitions[register] if register >= 0 else None
+    return one is not None and one[0] == op.CONST and function.unit.ir.constants[one[3]] is None
+
+
+def _may_be_none(value: Object) -> bool:
+    return isinstance(value, Unknown) or (isinstance(value, Constant) and value.value is None)

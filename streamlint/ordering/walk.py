@@ -18,7 +18,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Graph, Loop
 from streamlint.ordering.conditions import Conditions, Frame
-from streamlint.ordering.flow import BUFFER, Flow, Tracked
+from streamlint.ordering.flow import EXACT, Flow, Tracked
 from streamlint.ordering.places import ANY, Element, Place, Places, register_place
 from streamlint.ordering.streams import Currents
 from streamlint.transfer.actions import UNKNOWN, Action, Asked, Read, Stream, Synchronized
@@ -397,7 +397,7 @@ class Walk:
     def _rekeyed(self, held: Tracked, keys: dict[Key, Element]) -> Tracked:
         """Something tracked with indices as another function has them: of what it cannot name, a stream or event is any, memory none."""
         path = tuple(
-            keys.get(key.key, ANY if held.kind != BUFFER else Element(("elsewhere", key.key)))
+            keys.get(key.key, ANY if held.kind not in EXACT else Element(("elsewhere", key.key)))
             if isinstance(key, Element) and isinstance(key.key, tuple) and key.key[:1] != ("elsewhere",)
             else key
             for key in held.place.path

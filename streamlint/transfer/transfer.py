@@ -10,7 +10,7 @@ from typing import NamedTuple
 from streamlint.facts.call_graph import CallGraph, Edge, LibraryCall
 from streamlint.facts.functions import Function
 from streamlint.facts.members import LANGUAGE_MEMBERS
-from streamlint.facts.objects import Elements, Instance, Memory, Object, Site
+from streamlint.facts.objects import Elements, Instance, LibraryObject, Memory, Object, Site
 from streamlint.facts.program import Unit
 from streamlint.facts.rounds import Rounds
 from streamlint.ir import Instruction
@@ -18,7 +18,7 @@ from streamlint.ir import opcodes as op
 from streamlint.models import Models, Row
 from streamlint.models.vocabulary import Selector
 from streamlint.transfer import copies, language, memory, order, updates, waiting, work
-from streamlint.transfer.actions import VARIABLE, Action, Copied, Lost, Read, Synchronized, Touched, Viewed
+from streamlint.transfer.actions import VARIABLE, Action, Asked, Copied, Lost, Read, Synchronized, Touched, Viewed
 from streamlint.transfer.members import member
 from streamlint.transfer.modelled import ModelledCall, operands_of
 from streamlint.waits.operands import argument_registers
@@ -167,6 +167,8 @@ class Transfer:
         elif opcode == op.ATTR:
             if function.text(one[4]) in self._views:
                 yield Viewed(one[3])
+            elif not function.is_cpp and function.text(one[4]) in self._asking:
+                yield from self._asked(function, one)
             elif function.is_cpp:
                 yield Read(one[3], "member access", False, False, (0, VARIABLE))
                 yield from member(self.facts, function, one)
@@ -333,6 +335,18 @@ class Transfer:
         """Names of attributes that are the same memory."""
         rows = {**self.facts.models.attributes, **self.facts.cpp_models.attributes}
         return frozenset(name.rpartition(".")[2] for name, row in rows.items() if row.effect in ("view", "same"))
+
+    @cached_property
+    def _asking(self) -> frozenset[str]:
+        """Names of attributes that say whether work is done."""
+        return frozenset(name.rpartition(".")[2] for name, row in self.facts.models.attributes.items() if row.effect == "query")
+
+    def _asked(self, function: Function, one: Instruction) -> Iterator[Action]:
+        """``event.done``."""
+        types = {value.type for value in self.values(function, one[3]) if isinstance(value, LibraryObject)}
+        rows = (self.facts.models.member(kind, function.text(one[4])) for kind in sorted(types))
+        if any(row is not None and row.effect == "query" for row in rows):
+            yield Asked(one[3])
 
     @cached_property
     def shows(self) -> dict[str, str]:
