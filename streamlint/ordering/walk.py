@@ -20,6 +20,7 @@ from streamlint.ir.graph import NOBODY, Graph, Loop
 from streamlint.ordering.conditions import Conditions, Frame
 from streamlint.ordering.flow import BUFFER, Flow, Tracked
 from streamlint.ordering.places import ANY, Element, Place, Places, register_place
+from streamlint.ordering.spread import spread
 from streamlint.ordering.streams import Currents
 from streamlint.transfer.actions import UNKNOWN, Action, Asked, Read, Stream, Synchronized
 from streamlint.transfer.transfer import CALLING, Order, Transfer, last_name
@@ -263,6 +264,11 @@ class Walk:
                 moved
                 for param in range(len(callee.code.parameters))
                 for moved in self.flow.moved([held], self.sources(function, one, callee, param), Place(("parameter", param)))
+            ]
+            inner += [
+                moved
+                for source, target in spread(self.places, function, one, callee)
+                for moved in self.flow.moved([held], [source], target)
             ]
             found.update(self._rekeyed(moved, self._keys(function, one, callee, is_down=True)) for moved in inner)
             if not any(moved.place.path for moved in inner):
