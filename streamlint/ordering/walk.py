@@ -19,8 +19,8 @@ from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Graph, Loop
 from streamlint.ordering.conditions import Conditions, Frame
 from streamlint.ordering.flow import BUFFER, Flow, Tracked
-from streamlint.ordering.places import ANY, Element, Place, Places, register_place
-from streamlint.ordering.spread import spread
+from streamlint.ordering.places import ANY, Element, Place, Places, register_place, rest_behind
+from streamlint.ordering.spread import bound_before, positional, spread
 from streamlint.ordering.streams import Currents
 from streamlint.transfer.actions import UNKNOWN, Action, Asked, Read, Stream, Synchronized
 from streamlint.transfer.transfer import CALLING, Order, Transfer, last_name
@@ -236,7 +236,7 @@ class Walk:
     def _entered(self, state: State, one: Instruction, index: int) -> Iterator[State]:
         """The functions that an instruction enters, if they can mean something."""
         frame = state.frame
-        if frame.depth >= _DEEPEST:
+        if frame.depth >= _DEEPEST or (one[0] == op.NEXT and self._is_in_hand(state, one[3])):
             return
         edges = self.transfer.edges(frame.function, one)
         units = {edge.callee.unit.number for edge in edges if edge.callee.is_cpp}
@@ -251,6 +251,11 @@ class Walk:
             if any(held.place.root[0] != "aside" for held in tracked) or self._orders_inside(edge.callee):
                 own = state.chosen | {edge.callee.unit.number} if len(units) > 1 else state.chosen
                 yield state._replace(frame=inner, block=0, place=0, before=0, tracked=tracked, chosen=own)
+
+    def _is_in_hand(self, state: State, iterator: int) -> bool:
+        """Whether the memory is what a generator has given already: it is not run once more for it."""
+        names = [name.behind(ANY) for name in self.places.names(state.frame.function, iterator)]
+        return any(held.kind == BUFFER and rest_behind(name, held.place) is not None for name in names for held in state.tracked)
 
     def _given(self, state: State, one: Instruction, callee: Function) -> frozenset[Tracked]:
         """What is tracked, by the names that a callee has for it; the rest is put aside under the caller's names."""
@@ -289,7 +294,8 @@ class Walk:
         if one[0] not in (op.CALL, op.INVOKE):
             place = 5 + index - (1 if callee.has_receiver else 0)
             return self.places.names(function, one[place]) if 5 <= place < len(one) else ()
-        register = operand_of(function, one, callee, index)
+        before = bound_before(self.transfer.values(function, one[3]), callee) if one[0] == op.CALL and not function.is_cpp else 0
+        register = positional(function, one, index - before) if before else operand_of(function, one, callee, index)
         return self.places.names(function, register) if register is not None and register >= 0 else ()
 
     def _ends(self, state: State, end: Instruction) -> Iterator[State]:
