@@ -31,7 +31,7 @@ MOST_STATES = 3_000
 """States of one pending operation that are looked at."""
 MOST_GUESSES = 1
 _PUT = frozenset({"put", "put_nowait"})
-_DEEPEST = 8
+_DEEPEST = 20
 
 
 class State(NamedTuple):
