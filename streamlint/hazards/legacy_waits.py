@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import Site
 from streamlint.facts.program import Unit
+from streamlint.findings import Span
+from streamlint.hazards.context import span_of
 from streamlint.hazards.streams import Streams
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.at_hand import is_constructor
 from streamlint.ordering.beside import Event
-from streamlint.ordering.choices import MADE, NULL, PARAMETER, Choice, behind_copies, default_is_null, given_to
-from streamlint.ordering.conditions import Frame
-from streamlint.ordering.early_reads import EarlyRead, EarlyReads
+from streamlint.ordering.choices import MADE, NULL, PARAMETER, Choice
+from streamlint.ordering.early_reads import EarlyRead
+from streamlint.ordering.lanes import Lane
+from streamlint.ordering.null_waits import NullWait, RacesBehindNull, ReadsBehindNull
 from streamlint.ordering.places import Place
 from streamlint.ordering.storage import Storages
-from streamlint.ordering.walk import State
-from streamlint.transfer.actions import CURRENT, Action, Stream, Synchronized
-from streamlint.transfer.launches import is_null
+from streamlint.transfer.actions import CURRENT, Recorded, Stream, Synchronized
 from streamlint.transfer.transfer import last_name
+from streamlint.transfer.work import Worked
 
 COPY, WAIT, RECORD = "synchronous copy on the", "synchronization of the", "event record on the"
 
@@ -29,40 +32,42 @@ COPY, WAIT, RECORD = "synchronous copy on the", "synchronization of the", "event
 class Missed(NamedTuple):
     """A call on the default stream, the work that it does not wait for, and the access that comes too early (None: the call itself).
 
-    ``passed`` is the call that really waits, where ``legacy`` is a caller's choice; ``choice`` is None for a stream that callers give.
+    ``passed`` is the call that really waits, where ``legacy`` is a caller's choice; ``made`` is None for a stream that callers give.
     """
 
     legacy: Site
     kind: str
     work: Site | None
-    choice: Choice | None
+    made: Span | None
     read: Site | None
     passed: Site | None
     calls: tuple[Site, ...]
 
 
-class ReadsBehindNull(EarlyReads):
-    """Early reads of copies on non-blocking streams: a wait for the null stream, whoever hands it over, orders nothing."""
+class CopiesOnNull(RacesBehindNull):
+    """Races of work on non-blocking streams."""
 
-    def orders(self, state: State, one: Instruction, action: Action) -> bool:
-        of = action.of if isinstance(action, Synchronized) else None
-        if isinstance(of, Stream) and of.register >= 0 and self._is_null_here(state.frame, of.register):
-            return False
-        return super().orders(state, one, action)
+    def __init__(self, waits: LegacyWaits) -> None:
+        super().__init__(waits.transfer)
+        self.of = waits
 
-    def _is_null_here(self, frame: Frame, register: int) -> bool:
-        """Whether a stream is null as the functions were entered."""
-        function = frame.function
-        register = behind_copies(function, register)
-        made = function.definitions[register] if register >= 0 else None
-        if made is None or made[0] != op.PARAM:
-            return register >= 0 and is_null(function, register, list(self.transfer.values(function, register)))
-        if frame.caller is None or frame.call is None:
-            return False
-        given = given_to(frame.caller.function, frame.call, function, made[3])
-        if given is None:
-            return default_is_null(function, made[3])
-        return self._is_null_here(frame.caller, given) if given >= 0 else False
+    def is_wanted(self, lane: Lane) -> bool:
+        return bool(lane.made) and all(self.of.streams.asked_blocking(site) is False for site in lane.made)
+
+    def is_legacy(self, function: Function, one: Instruction) -> bool:
+        return self.of.legacy_copy(function, one) is not None
+
+    def _follow_work(self, function: Function, one: Instruction, work: Worked) -> None:
+        if one[0] == op.LAUNCH:  # of memory that a kernel out of view may only read nothing is told
+            queued = [each for at, each in self.of.streams.launches.of(function) if at == one]
+            written = {register for each in queued for register in each.writes}
+            read = {register for each in queued for register in each.reads}
+            work = work._replace(writes=tuple(each for each in work.writes if each in written), reads=tuple(read))
+        super()._follow_work(function, one, work)
+
+    def _functions(self) -> Iterator[Function]:
+        languages = self.of.languages
+        yield from (function for function in super()._functions() if function.is_cpp in languages)
 
 
 class LegacyWaits:
@@ -78,22 +83,48 @@ class LegacyWaits:
     def find(self) -> Iterator[Missed]:
         """The calls of the program."""
         seen: set[tuple[Site, str]] = set()
-        for found in (*self._before_reads(), *self._copies()):
+        for found in (*self._before_reads(), *self._copies(), *self._races()):
             if (found.legacy, found.kind) not in seen:
                 seen.add((found.legacy, found.kind))
                 yield found
 
     # --- the host waits, and reads
 
+    def _null_waits(self) -> Iterator[Function]:
+        """The functions that wait for the null stream, or record an event there."""
+        for call in self.transfer.sites(frozenset({"synchronize", "record"})):
+            function = call.function
+            for action in self.transfer.of(function, call.instruction):
+                stream = action.of if isinstance(action, Synchronized) else action.stream if isinstance(action, Recorded) else None
+                if isinstance(stream, Stream) and self._may_be_null(function, call.instruction, stream):
+                    yield function
+
+    def _may_be_null(self, function: Function, one: Instruction, stream: Stream) -> bool:
+        if stream.kind == NULL or stream.register < 0:
+            return stream.kind == NULL
+        return any(choice.kind == NULL for choice in self.streams.choices.of_register(function, stream.register, Site(function, one)))
+
+    @cached_property
+    def _waiting(self) -> frozenset[bool]:
+        """The languages, C++ or not, of the functions that wait for the null stream."""
+        return frozenset(function.is_cpp for function in self._null_waits())
+
+    @cached_property
+    def languages(self) -> frozenset[bool]:
+        """The languages in which something is done on the null stream that does not wait for other streams."""
+        return self._waiting | {function.is_cpp for function, _ in self._legacy}
+
     def _before_reads(self) -> Iterator[Missed]:
-        for read in ReadsBehindNull(self.transfer).find():
-            root = read.copy_calls[0] if read.copy_calls else read.copy
-            end = read.read_calls[0] if read.read_calls else read.read
-            if end.function is not root.function:
-                continue
+        reads = ReadsBehindNull(self.transfer)
+        for read in reads.find() if self._waiting else ():
             made = next((each for each in self._streams_of(read) if self._is_non_blocking(each)), None)
             if made is not None:
-                yield from self._between(root, end, read, made)
+                yield self._of_wait(reads.wait_of(read), read.copy, self.streams.made_at(made), read.read)
+
+    def _of_wait(self, wait: NullWait, work: Site, made: Span | None, read: Site) -> Missed:
+        passed = wait.at if wait.chosen != wait.at else None
+        calls = tuple(site for site in wait.calls if site != wait.chosen)
+        return Missed(wait.chosen, RECORD if wait.is_record else WAIT, work, made, read, passed, calls)
 
     def _streams_of(self, read: EarlyRead) -> list[Choice]:
         """The streams on which a copy may run."""
@@ -107,30 +138,42 @@ class LegacyWaits:
     def _is_non_blocking(self, choice: Choice) -> bool:
         return choice.kind == MADE and self.streams.blocking(choice) is False
 
-    def _between(self, root: Site, end: Site, read: EarlyRead, made: Choice) -> Iterator[Missed]:
-        function, beside = root.function, self.streams.beside
-        for event in reversed(beside.events(function)):
-            if event.work is not None or event.choice is None or event.choice.kind != NULL:
-                continue
-            if beside.leads_to(function, root.instruction, event.instruction) and beside.leads_to(
-                function, event.instruction, end.instruction
-            ):
-                chosen = event.choice.at
-                passed = event.at if chosen != event.at else None
-                yield Missed(chosen, WAIT, read.copy, made, read.read, passed, tuple(site for site in event.via if site != chosen))
-                return
+    # --- work on other streams
+
+    def _races(self) -> Iterator[Missed]:
+        """Work whose result is copied on the null stream, or used behind a wait for it, in whatever functions."""
+        races = CopiesOnNull(self)
+        for _ in races.find() if self.languages else ():
+            pass
+        for found in races.missed.values():
+            made = span_of(min(found.lane.made, key=span_of)) if found.lane.made else None
+            if found.wait is not None:
+                yield self._of_wait(found.wait, found.first, made, found.second)
+            else:
+                yield Missed(found.second, COPY, found.first, made, None, None, found.calls)
 
     # --- synchronous copies
 
-    def _copies(self) -> Iterator[Missed]:
+    @cached_property
+    def _legacy(self) -> dict[tuple[Function, Instruction], Event]:
+        """The copies on the null stream for which the host waits."""
+        found: dict[tuple[Function, Instruction], Event] = {}
         for call in self.transfer.sites(frozenset({"copy", "transfer"})):
             function = call.function
-            copies = [
-                event for event in self.streams.beside.own(function) if event.instruction == call.instruction and event.work is not None
-            ]
-            if not any(self._is_legacy_copy(event) for event in copies) or self.streams.per_thread(function.unit) is True:
+            if call.row.library == "torch" or self.streams.per_thread(function.unit) is True:
                 continue
-            yield from self._behind_work(function, next(event for event in copies if self._is_legacy_copy(event)))
+            for event in self.streams.beside.own(function):
+                if event.instruction == call.instruction and self._is_legacy_copy(event):
+                    found.setdefault((function, event.instruction), event)
+        return found
+
+    def legacy_copy(self, function: Function, one: Instruction) -> Event | None:
+        """Such a copy, if an instruction is one."""
+        return self._legacy.get((function, one))
+
+    def _copies(self) -> Iterator[Missed]:
+        for (function, _), copy in self._legacy.items():
+            yield from self._behind_work(function, copy)
 
     def _is_legacy_copy(self, event: Event) -> bool:
         work, choice = event.work, event.choice
@@ -145,7 +188,7 @@ class LegacyWaits:
                 continue
             theirs = self.storages.touched(event)
             if (reads | writes) & theirs[1] or writes & theirs[0]:
-                yield Missed(copy.at, COPY, event.at, event.choice, None, None, ())
+                yield Missed(copy.at, COPY, event.at, self.streams.made_at(event.choice), None, None, ())
                 return
         yield from self._of_argument(function, copy, reads)
 

@@ -21,7 +21,7 @@ def find(context: Context) -> Iterator[Finding]:
             span_of(missed.legacy),
             missed.kind,
             span_of(missed.work) if missed.work is not None else None,
-            streams.made_at(missed.choice) if missed.choice is not None else None,
+            missed.made,
             span_of(missed.read) if missed.read is not None else None,
             span_of(missed.passed) if missed.passed is not None else None,
             [span_of(call) for call in missed.calls],

@@ -23,6 +23,8 @@ RULE = BlockingStream
 def find(context: Context) -> Iterator[Finding]:
     """The findings of the rule."""
     streams = Streams(context)
+    if not _makes_blocking(streams):
+        return
     judge = DefaultStream(streams)
     seen: set[Site] = set()
     for unit in context.facts.program.units.values():
@@ -32,6 +34,12 @@ def find(context: Context) -> Iterator[Finding]:
             for null in streams.beside.own(function):
                 if null.work is not None and null.choice is not None and null.choice.kind == NULL and not null.choice.calls:
                     yield from _beside(streams, judge, function, null, seen)
+
+
+def _makes_blocking(streams: Streams) -> bool:
+    """Whether any call of the program makes a blocking stream."""
+    calls = streams.transfer.sites(frozenset({"stream"}))
+    return any(streams.asked_blocking(Site(call.function, call.instruction)) is True for call in calls)
 
 
 def _beside(streams: Streams, judge: DefaultStream, function: Function, null: Event, seen: set[Site]) -> Iterator[Finding]:

@@ -10,7 +10,7 @@ from streamlint.facts.objects import Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Graph
-from streamlint.ordering.choices import MADE, NULL, Choice, Choices
+from streamlint.ordering.choices import MADE, NULL, PARAMETER, Choice, Choices, given_to
 from streamlint.transfer.actions import Stream, Synchronized
 from streamlint.transfer.launches import Launches, Queued
 from streamlint.transfer.transfer import CALLING, Transfer, last_name
@@ -64,14 +64,24 @@ class Beside:
             return
         seen.add(callee)
         for event in self.own(callee):
-            choice = event.choice
-            if choice is None or (not choice.calls and choice.kind != "parameter") or (choice.calls and choice.calls[0] == via[0]):
-                yield event._replace(instruction=via[0].instruction, via=via)
+            for choice in self._handed(callee, via, event.choice):
+                if choice is None or (not choice.calls and choice.kind != PARAMETER) or (choice.calls and choice.calls[0] == via[0]):
+                    yield event._replace(instruction=via[0].instruction, via=via, choice=choice)
         for one in callee.code.instructions():
             if one[0] in CALLING:
                 for edge in self.transfer.edges(callee, one):
                     if edge.is_followed and not edge.is_handed:
                         yield from self._inside(edge.callee, (*via, Site(callee, one)), seen)
+
+    def _handed(self, callee: Function, via: tuple[Site, ...], choice: Choice | None) -> Iterator[Choice | None]:
+        """Who chose the stream that Cython hands to a function of C++; anything else is as it is."""
+        caller, call = via[-1].function, via[-1].instruction
+        if choice is None or choice.kind != PARAMETER or choice.place is None or caller.is_cpp or not callee.is_cpp:
+            yield choice
+            return
+        given = given_to(caller, call, callee, int(str(choice.place.root[1])))
+        chosen = list(self.choices.of_register(caller, given, via[-1])) if given is not None and given >= 0 else []
+        yield from chosen or [choice]
 
     def own(self, function: Function) -> list[Event]:
         """The work and the waits of a function's own instructions, for each stream that they may mean."""

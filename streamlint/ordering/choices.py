@@ -53,6 +53,7 @@ class Choices:
         self.facts = transfer.facts
         self.places = places
         self.currents = currents
+        self._variables: dict[tuple[Function, int], LibraryObject | None] = {}
         self._known: dict[tuple[Function, Instruction, Queued], list[Choice]] = {}
 
     def of(self, function: Function, one: Instruction, work: Queued) -> list[Choice]:
@@ -107,10 +108,25 @@ class Choices:
                 yield from self._of_parameter(function, one[3], register, at, calls)
             elif not function.is_cpp and (inner := self._viewed(function, one)) is not None:
                 waiting.append(inner)
+            elif one[0] == op.NAME and not function.is_cpp and (made := self._made_into(function, one)) is not None:
+                yield Choice(MADE, GIVEN, at, calls, frozenset({made}), self.places.of(function, register))
             elif one[0] == op.ATTR and self._is_parameter(function, one[3]) and function.is_cpp:
                 yield from self._of_field(function, one[3], function.text(one[4]), at, calls)
             else:
                 yield from self._by_values(function, register, one, at, calls)
+
+    def _made_into(self, function: Function, one: Instruction) -> LibraryObject | None:
+        """Cython: the stream that a call has made into the variable of a name (``cudaStreamCreate(&stream)``)."""
+        key = (function, one[3])
+        if key not in self._variables:
+            self._variables[key] = None
+            addresses = [each for each in function.by_opcode[op.ADDRESS_NAME] if each[3] == one[3]]
+            for address, use in ((each, use) for each in addresses for use in function.uses[each[2]]):
+                for call in self.transfer.modelled(function, use) if use[0] in (op.CALL, op.INVOKE) else ():
+                    into = call.row.get("into") if call.row.effect == "stream" else None
+                    if isinstance(into, Selector) and call.given(into) == address[2]:
+                        self._variables[key] = LibraryObject("cudaStream_t", "stream", "created", Site(function, use))
+        return self._variables[key]
 
     def _viewed(self, function: Function, one: Instruction) -> int | None:
         """Python: the stream whose handle this is (``stream.cuda_stream``, ``ffi.cast("void *", …)``)."""

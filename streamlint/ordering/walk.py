@@ -18,12 +18,13 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Graph, Loop
 from streamlint.ordering.conditions import Conditions, Frame
-from streamlint.ordering.flow import EXACT, Flow, Tracked
-from streamlint.ordering.places import ANY, Element, Place, Places, register_place
+from streamlint.ordering.flow import BUFFER, EXACT, Flow, Tracked
+from streamlint.ordering.places import ANY, Element, Place, Places, register_place, rest_behind
+from streamlint.ordering.spread import bound_before, positional, spread
 from streamlint.ordering.streams import Currents
 from streamlint.transfer.actions import UNKNOWN, Action, Asked, Read, Stream, Synchronized
 from streamlint.transfer.transfer import CALLING, Order, Transfer, last_name
-from streamlint.waits.operands import argument_registers, bound_of, operand_of
+from streamlint.waits.operands import operand_of
 from streamlint.waits.questions import Key, alike, unnegated
 
 MOST_STATES = 3_000
@@ -235,7 +236,7 @@ class Walk:
     def _entered(self, state: State, one: Instruction, index: int) -> Iterator[State]:
         """The functions that an instruction enters, if they can mean something."""
         frame = state.frame
-        if frame.depth >= _DEEPEST:
+        if frame.depth >= _DEEPEST or (one[0] == op.NEXT and self._is_in_hand(state, one[3])):
             return
         edges = self.transfer.edges(frame.function, one)
         units = {edge.callee.unit.number for edge in edges if edge.callee.is_cpp}
@@ -251,6 +252,11 @@ class Walk:
                 own = state.chosen | {edge.callee.unit.number} if len(units) > 1 else state.chosen
                 yield state._replace(frame=inner, block=0, place=0, before=0, tracked=tracked, chosen=own)
 
+    def _is_in_hand(self, state: State, iterator: int) -> bool:
+        """Whether the memory is what a generator has given already: it is not run once more for it."""
+        names = [name.behind(ANY) for name in self.places.names(state.frame.function, iterator)]
+        return any(held.kind == BUFFER and rest_behind(name, held.place) is not None for name in names for held in state.tracked)
+
     def _given(self, state: State, one: Instruction, callee: Function) -> frozenset[Tracked]:
         """What is tracked, by the names that a callee has for it; the rest is put aside under the caller's names."""
         function = state.frame.function
@@ -263,6 +269,12 @@ class Walk:
                 moved
                 for param in range(len(callee.code.parameters))
                 for moved in self.flow.moved([held], self.sources(function, one, callee, param), Place(("parameter", param)))
+            ]
+            inner += [
+                moved
+                for source, target in spread(self.places, function, one, callee)
+                if target.path
+                for moved in self.flow.moved([held], [source], target)
             ]
             found.update(self._rekeyed(moved, self._keys(function, one, callee, is_down=True)) for moved in inner)
             if not any(moved.place.path for moved in inner):
@@ -283,26 +295,12 @@ class Walk:
         if one[0] not in (op.CALL, op.INVOKE):
             place = 5 + index - (1 if callee.has_receiver else 0)
             return self.places.names(function, one[place]) if 5 <= place < len(one) else ()
-        register = operand_of(function, one, callee, index)
+        before = bound_before(self.transfer.values(function, one[3]), callee) if one[0] == op.CALL and not function.is_cpp else 0
+        register = positional(function, one, index - before) if before else operand_of(function, one, callee, index)
         if register is None and not callee.is_cpp:
-            return tuple(self._spread(function, one, callee, index))
+            wanted = Place(("parameter", index))
+            return tuple(source for source, target in spread(self.places, function, one, callee) if target == wanted)
         return self.places.names(function, register) if register is not None and register >= 0 else ()
-
-    def _spread(self, function: Function, one: Instruction, callee: Function, index: int) -> Iterator[Place]:
-        """Python: where a parameter's value is found in what a call spreads, ``f(*args, **named)``."""
-        parameter = callee.code.parameters[index]
-        before = 0
-        for kind, register in argument_registers(function, one):
-            if kind == 2:  # a mapping
-                found = self.places.names(function, register)
-                yield from found if parameter.kind == "double" else (place.behind(Element(parameter.name)) for place in found)
-            elif kind == 1 and parameter.kind in ("star", "plain"):
-                at = index - before - bound_of(function, one, callee)
-                if parameter.kind == "star" and at == 0:
-                    yield from self.places.names(function, register)
-                elif parameter.kind == "plain" and at >= 0:
-                    yield from (place.behind(Element(at)) for place in self.places.names(function, register))
-            before += kind is None
 
     def _ends(self, state: State, end: Instruction) -> Iterator[State]:
         if end[0] == op.RETURN:

@@ -1,0 +1,176 @@
+"""Waits for the null stream that a path passes while work on another stream is pending: by the host, or for an event recorded there."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from streamlint.facts.functions import Function
+from streamlint.facts.objects import Site
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.ordering.choices import behind_copies, default_is_null, given_to
+from streamlint.ordering.conditions import Frame
+from streamlint.ordering.early_reads import EarlyRead, EarlyReads
+from streamlint.ordering.flow import Tracked
+from streamlint.ordering.lanes import Lane
+from streamlint.ordering.places import Place
+from streamlint.ordering.races import Races
+from streamlint.ordering.walk import ORDERED, State, Walk
+from streamlint.transfer.actions import NULL, Action, Recorded, Stream, Synchronized
+from streamlint.transfer.launches import is_null
+from streamlint.transfer.transfer import Transfer
+from streamlint.transfer.waiting import Waited
+from streamlint.transfer.work import Worked
+
+_MISSED, _MARK = "missed", "mark"
+"""Kinds of what is tracked: a wait that was passed, and an event that is recorded on the null stream."""
+Answer = str | frozenset[Tracked] | None
+
+
+class NullWait(NamedTuple):
+    """A wait for the null stream, or an event that is recorded there and waited for.
+
+    ``chosen`` is where the stream was chosen: there, or by a call that led there. ``calls`` lead there.
+    """
+
+    at: Site
+    chosen: Site
+    is_record: bool
+    calls: tuple[Site, ...]
+
+
+class PassingNull(Walk):
+    """Notes such waits on the paths of a walk."""
+
+    waits: dict[Place, NullWait]
+
+    def noted(self, state: State, one: Instruction, action: Action) -> frozenset[Tracked]:
+        """What is tracked from here on, for a wait or a record on the null stream."""
+        here = Site(state.frame.function, one)
+        if isinstance(action, Synchronized) and isinstance(action.of, Stream):
+            chosen = self.null_by(state.frame, here, action.of)
+            return self._missed(NullWait(here, chosen, False, state.frame.calls)) if chosen is not None else frozenset()
+        if isinstance(action, Recorded) and (chosen := self.null_by(state.frame, here, action.stream)) is not None:
+            return frozenset(Tracked(_MARK, place, "", here) for place in self.places.names(here.function, action.event))
+        is_wait = isinstance(action, Synchronized) or (isinstance(action, Waited) and action.is_event)
+        event = action.of if is_wait and isinstance(action, (Synchronized, Waited)) else None
+        if isinstance(event, int) and event >= 0:
+            names = frozenset(self.places.names(here.function, event))
+            record = next((held.announced for held in state.tracked if held.kind == _MARK and held.place in names), None)
+            return self._missed(NullWait(record, record, True, state.frame.calls)) if record is not None else frozenset()
+        return frozenset()
+
+    def _missed(self, wait: NullWait) -> frozenset[Tracked]:
+        place = Place(("global", _MISSED, wait.at))
+        self.waits.setdefault(place, wait)
+        return frozenset({Tracked(_MISSED, place)})
+
+    def passed_wait(self, state: State) -> NullWait | None:
+        """A wait for the null stream that the path of a state has passed."""
+        found = sorted((held.place for held in state.tracked if held.kind == _MISSED), key=lambda place: self.waits[place].at.row)
+        return self.waits[found[-1]] if found else None
+
+    def null_by(self, frame: Frame, here: Site, stream: Stream) -> Site | None:
+        """Where a stream of an instruction was chosen to be null, as the functions were entered; None if it is not."""
+        if stream.kind == NULL:
+            return here
+        return self._null_register(frame, stream.register, here) if stream.register >= 0 else None
+
+    def _null_register(self, frame: Frame, register: int, here: Site) -> Site | None:
+        function = frame.function
+        register = behind_copies(function, register)
+        made = function.definitions[register] if register >= 0 else None
+        if made is None or made[0] != op.PARAM:
+            is_there = register >= 0 and is_null(function, register, list(self.transfer.values(function, register)))
+            return here if is_there else None
+        if frame.caller is None or frame.call is None:
+            return None
+        call = Site(frame.caller.function, frame.call)
+        given = given_to(frame.caller.function, frame.call, function, made[3])
+        if given is None:
+            return call if default_is_null(function, made[3]) else None
+        return self._null_register(frame.caller, given, call) if given >= 0 else None
+
+
+def _joined(state: State, answer: Answer, more: frozenset[Tracked]) -> Answer:
+    if answer == ORDERED or not more:
+        return answer
+    return (answer if isinstance(answer, frozenset) else state.tracked) | more
+
+
+class ReadsBehindNull(EarlyReads, PassingNull):
+    """Early reads of copies on other streams: a wait for the null stream, whoever hands it over, orders nothing."""
+
+    def __init__(self, transfer: Transfer) -> None:
+        super().__init__(transfer)
+        self.waits = {}
+        self.missed: dict[tuple[Site, Site], NullWait] = {}
+
+    def orders(self, state: State, one: Instruction, action: Action) -> bool:
+        of = action.of if isinstance(action, Synchronized) else None
+        if isinstance(of, Stream) and self.null_by(state.frame, Site(state.frame.function, one), of) is not None:
+            return False
+        return super().orders(state, one, action)
+
+    def _judge(self, state: State, one: Instruction, action: Action) -> Answer:
+        return _joined(state, super()._judge(state, one, action), self.noted(state, one, action))
+
+    def _tell(self, state: State, read: Site, name: str) -> None:
+        wait = self.passed_wait(state)
+        if wait is not None:
+            super()._tell(state, read, name)
+            for found in self._found:
+                self.missed.setdefault(found, wait)
+
+    def wait_of(self, read: EarlyRead) -> NullWait:
+        """The wait that was passed before a read."""
+        return self.missed[read.copy, read.read]
+
+
+class MissedWork(NamedTuple):
+    """Work on another stream, and what comes too early behind it: the copy ``second``, or what ``wait`` was to order."""
+
+    first: Site
+    lane: Lane
+    second: Site
+    wait: NullWait | None
+    calls: tuple[Site, ...]
+
+
+class RacesBehindNull(Races, PassingNull):
+    """Races of work on other streams with copies that are queued on the null stream, and with work behind a wait for it."""
+
+    def __init__(self, transfer: Transfer) -> None:
+        super().__init__(transfer)
+        self.waits = {}
+        self.missed: dict[tuple[Site, NullWait | None], MissedWork] = {}
+        self._is_told = True
+
+    def is_wanted(self, lane: Lane) -> bool:
+        """Whether work on a stream is followed."""
+        raise NotImplementedError
+
+    def is_legacy(self, function: Function, one: Instruction) -> bool:
+        """Whether an instruction is a copy on the null stream, for which the host waits."""
+        raise NotImplementedError
+
+    def _follow_work(self, function: Function, one: Instruction, work: Worked) -> None:
+        if work.stream.kind != NULL and self.is_wanted(self.lanes.of(Frame(function, None, None, 0), one, work.stream)):
+            super()._follow_work(function, one, work)
+
+    def _judge(self, state: State, one: Instruction, action: Action) -> Answer:
+        return _joined(state, super()._judge(state, one, action), self.noted(state, one, action))
+
+    def _worked(self, state: State, one: Instruction, work: Worked) -> str | None:
+        self._is_told = True
+        answer = super()._worked(state, one, work)
+        return answer if self._is_told else None
+
+    def _tell(self, state: State, one: Instruction, use: Worked, other: Lane) -> None:
+        function = state.frame.function
+        is_legacy = self.is_legacy(function, one)
+        wait = None if is_legacy else self.passed_wait(state)
+        self._is_told = is_legacy or wait is not None
+        if self._is_told:
+            second = Site(function, one)
+            self.missed.setdefault((second, wait), MissedWork(self._site, self._lane, second, wait, state.frame.calls))

@@ -1,0 +1,70 @@
+"""Arguments that calls spread, and parameters that collect the rest: which element of one is which element of the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from streamlint.facts.functions import Function
+from streamlint.facts.objects import FunctionObject, Object, PartialObject
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.ordering.places import Element, Place, Places
+from streamlint.waits.operands import Given, argument_registers, bound_of
+
+_LIST, _DICT = 1, 2
+
+
+def bound_before(values: Iterable[Object], callee: Function) -> int:
+    """How many arguments ``functools.partial`` has put before those of a call, if one of its values calls a function that way."""
+    for value in values:
+        if isinstance(value, PartialObject):
+            called = value.callee
+            if isinstance(called, FunctionObject) and called.function is callee:
+                return len(value.arguments.positional)
+    return 0
+
+
+def positional(function: Function, call: Instruction, place: int) -> int | None:
+    """The register of an argument by its position."""
+    given = argument_registers(function, call)
+    return given[place][1] if 0 <= place < len(given) and all(kind is None for kind, _ in given[: place + 1]) else None
+
+
+def spread(places: Places, function: Function, call: Instruction, callee: Function) -> Iterator[tuple[Place, Place]]:
+    """Places of a caller, and the places of the callee that mean the same, where one of them is within a tuple or dictionary."""
+    kinds = [parameter.kind for parameter in callee.code.parameters]
+    given = argument_registers(function, call) if call[0] in (op.CALL, op.INVOKE) else []
+    if function.is_cpp or not ({"star", "double"} & set(kinds) or any(kind in (_LIST, _DICT) for kind, _ in given)):
+        return
+    yield from _by_position(places, function, kinds, given, bound_of(function, call, callee))
+    yield from _by_name(places, function, callee, kinds, given)
+
+
+def _by_position(places: Places, function: Function, kinds: list[str], given: list[Given], index: int) -> Iterator[tuple[Place, Place]]:
+    star = kinds.index("star") if "star" in kinds else len(kinds)
+    for kind, register in given:
+        if kind is None:
+            if star <= index:
+                yield from ((name, Place(("parameter", star), (Element(index - star),))) for name in places.names(function, register))
+            index += 1
+        elif kind == _LIST:
+            for name in places.names(function, register):
+                plain = range(index, min(star, len(kinds)))
+                yield from ((name.behind(Element(each - index)), Place(("parameter", each))) for each in plain if kinds[each] == "plain")
+                if star == index:
+                    yield name, Place(("parameter", star))
+            return  # what follows is at no known place
+
+
+def _by_name(places: Places, function: Function, callee: Function, kinds: list[str], given: list[Given]) -> Iterator[tuple[Place, Place]]:
+    double = kinds.index("double") if "double" in kinds else None
+    named = {parameter.name: index for index, parameter in enumerate(callee.code.parameters) if parameter.kind in ("plain", "keyword")}
+    for kind, register in given:
+        names = places.names(function, register)
+        if isinstance(kind, str) and kind not in named and double is not None:
+            yield from ((name, Place(("parameter", double), (Element(kind),))) for name in names)
+        elif kind == _DICT:
+            for name in names:
+                yield from ((name.behind(Element(key)), Place(("parameter", index))) for key, index in named.items())
+                if double is not None:
+                    yield name, Place(("parameter", double))
