@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import Constant, LibraryObject, Memory, Scalar, Site, Unknown
-from streamlint.facts.program import Unit
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.ordering.beginnings import Beginnings
 from streamlint.ordering.conditions import Frame
 from streamlint.ordering.flow import BUFFER, DONE, EVENT, STATUS, STREAM, Tracked
 from streamlint.ordering.lanes import AMBIENT, WAITER, Lane, Lanes
@@ -21,9 +21,6 @@ from streamlint.transfer.waiting import Waited
 from streamlint.transfer.work import Worked
 from streamlint.waits.questions import alike
 
-CHOOSING = frozenset({"stream", "scope", "set_stream"})
-"""Effects of the calls without which a file has but one stream."""
-_TYPES = ("cudaStream_t", "CUstream")
 _DEEPEST = 12
 
 
@@ -50,6 +47,7 @@ class Races(Walk):
     def __init__(self, transfer: Transfer) -> None:
         super().__init__(transfer)
         self.lanes = Lanes(transfer, self.places, self.currents)
+        self.beginnings = Beginnings(transfer, self.places, self.currents)
         self._found: dict[Site, Race] = {}
         self._devices: dict[tuple[Function, int], bool] = {}
         self._site: Site
@@ -60,20 +58,9 @@ class Races(Walk):
 
     def find(self) -> Iterator[Race]:
         """The races of the program, one for each second piece of work."""
-        for function in self._functions():
-            for one in list(function.code.instructions()):
-                for work in self.transfer.works(function, one):
-                    self._follow_work(function, one, work)
+        for function, one, work in self.beginnings.find():
+            self._follow_work(function, one, work)
         yield from self._found.values()
-
-    def _functions(self) -> Iterator[Function]:
-        """The functions of files that make a stream, or make one current."""
-        units: dict[int, Unit] = {}
-        for name in self.transfer.names(CHOOSING):
-            units.update({unit.number: unit for unit in self.facts.program.mentioning(name)})
-        units.update({unit.number: unit for name in _TYPES for unit in self.facts.program.mentioning(name)})
-        for _, unit in sorted(units.items()):
-            yield from unit.functions
 
     def _follow_work(self, function: Function, one: Instruction, work: Worked) -> None:
         frame = Frame(function, None, None, 0)
