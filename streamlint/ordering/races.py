@@ -7,13 +7,13 @@ from typing import NamedTuple
 
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import Constant, LibraryObject, Memory, Scalar, Site, Unknown
-from streamlint.facts.program import Unit
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.ordering.beginnings import Beginnings
 from streamlint.ordering.conditions import Frame
 from streamlint.ordering.flow import BUFFER, DONE, EVENT, STATUS, STREAM, Tracked
 from streamlint.ordering.lanes import AMBIENT, WAITER, Lane, Lanes
-from streamlint.ordering.places import Element, Place, register_place, rest_behind
+from streamlint.ordering.places import Element, Key, Place, register_place, rest_behind
 from streamlint.ordering.walk import MOST_GUESSES, ORDERED, State, Walk
 from streamlint.transfer.actions import CURRENT, NAMED, UNKNOWN, Action, Asked, Copied, Lost, Read, Recorded, Stream, Synchronized, Viewed
 from streamlint.transfer.transfer import Transfer
@@ -21,10 +21,11 @@ from streamlint.transfer.waiting import Waited
 from streamlint.transfer.work import Worked
 from streamlint.waits.questions import alike
 
-CHOOSING = frozenset({"stream", "scope", "set_stream"})
-"""Effects of the calls without which a file has but one stream."""
-_TYPES = ("cudaStream_t", "CUstream")
 _DEEPEST = 12
+_RANGE = "range"
+_ON_HOST = frozenset({"numpy", "python", "host-cpp"})
+_ARRAYS = frozenset({"torch", "cupy", "numba"})
+"""Libraries with arrays, each with a current stream of its own: what one does with memory of another is the affair of SL027."""
 
 
 class Race(NamedTuple):
@@ -50,6 +51,7 @@ class Races(Walk):
     def __init__(self, transfer: Transfer) -> None:
         super().__init__(transfer)
         self.lanes = Lanes(transfer, self.places, self.currents)
+        self.beginnings = Beginnings(transfer, self.places, self.currents)
         self._found: dict[Site, Race] = {}
         self._devices: dict[tuple[Function, int], bool] = {}
         self._site: Site
@@ -60,25 +62,14 @@ class Races(Walk):
 
     def find(self) -> Iterator[Race]:
         """The races of the program, one for each second piece of work."""
-        for function in self._functions():
-            for one in list(function.code.instructions()):
-                for work in self.transfer.works(function, one):
-                    self._follow_work(function, one, work)
+        for function, one, work in self.beginnings.find():
+            self._follow_work(function, one, work)
         yield from self._found.values()
-
-    def _functions(self) -> Iterator[Function]:
-        """The functions of files that make a stream, or make one current."""
-        units: dict[int, Unit] = {}
-        for name in self.transfer.names(CHOOSING):
-            units.update({unit.number: unit for unit in self.facts.program.mentioning(name)})
-        units.update({unit.number: unit for name in _TYPES for unit in self.facts.program.mentioning(name)})
-        for _, unit in sorted(units.items()):
-            yield from unit.functions
 
     def _follow_work(self, function: Function, one: Instruction, work: Worked) -> None:
         frame = Frame(function, None, None, 0)
         lane = self.lanes.of(frame, one, work.stream)
-        if lane.kind == UNKNOWN or work.assumed or not work.fills or self._has_waited(function, one):
+        if lane.kind == UNKNOWN or work.assumed or not work.fills or work.library in _ON_HOST or self._has_waited(function, one):
             return
         in_scope = lane.kind == NAMED
         written = {register for register in (*work.writes, work.made) if self.is_on_device(function, register, work, in_scope)}
@@ -108,13 +99,13 @@ class Races(Walk):
                 yield Tracked(BUFFER, place)
 
     def _names_of(self, function: Function, register: int) -> Iterator[Place]:
-        """The names of a register's value. C++: a pointer with an offset is a part of what the pointer leads to."""
+        """The names of a register's value. C++: a pointer with an offset is a range of what the pointer leads to."""
         yield from self.places.names(function, register)
         one = function.definitions[register] if register >= 0 else None
         if one is not None and function.is_cpp and one[0] == op.BINARY and function.text(one[3]) in ("+", "-"):
             for base, offset in (one[4:6], one[5:3:-1]):
                 for place in self.places.names(function, base):
-                    yield place.behind(Element(alike(function, offset)))
+                    yield place.behind(Element((_RANGE, alike(function, offset))))
 
     def _shared(self, function: Function, register: int) -> list[int]:
         """A register, and those of which it is a view of the whole."""
@@ -225,9 +216,11 @@ class Races(Walk):
         is_held = self._lane.kind == NAMED and self._lane.blocking is not False and work.library not in ("", "torch")
         if is_held and self.lanes.of(state.frame, one, work.stream).kind == CURRENT:
             return ORDERED  # the null stream waits for blocking streams, and they for it
-        writes = [register for register in work.writes if self._touches(state, register)]
+        writes = [register for register in work.writes if self._touches(state, register, is_written=True)]
         reads = [register for register in work.reads if self._touches(state, register, 1 if work.assumed else 0)]
-        if not writes and not (reads and self._writes):
+        if (not writes and not (reads and self._writes)) or self._is_foreign(work):
+            return None
+        if all(self._is_on_host(function, register) for register in (*writes, *reads)):
             return None
         lane = self.lanes.of(state.frame, one, work.stream)
         if self.lanes.is_same(state.tracked, lane):
@@ -238,6 +231,15 @@ class Races(Walk):
             return None
         self._tell(state, one, work, lane)
         return ORDERED
+
+    def _is_foreign(self, work: Worked) -> bool:
+        """Whether two libraries with arrays of their own work on the memory."""
+        return len({work.library, self._work.library} & _ARRAYS) > 1
+
+    def _is_on_host(self, function: Function, register: int) -> bool:
+        """Whether all that a register may hold is memory of the host."""
+        held = [value for value in self.transfer.values(function, register) if isinstance(value, Memory)]
+        return bool(held) and all(value.space == "host" for value in held)
 
     def _is_all(self, state: State, registers: list[int]) -> bool:
         """Whether all that is tracked is written anew."""
@@ -316,8 +318,8 @@ class Races(Walk):
 
     # --- what registers hold
 
-    def _touches(self, state: State, register: int, depth: int = 0) -> bool:
-        """Whether what a register holds overlaps with the memory that is tracked."""
+    def _touches(self, state: State, register: int, depth: int = 0, is_written: bool = False) -> bool:
+        """Whether what a register holds overlaps with the memory that is tracked. Two ranges that are written are tiles."""
         if register < 0:
             return False
         for place in self._all_names(state, register):
@@ -325,6 +327,9 @@ class Races(Walk):
                 if held.kind != BUFFER or held.place.root != place.root:
                     continue
                 rest = rest_behind(place, held.place)
+                part = rest_behind(held.place, place)
+                if is_written and self._writes and any(map(_is_range, (*(rest or ()), *(part or ())))):
+                    continue
                 is_whole = rest is not None and all(isinstance(key, Element) for key in rest)
                 if (
                     rest is not None
@@ -332,7 +337,6 @@ class Races(Walk):
                     and (len(rest) <= depth or state.frame.function.is_cpp or self._is_memory(state, register))
                 ):
                     return True
-                part = rest_behind(held.place, place)
                 if part is not None and all(isinstance(key, Element) for key in part):
                     return True
         return False
@@ -418,3 +422,11 @@ class Races(Walk):
         race = Race(self._site, second, self._work, use, self._lane, other, self._writes, (), state.frame.calls, state.doubts)
         if second not in self._found or race.doubts <= self._found[second].doubts:
             self._found[second] = race
+
+
+def _is_range(key: Key) -> bool:
+    """Whether a key is the offset of a pointer, in this function or another one."""
+    told = key.key if isinstance(key, Element) else None
+    while isinstance(told, tuple) and len(told) == 2 and told[0] == "elsewhere":
+        told = told[1]
+    return isinstance(told, tuple) and told[:1] == (_RANGE,)

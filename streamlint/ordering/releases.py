@@ -49,11 +49,9 @@ class Releases(Races):
 
     def releases(self) -> Iterator[Release]:
         """The releases of the program, one for each allocation."""
-        for function in self._functions():
+        for function, one, work in self.beginnings.find():
             if not function.is_cpp:
-                for one in list(function.code.instructions()):
-                    for work in self.transfer.works(function, one):
-                        self._follow_allocation(function, one, work)
+                self._follow_allocation(function, one, work)
         yield from self._released.values()
 
     def _follow_allocation(self, function: Function, one: Instruction, work: Worked) -> None:

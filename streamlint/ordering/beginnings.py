@@ -1,0 +1,215 @@
+"""The pieces of work from which races are followed: those near to work on a stream that was chosen.
+
+A race needs memory that two streams touch. So the search begins where a stream is made current, or handed to work, goes from there to
+what that work touches, and then to the other work on that. Of functions that know one stream only, nothing is asked.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from functools import cached_property
+
+from streamlint.facts.functions import Function
+from streamlint.facts.program import Unit
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.models.vocabulary import Selector
+from streamlint.ordering.places import Place, Places
+from streamlint.ordering.sharing import Held, Sharing
+from streamlint.ordering.streams import Currents
+from streamlint.transfer.actions import CURRENT, NAMED, NULL, Copied, Stream
+from streamlint.transfer.modelled import ModelledCall
+from streamlint.transfer.transfer import Transfer
+from streamlint.transfer.work import Worked
+from streamlint.waits.operands import operand_of
+
+CHOOSING = frozenset({"scope", "set_stream"})
+WORKING = frozenset({"launch", "copy", "memset", "free", "transfer", "compute", "write", "read", "move"})
+"""Effects of calls that may be given a stream."""
+_MAKING = frozenset({"stream"})
+_MOST_INSIDE = 60
+"""Functions that are looked at for one that makes a stream current."""
+_DEEPEST = 6
+Begun = tuple[Function, Instruction, Worked]
+Key = tuple[object, ...]
+
+
+class Beginnings:
+    """Looks for the work from which races are followed."""
+
+    def __init__(self, transfer: Transfer, places: Places, currents: Currents) -> None:
+        self.transfer = transfer
+        self.facts = transfer.facts
+        self.places = places
+        self.currents = currents
+        self.sharing = Sharing(transfer)
+
+    def find(self) -> Iterator[Begun]:
+        """The work, in the order of the program."""
+        found: dict[Begun, None] = {}
+        for function, instructions in self._chosen().items():
+            held: list[Held] = []
+            for one in instructions:
+                for work in self.transfer.works(function, one):
+                    found[function, one, work] = None
+                    held += [(function, register) for register in (*work.reads, *work.writes, work.made) if register >= 0]
+            if not function.is_cpp or self._is_scoped(function):
+                found.update(dict.fromkeys(self._on(self.sharing.with_any(held))))
+        order = {one: index for function in {each[0] for each in found} for index, one in enumerate(function.code.instructions())}
+        yield from sorted(found, key=lambda each: (each[0].unit.number, each[0].code.number, order[each[1]]))
+
+    def _on(self, held: list[Held]) -> Iterator[Begun]:
+        """The work on some memory."""
+        for function, register in held:
+            made = function.definitions[register]
+            for one in (*((made,) if made is not None else ()), *function.uses.get(register, ())):
+                for work in self.transfer.works(function, one):
+                    if register in (work.made, *work.writes, *work.reads):
+                        yield function, one, work
+
+    # --- where work is on a stream that was chosen
+
+    def _chosen(self) -> dict[Function, list[Instruction]]:
+        """By function: the instructions that may be work on a stream that was chosen."""
+        found: dict[Function, dict[Instruction, None]] = defaultdict(dict)
+        for function in self._scoped:
+            for one in self._inside(function):
+                found[function][one] = None
+                for callee in self._called(function, one):
+                    found[callee].update(dict.fromkeys(self._lasting(callee)))
+        for function, instructions in self._explicit().items():
+            found[function].update(dict.fromkeys(instructions))
+        return {function: list(instructions) for function, instructions in found.items()}
+
+    @cached_property
+    def _scoped(self) -> list[Function]:
+        """The functions that make a stream current."""
+        found = {call.function: None for call in self.transfer.sites(CHOOSING)}
+        units = {unit.number: unit for name in self.transfer.names(_MAKING) for unit in self.facts.program.mentioning(name)}
+        for _, unit in sorted(units.items()):
+            if not unit.is_cpp:
+                found.update({function: None for function in unit.functions if function.by_opcode[op.ENTER]})
+        return [function for function in found if self._is_scoped(function)]
+
+    def _is_scoped(self, function: Function) -> bool:
+        return any(self._inside(function))
+
+    def _inside(self, function: Function) -> Iterator[Instruction]:
+        """The instructions for which another stream is current than at the function's beginning."""
+        for one in function.code.instructions():
+            stream = self.currents.at(function, one)
+            if stream is not None and (stream.kind != CURRENT or stream.register >= 0):
+                yield one
+
+    def _called(self, function: Function, one: Instruction) -> list[Function]:
+        """The functions that an instruction runs."""
+        found: dict[Function, None] = {}
+        waiting = [(function, one)]
+        while waiting and len(found) < _MOST_INSIDE:
+            caller, call = waiting.pop(0)
+            for edge in self.transfer.edges(caller, call):
+                if edge.is_followed and not edge.is_handed and edge.callee not in found and edge.callee is not function:
+                    found[edge.callee] = None
+                    waiting += [(edge.callee, inner) for opcode in (op.CALL, op.INVOKE) for inner in edge.callee.by_opcode[opcode]]
+        return list(found)
+
+    def _lasting(self, function: Function) -> Iterator[Instruction]:
+        """The instructions of a function that may be work on memory which others have as well."""
+        for one in function.code.instructions():
+            registers = [*op.reads(one), *((one[2],) if op.DEFINES[one[0]] else ())]
+            if one[0] not in (op.PHI, op.CONST, op.PARAM) and any(self._lasts(function, each) for each in registers):
+                yield one
+
+    def _lasts(self, function: Function, register: int) -> bool:
+        """Whether a register holds what came from outside, or is given to it."""
+        if self.places.of(function, register).root[0] != "register":
+            return True
+        seen, waiting = {register}, [register]
+        while waiting:
+            for use in function.uses.get(waiting.pop(), ()):
+                if use[0] in (op.RETURN, op.YIELD, op.SET_ATTR, op.SET_NAME, op.STORE, op.SET_ITEM, op.APPEND):
+                    return True
+                if use[0] in (op.PHI, op.COPY, op.BUILD, op.DICT, op.ATTR, op.ITEM, op.UNPACK) and use[2] not in seen:
+                    seen.add(use[2])
+                    waiting.append(use[2])
+        return False
+
+    # --- streams that are handed to work
+
+    def _explicit(self) -> dict[Function, list[Instruction]]:
+        """The work that names its stream, of functions from which a second one can be reached."""
+        work = self._given_streams()
+        streams: dict[Function, set[Key]] = {}
+        for function, calls in work.items():
+            streams[function] = {self._key(function, one, stream) for one, stream in calls}
+        several = self._several(streams)
+        return {function: [one for one, _ in calls] for function, calls in work.items() if function in several}
+
+    def _given_streams(self) -> dict[Function, list[tuple[Instruction, Stream]]]:
+        found: dict[Function, list[tuple[Instruction, Stream]]] = defaultdict(list)
+        for call in self.transfer.sites(WORKING, "stream", lambda row: isinstance(row.get("stream"), Selector)):
+            found[call.function].append((call.instruction, call.stream()))
+        for call in self.transfer.sites(WORKING, among=self._cpp):
+            if call.row.library.startswith("cuda") and not self._waits(call):
+                found[call.function].append((call.instruction, call.stream()))
+        for unit in self._cpp:
+            for function in unit.functions:
+                for one in function.by_opcode[op.LAUNCH]:
+                    found[function] += [(one, work.stream) for work in self.transfer.works(function, one)]
+        return found
+
+    def _waits(self, call: ModelledCall) -> bool:
+        return any(isinstance(each, Copied) and not each.asynchronous for each in self.transfer.of(call.function, call.instruction))
+
+    @cached_property
+    def _cpp(self) -> list[Unit]:
+        names = (*self.transfer.names(CHOOSING | _MAKING), "cudaStream_t", "CUstream")
+        units = {unit.number: unit for name in names for unit in self.facts.program.mentioning(name) if unit.is_cpp}
+        return [unit for _, unit in sorted(units.items())]
+
+    def _key(self, function: Function, one: Instruction, stream: Stream) -> Key:
+        """A stream, as a function names it."""
+        if stream.kind in (NULL, CURRENT) or stream.register < 0:
+            return (stream.kind if stream.kind == NAMED else NULL,)
+        return (function, self.places.of(function, stream.register))
+
+    def _several(self, streams: dict[Function, set[Key]]) -> set[Function]:
+        """The functions of which a caller, or they themselves, know several streams."""
+        below: dict[Function, set[Function]] = {function: {function} for function in streams}
+        owners: dict[object, set[Key]] = defaultdict(set)
+        waiting = [(function, 0) for function in streams]
+        while waiting:
+            function, depth = waiting.pop(0)
+            for caller, call in self.facts.call_places(function) if depth < _DEEPEST else ():
+                keys = {self._above(caller, call, function, key) for key in streams[function]}
+                mine, under = streams.setdefault(caller, set()), below.setdefault(caller, set())
+                if not keys <= mine or not below[function] <= under:
+                    mine |= keys
+                    under |= below[function]
+                    waiting.append((caller, depth + 1))
+        for function, keys in streams.items():
+            if function.owner is not None:
+                owners[function.owner] |= {key for key in keys if self._is_member(key)}
+        found: set[Function] = set()
+        for function, keys in streams.items():
+            if len(keys) > 1 or (function.owner is not None and len(owners[function.owner]) > 1):
+                found |= below[function]
+        return found
+
+    def _is_member(self, key: Key) -> bool:
+        place = key[-1]
+        return isinstance(place, Place) and bool(place.path) and place.root in (("parameter", 0), ("this",))
+
+    def _above(self, caller: Function, call: Instruction, function: Function, key: Key) -> Key:
+        """What a caller has for the stream of a function that it calls."""
+        place = key[-1]
+        if len(key) < 2 or key[0] is not function or not isinstance(place, Place) or place.root[0] != "parameter":
+            return key
+        index = int(str(place.root[1]))
+        if call[0] not in (op.CALL, op.INVOKE):
+            return key
+        register = operand_of(caller, call, function, index)
+        if register is None or register < 0:
+            return (caller, Place(("parameter", 0), place.path)) if index == 0 and function.has_receiver else (NULL,)
+        return (caller, self.places.of(caller, register).behind(*place.path))

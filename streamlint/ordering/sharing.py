@@ -1,0 +1,167 @@
+"""Registers that may hold the memory of another one: over assignments, parts, containers, attributes, arguments and results.
+
+A wide answer that costs little: it asks no values. Who follows an operation from there finds out whether it is the same memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from streamlint.facts.containers import MUTATORS
+from streamlint.facts.functions import Function
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.transfer.actions import Viewed
+from streamlint.transfer.modelled import operands_of
+from streamlint.transfer.transfer import CALLING, Transfer
+from streamlint.waits.operands import operand_of
+
+MOST = 600
+"""Registers that are looked at for one question."""
+_MOST_FILES = 8
+"""Files that mention an attribute, beyond which only those of the file at hand count."""
+_FROM = {
+    **dict.fromkeys((op.COPY, op.AWAIT, op.ITER, op.ENTER, op.ITEM, op.NEXT, op.UNPACK, op.DEREF, op.ADDRESS_ITEM), 3),
+    op.CAST: 4,
+    op.INPLACE: 4,
+    op.REBIND: 5,
+}
+"""By opcode: where the register stands of which the result is the same, a part, or an element."""
+Held = tuple[Function, int]
+
+
+class Sharing:
+    """Looks for registers that may share memory."""
+
+    def __init__(self, transfer: Transfer) -> None:
+        self.transfer = transfer
+        self.facts = transfer.facts
+
+    def with_any(self, held: Iterable[Held]) -> list[Held]:
+        """All registers that may share memory with one of some."""
+        found: dict[Held, None] = dict.fromkeys(held)
+        waiting = list(found)
+        names: set[tuple[int, str]] = set()
+        while waiting and len(found) < MOST:
+            for other in self._beside(*waiting.pop(), names):
+                if other[1] >= 0 and other not in found:
+                    found[other] = None
+                    waiting.append(other)
+        return list(found)
+
+    def _beside(self, function: Function, register: int, names: set[tuple[int, str]]) -> Iterator[Held]:
+        one = function.definitions[register] if register >= 0 else None
+        if one is not None:
+            yield from self._before(function, one, names)
+        for use in function.uses.get(register, ()):
+            yield from self._after(function, register, use, names)
+
+    # --- where it comes from
+
+    def _before(self, function: Function, one: Instruction, names: set[tuple[int, str]]) -> Iterator[Held]:
+        opcode = one[0]
+        if opcode == op.PHI:
+            yield from ((function, each) for each in one[3:])
+        elif opcode == op.BUILD:
+            yield from ((function, each) for each in one[4:])
+        elif opcode == op.DICT:
+            yield from ((function, each) for each in one[4::2])
+        elif opcode == op.PARAM:
+            yield from self._arguments(function, one[3])
+        elif opcode in (op.ATTR, op.ADDRESS_ATTR):
+            yield from self._attribute(function, function.text(one[4]), names)
+            yield from self._viewed(function, one)
+        elif opcode in (op.LOAD, op.ADDRESS):
+            yield from self._cell(function, one[3])
+        elif opcode in (op.NAME, op.ADDRESS_NAME):
+            yield from self._global(function, function.text(one[3]), names)
+        elif opcode in _FROM:
+            yield function, one[_FROM[opcode]]
+        if opcode in (op.CALL, op.INVOKE):
+            yield from self._viewed(function, one)
+            yield from ((function, each) for each in self._taken(function, one))
+        if opcode in CALLING:
+            for edge in self.transfer.edges(function, one):
+                ends = (op.RETURN, op.YIELD) if edge.is_followed else ()
+                yield from ((edge.callee, end[-1]) for opcode in ends for end in edge.callee.by_opcode[opcode])
+
+    def _viewed(self, function: Function, one: Instruction) -> Iterator[Held]:
+        yield from ((function, each.register) for each in self.transfer.of(function, one) if isinstance(each, Viewed))
+
+    def _taken(self, function: Function, one: Instruction) -> Iterator[int]:
+        """What a call without a row may give back: its receiver's elements, or an argument of a function of the language."""
+        if one[0] == op.INVOKE and not any(True for _ in self.transfer.modelled(function, one)):
+            yield one[3]
+        elif one[0] == op.CALL and any(call.name.startswith("builtins.") for call in self.transfer.libraries(function, one)):
+            yield from operands_of(function, one)
+
+    def _arguments(self, function: Function, index: int) -> Iterator[Held]:
+        for caller, call in self.facts.call_places(function):
+            if call[0] in (op.CALL, op.INVOKE):
+                register = operand_of(caller, call, function, index)
+                if register is not None and register >= 0 and self._enters(caller, call, function):
+                    yield caller, register
+
+    def _enters(self, caller: Function, call: Instruction, function: Function) -> bool:
+        return any(edge.callee is function and edge.is_followed for edge in self.transfer.edges(caller, call))
+
+    def _attribute(self, function: Function, name: str, names: set[tuple[int, str]]) -> Iterator[Held]:
+        """All that is read and stored under the name of an attribute, near by."""
+        if (-1, name) in names:
+            return
+        names.add((-1, name))
+        units = self.facts.program.mentioning(name)
+        for unit in units if len(units) <= _MOST_FILES else [function.unit]:
+            if unit.is_cpp == function.is_cpp:
+                yield from ((user, one[2]) for user, one in unit.attribute_uses.get(name, ()) if one[0] != op.INVOKE)
+                yield from ((store.function, store.value) for store in unit.attribute_stores.get(name, ()))
+                for owner in unit.classes:
+                    yield from ((store.function, store.value) for store in owner.own_stores.get(name, ()))
+                if unit.is_cpp:
+                    yield from ((store.function, store.value) for store in unit.cpp_stores.get(name, ()))
+                    yield from ((user, one[2]) for user, one in unit.cpp_uses.get(name, ()))
+
+    def _global(self, function: Function, name: str, names: set[tuple[int, str]]) -> Iterator[Held]:
+        if function.is_cpp:
+            yield from self._attribute(function, name.rpartition("::")[2], names)
+        elif (function.unit.number, name) not in names:
+            names.add((function.unit.number, name))
+            yield from function.unit.globals.get(name, ())
+            yield from ((user, one[2]) for user, one in function.unit.name_uses.get(name, ()))
+
+    def _cell(self, function: Function, constant: int) -> Iterator[Held]:
+        unit = function.unit
+        name, owner = unit.ir.constants[constant]
+        for each in unit.function(owner).below:
+            yield from ((each, one[3]) for one in each.by_opcode[op.STORE] if unit.ir.constants[one[2]] == (name, owner))
+            yield from ((each, one[2]) for one in each.by_opcode[op.LOAD] if unit.ir.constants[one[3]] == (name, owner))
+
+    # --- where it goes
+
+    def _after(self, function: Function, register: int, use: Instruction, names: set[tuple[int, str]]) -> Iterator[Held]:
+        opcode = use[0]
+        if opcode == op.PHI or (opcode in _FROM and use[_FROM[opcode]] == register):
+            yield function, use[2]
+        elif opcode == op.STORE:
+            yield from self._cell(function, use[2])
+        elif opcode == op.SET_ATTR and use[4] == register:
+            yield from self._attribute(function, function.text(use[3]), names)
+        elif opcode == op.SET_NAME:
+            yield from self._global(function, function.text(use[2]), names)
+        elif opcode in (op.SET_ITEM, op.APPEND, op.PUT) and use[-1] != register:
+            yield function, use[-1]
+        elif opcode in (op.SET_ITEM, op.APPEND, op.PUT, op.BUILD, op.DICT):
+            yield function, use[2]
+        elif opcode in (op.CALL, op.INVOKE, op.ATTR):
+            if any(isinstance(each, Viewed) and each.register == register for each in self.transfer.of(function, use)):
+                yield function, use[2]
+            if opcode == op.INVOKE and function.text(use[4]) in MUTATORS:
+                yield from ((function, each) for each in operands_of(function, use))
+            for edge in self.transfer.edges(function, use) if opcode != op.ATTR else ():
+                if edge.is_followed:
+                    yield from self._given(function, use, edge.callee, register)
+
+    def _given(self, function: Function, call: Instruction, callee: Function, register: int) -> Iterator[Held]:
+        for one in callee.by_opcode[op.PARAM]:
+            if operand_of(function, call, callee, one[3]) == register:
+                yield callee, one[2]
