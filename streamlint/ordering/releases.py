@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
@@ -13,7 +14,7 @@ from streamlint.ordering.conditions import Frame
 from streamlint.ordering.flow import BUFFER, EVENT, STREAM, Tracked
 from streamlint.ordering.lanes import AMBIENT, WAITER, Lane
 from streamlint.ordering.places import ANY, Element, Place, rest_behind
-from streamlint.ordering.races import Races
+from streamlint.ordering.races import CHOOSING, Races
 from streamlint.ordering.walk import ORDERED, State
 from streamlint.transfer.actions import CURRENT, NAMED, UNKNOWN, Action, Asked, Recorded, Viewed
 from streamlint.transfer.transfer import CALLING, Transfer
@@ -21,6 +22,9 @@ from streamlint.transfer.waiting import Waited
 from streamlint.transfer.work import Kept, Worked
 
 USED = "used"
+_CROSSING = CHOOSING | {"record_use"}
+_DEEPEST, _MOST_CALLS = 8, 3
+"""Calls up from a function that chooses a stream, and down from there to one that allocates what is used on it."""
 _MARK = Place(("global", "used"))
 _EMPTYING = frozenset({"pop", "popleft", "clear"})
 _OF_USE = frozenset({USED, STREAM, WAITER, EVENT})
@@ -46,6 +50,8 @@ class Releases(Races):
     def __init__(self, transfer: Transfer) -> None:
         super().__init__(transfer)
         self._released: dict[Site, Release] = {}
+        self._after: dict[tuple[Function, int], frozenset[int]] = {}
+        self._looks = True
 
     def releases(self) -> Iterator[Release]:
         """The releases of the program, one for each allocation."""
@@ -69,6 +75,72 @@ class Releases(Races):
         self._site, self._work, self._lane, self._writes = Site(function, one), work, lane, True
         tracked = {Tracked(BUFFER, place) for place in self.places.names(function, work.made)}
         self.run(self.start(function, one, frozenset(tracked), frozenset()), self._judge)
+
+    # --- where memory may cross streams
+
+    def _functions(self) -> Iterator[Function]:
+        """The functions that lead to one that chooses a stream, and those that these call."""
+        yield from self._near
+
+    @cached_property
+    def _near(self) -> dict[Function, None]:
+        found = dict.fromkeys(call.function for call in self.transfer.sites(_CROSSING))
+        for step, most in ((self._calling, _DEEPEST), (self._called, _MOST_CALLS)):
+            reached = list(found)
+            for _ in range(most):
+                reached = list(dict.fromkeys(each for one in reached for each in step(one) if each not in found))
+                found.update(dict.fromkeys(reached))
+        return found
+
+    def _calling(self, function: Function) -> Iterator[Function]:
+        yield from (caller for caller, _ in self.callers(function))
+
+    def _called(self, function: Function) -> Iterator[Function]:
+        for opcode in CALLING:
+            for one in function.by_opcode[opcode]:
+                yield from (edge.callee for edge in self.transfer.edges(function, one) if edge.is_followed)
+
+    def may_go_up(self, state: State, caller: Function, call: Instruction) -> bool:
+        """Whether a caller may use the memory on another stream, or let go of it while one does."""
+        return caller in self._near or self._is_in_use(state.tracked)
+
+    def _entered(self, state: State, one: Instruction, index: int) -> Iterator[State]:
+        self._looks = self._is_in_use(state.tracked)
+        yield from super()._entered(state, one, index)
+
+    def _may_order(self, state: State, block: int, join: int) -> bool:
+        self._looks = self._is_in_use(state.tracked)
+        return super()._may_order(state, block, join)
+
+    def _orders_inside(self, function: Function) -> bool:
+        """What waits matters once another stream uses the memory."""
+        return self._looks and super()._orders_inside(function)
+
+    def _entering(self, state: State, block: int) -> Iterator[State]:
+        """A path ends where nothing that follows can use the memory. What guards a path does not matter."""
+        for after in super()._entering(state, block):
+            if self._is_in_use(after.tracked) or any(self._may_be_used(after, held) for held in after.tracked):
+                yield after._replace(guards=frozenset())
+
+    def _may_be_used(self, state: State, held: Tracked) -> bool:
+        """Whether a name for the memory may be read from the beginning of a block on."""
+        if held.kind != BUFFER or held.place.root[0] != "register":
+            return held.kind == BUFFER
+        function = state.frame.function
+        blocks = self._following(function, state.block)
+        return any(self.home(function, use)[0] in blocks for use in function.uses[int(str(held.place.root[1]))])
+
+    def _following(self, function: Function, block: int) -> frozenset[int]:
+        """The blocks that may run from the beginning of one on."""
+        found = self._after.get((function, block))
+        if found is None:
+            seen, waiting = {block}, [block]
+            while waiting:
+                more = [each for each in self.control(function).successors[waiting.pop()] if each not in seen]
+                seen.update(more)
+                waiting += more
+            found = self._after[function, block] = frozenset(seen)
+        return found
 
     # --- what actions mean
 
@@ -108,7 +180,7 @@ class Releases(Races):
 
     def _used(self, state: State, one: Instruction, work: Worked) -> str | frozenset[Tracked] | None:
         touched = any(self._touches(state, each, 1 if work.assumed else 0) for each in (*work.reads, *work.writes))
-        if work.assumed and one[0] == op.INVOKE and any(self._leads(state, each) for each in work.reads):
+        if work.assumed and any(self._leads(state, each) for each in work.reads):
             return ORDERED  # an owner out of view may keep it
         lane = self.lanes.of(state.frame, one, work.stream)
         if not touched:
@@ -148,7 +220,7 @@ class Releases(Races):
         """Also what tells the pool of the use."""
         if isinstance(action, Kept):
             return self._touches(state, action.register)
-        return super().orders(state, one, action)
+        return self._is_in_use(state.tracked) and super().orders(state, one, action)
 
     # --- references
 
@@ -201,7 +273,7 @@ class Releases(Races):
     def _returned(self, state: State, register: int) -> Iterator[State]:
         after = list(super()._returned(state, register))
         function = state.frame.function
-        if state.frame.caller is None and not any(True for _ in self.facts.call_places(function)):
+        if state.frame.caller is None and not self.callers(function):
             end = function.code.blocks[state.block][-1]
             if self._is_in_use(state.tracked) and self._lane.kind == CURRENT and not self._outlives(state, register):
                 self._tell_release(state, end)
@@ -239,7 +311,7 @@ class Releases(Races):
         for other in function.unit.functions:
             if other is function or other.code.class_name != function.code.class_name or not other.has_receiver:
                 continue
-            if any(True for _ in self.facts.call_places(other)):
+            if self.callers(other):
                 continue
             for one in other.by_opcode[op.INVOKE]:
                 for action in self.transfer.of(other, one):
@@ -250,7 +322,7 @@ class Releases(Races):
     def _yielded(self, state: State, one: Instruction) -> Iterator[State]:
         """Whoever takes a value that a stream of the generator's own has made uses it on the stream that is current there."""
         function = state.frame.function
-        if state.frame.caller is not None or self._lane.kind != NAMED or any(True for _ in self.facts.call_places(function)):
+        if state.frame.caller is not None or self._lane.kind != NAMED or self.callers(function):
             yield from super()._yielded(state, one)
             return
         tracked = state.tracked
