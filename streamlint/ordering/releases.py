@@ -16,7 +16,9 @@ from streamlint.ordering.lanes import AMBIENT, WAITER, Lane
 from streamlint.ordering.places import ANY, Element, Place, rest_behind
 from streamlint.ordering.races import CHOOSING, Races
 from streamlint.ordering.walk import ORDERED, State
-from streamlint.transfer.actions import CURRENT, NAMED, UNKNOWN, Action, Asked, Recorded, Viewed
+from streamlint.transfer.actions import CURRENT, NAMED, UNKNOWN, Action, Asked, Recorded, Stream, Viewed
+from streamlint.transfer.origins import Origins
+from streamlint.transfer.sizes import Sizes
 from streamlint.transfer.transfer import CALLING, Transfer
 from streamlint.transfer.waiting import Waited
 from streamlint.transfer.work import Kept, Worked
@@ -25,6 +27,13 @@ USED = "used"
 _CROSSING = CHOOSING | {"record_use"}
 _DEEPEST, _MOST_CALLS = 8, 3
 """Calls up from a function that chooses a stream, and down from there to one that allocates what is used on it."""
+_SMALL = 1 << 20
+"""Bytes of a block up to which PyTorch has pools of their own."""
+_PLAIN = frozenset("all any bool callable enumerate float hasattr id int isinstance iter len list next print range repr reversed".split()) | {
+    "sorted", "str", "tuple", "type", "zip",
+}  # fmt: skip
+"""Functions of the language that keep nothing but what `flow` knows."""
+_LENT = Element(("lent",))
 _MARK = Place(("global", "used"))
 _EMPTYING = frozenset({"pop", "popleft", "clear"})
 _OF_USE = frozenset({USED, STREAM, WAITER, EVENT})
@@ -52,13 +61,14 @@ class Releases(Races):
         self._released: dict[Site, Release] = {}
         self._after: dict[tuple[Function, int], frozenset[int]] = {}
         self._looks = True
+        self._sizes = Sizes(Origins(transfer))
 
     def releases(self) -> Iterator[Release]:
         """The releases of the program, one for each allocation."""
         for function in self._functions():
-            if not function.is_cpp:
-                for one in list(function.code.instructions()):
-                    for work in self.transfer.works(function, one):
+            for one in list(function.code.instructions()):
+                for work in self.transfer.works(function, one):
+                    if not function.is_cpp or work.library == "torch":
                         self._follow_allocation(function, one, work)
         yield from self._released.values()
 
@@ -106,7 +116,14 @@ class Releases(Races):
 
     def _entered(self, state: State, one: Instruction, index: int) -> Iterator[State]:
         self._looks = self._is_in_use(state.tracked)
-        yield from super()._entered(state, one, index)
+        if self._looks or one[0] != op.NEXT or not any(_is_lent_by(held.place, one[3]) for held in state.tracked):
+            yield from super()._entered(state, one, index)  # else the generator has just lent it
+
+    def sources(self, function: Function, one: Instruction, callee: Function, index: int) -> tuple[Place, ...]:
+        """A generator that is resumed is given nothing."""
+        if one[0] in (op.NEXT, op.ENTER) and not callee.has_receiver:
+            return ()
+        return super().sources(function, one, callee, index)
 
     def _may_order(self, state: State, block: int, join: int) -> bool:
         self._looks = self._is_in_use(state.tracked)
@@ -180,11 +197,14 @@ class Releases(Races):
 
     def _used(self, state: State, one: Instruction, work: Worked) -> str | frozenset[Tracked] | None:
         touched = any(self._touches(state, each, 1 if work.assumed else 0) for each in (*work.reads, *work.writes))
+        if work.assumed and one[0] == op.CALL and state.frame.function.dotted(one[3]) in _PLAIN:
+            return None
         if work.assumed and any(self._leads(state, each) for each in work.reads):
             return ORDERED  # an owner out of view may keep it
         lane = self.lanes.of(state.frame, one, work.stream)
         if not touched:
-            if work.made >= 0 and self._is_in_use(state.tracked) and self._is_home(lane) and not self._alive(state):
+            is_new = work.made >= 0 and self._is_in_use(state.tracked) and self._is_home(lane) and not self._alive(state)
+            if is_new and self._may_share(state.frame.function, work.made):
                 self._tell_release(state, one)
                 return ORDERED
             return None
@@ -201,6 +221,15 @@ class Releases(Races):
         if op.DEFINES[one[0]] and (work.assumed or self._may_keep(state, work)):
             found |= {Tracked(BUFFER, Place(("register", one[2])))}
         return found
+
+    def _may_share(self, function: Function, made: int) -> bool:
+        """Whether new memory may be the block that is released: blocks of the two classes of sizes never are."""
+        one, two = self._size(self._site.function, self._work.made), self._size(function, made)
+        return one is None or two is None or (one <= _SMALL) == (two <= _SMALL)
+
+    def _size(self, function: Function, register: int) -> int | None:
+        found = {self._sizes.of(each).bytes for each in self._sizes.origins.of(function, register)}
+        return found.pop() if len(found) == 1 else None
 
     def _may_keep(self, state: State, work: Worked) -> bool:
         """Whether autograd may hold an operand for the backward pass: there is another one, which may need a gradient."""
@@ -254,6 +283,20 @@ class Releases(Races):
         function = state.frame.function
         register = int(str(held.place.root[1]))
         return any(use[0] in (op.BIND, op.PHI) for use in function.uses[register])
+
+    def arrive(self, state: State, one: Instruction) -> str | frozenset[Tracked] | None:
+        """A generator that is resumed refers no longer to what it has lent, and allocates anew."""
+        if one[0] != op.NEXT or not self._is_in_use(state.tracked):
+            return None
+        lent = {held for held in state.tracked if held.kind == BUFFER and _is_lent_by(held.place, one[3])}
+        if not lent:
+            return None
+        left = {held for held in state.tracked if held.kind != BUFFER or not _is_lent(held.place)}
+        state = state._replace(tracked=frozenset(left))
+        if not self._alive(state) and self._is_home(self.lanes.of(state.frame, one, Stream(CURRENT))):
+            self._tell_release(state, one)
+            return ORDERED
+        return state.tracked
 
     def forgotten(self, state: State, one: Instruction) -> State:
         """``del x``: the registers of a name refer to nothing. A container that is emptied keeps nothing."""
@@ -323,7 +366,8 @@ class Releases(Races):
         """Whoever takes a value that a stream of the generator's own has made uses it on the stream that is current there."""
         function = state.frame.function
         if state.frame.caller is not None or self._lane.kind != NAMED or self.callers(function):
-            yield from super()._yielded(state, one)
+            for after in super()._yielded(state, one):
+                yield after._replace(tracked=frozenset(map(_as_lent, after.tracked))) if state.frame.caller is None else after
             return
         tracked = state.tracked
         if self._is_lent(state, one[3]):
@@ -356,6 +400,23 @@ class Releases(Races):
         site = Site(state.frame.function, again)
         lane = self.lanes.of(Frame(use.function, None, None, 0), use.instruction, self._work.stream)
         self._released.setdefault(self._site, Release(self._site, use, site, site, lane, self._work.library))
+
+
+def _as_lent(held: Tracked) -> Tracked:
+    """An element of what a generator yields: it keeps none."""
+    place = held.place
+    if held.kind != BUFFER or place.root[0] != "register" or place.path[:1] != (ANY,):
+        return held
+    return held._replace(place=Place(place.root, (_LENT, *place.path[1:])))
+
+
+def _is_lent(place: Place) -> bool:
+    return place.path[:1] == (_LENT,)
+
+
+def _is_lent_by(place: Place, iterator: int) -> bool:
+    """Whether an iterator lends what is at a place."""
+    return _is_lent(place) and place.root == ("register", iterator)
 
 
 def _later(held: Tracked) -> Tracked:
