@@ -12,7 +12,8 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.conditions import Frame
 from streamlint.ordering.flow import BUFFER, EVENT, STREAM, Tracked
-from streamlint.ordering.lanes import AMBIENT, WAITER, Lane
+from streamlint.ordering.lanes import AMBIENT, WAITER, Lane, is_unknown
+from streamlint.ordering.near_streams import near_streams
 from streamlint.ordering.places import ANY, Element, Place, rest_behind
 from streamlint.ordering.races import CHOOSING, Races
 from streamlint.ordering.walk import ORDERED, State
@@ -25,13 +26,12 @@ from streamlint.transfer.work import Kept, Worked
 
 USED = "used"
 _CROSSING = CHOOSING | {"record_use"}
-_DEEPEST, _MOST_CALLS = 8, 3
-"""Calls up from a function that chooses a stream, and down from there to one that allocates what is used on it."""
 _SMALL = 1 << 20
 """Bytes of a block up to which PyTorch has pools of their own."""
-_PLAIN = frozenset("all any bool callable enumerate float hasattr id int isinstance iter len list next print range repr reversed".split()) | {
-    "sorted", "str", "tuple", "type", "zip",
-}  # fmt: skip
+_PLAIN = frozenset(
+    "all any bool callable enumerate float hasattr id int isinstance iter len list next print range repr reversed sorted str tuple "
+    "type zip".split()
+)
 """Functions of the language that keep nothing but what `flow` knows."""
 _LENT = Element(("lent",))
 _MARK = Place(("global", "used"))
@@ -94,21 +94,7 @@ class Releases(Races):
 
     @cached_property
     def _near(self) -> dict[Function, None]:
-        found = dict.fromkeys(call.function for call in self.transfer.sites(_CROSSING))
-        for step, most in ((self._calling, _DEEPEST), (self._called, _MOST_CALLS)):
-            reached = list(found)
-            for _ in range(most):
-                reached = list(dict.fromkeys(each for one in reached for each in step(one) if each not in found))
-                found.update(dict.fromkeys(reached))
-        return found
-
-    def _calling(self, function: Function) -> Iterator[Function]:
-        yield from (caller for caller, _ in self.callers(function))
-
-    def _called(self, function: Function) -> Iterator[Function]:
-        for opcode in CALLING:
-            for one in function.by_opcode[opcode]:
-                yield from (edge.callee for edge in self.transfer.edges(function, one) if edge.is_followed)
+        return near_streams(self.transfer, self.callers, _CROSSING)
 
     def may_go_up(self, state: State, caller: Function, call: Instruction) -> bool:
         """Whether a caller may use the memory on another stream, or let go of it while one does."""
@@ -199,7 +185,7 @@ class Releases(Races):
         touched = any(self._touches(state, each, 1 if work.assumed else 0) for each in (*work.reads, *work.writes))
         if work.assumed and one[0] == op.CALL and state.frame.function.dotted(one[3]) in _PLAIN:
             return None
-        if work.assumed and any(self._leads(state, each) for each in work.reads):
+        if work.assumed and self._may_own(state.frame.function, one) and any(self._leads(state, each) for each in work.reads):
             return ORDERED  # an owner out of view may keep it
         lane = self.lanes.of(state.frame, one, work.stream)
         if not touched:
@@ -221,6 +207,10 @@ class Releases(Races):
         if op.DEFINES[one[0]] and (work.assumed or self._may_keep(state, work)):
             found |= {Tracked(BUFFER, Place(("register", one[2])))}
         return found
+
+    def _may_own(self, function: Function, one: Instruction) -> bool:
+        """Whether a call out of view may keep what it is given: a method, or a value of which nothing is known."""
+        return one[0] == op.INVOKE or is_unknown(list(self.transfer.values(function, one[3])))
 
     def _may_share(self, function: Function, made: int) -> bool:
         """Whether new memory may be the block that is released: blocks of the two classes of sizes never are."""
@@ -331,7 +321,13 @@ class Releases(Races):
         """A method runs once more on its object; what the last call has lent is used by its caller on the stream that is current there."""
         function = state.frame.function
         marker = next(function.code.instructions())
-        if state.path.count(marker) > 1 or function.method is not function or not function.has_receiver or function.code.name == "__init__":
+        if (
+            function.is_cpp
+            or state.path.count(marker) > 1
+            or function.method is not function
+            or not function.has_receiver
+            or function.code.name == "__init__"
+        ):
             return
         lane = next((place for place in self._lane.places if place.root == ("parameter", 0)), None)
         if self._lane.kind == NAMED and (lane is None or self._leaves(function, lane) or self._may_wait_elsewhere(function, lane)):
