@@ -58,16 +58,14 @@ class CopiesOnNull(RacesBehindNull):
         return self.of.legacy_copy(function, one) is not None
 
     def _follow_work(self, function: Function, one: Instruction, work: Worked) -> None:
+        if function.is_cpp not in self.of.languages:
+            return
         if one[0] == op.LAUNCH:  # of memory that a kernel out of view may only read nothing is told
             queued = [each for at, each in self.of.streams.launches.of(function) if at == one]
             written = {register for each in queued for register in each.writes}
             read = {register for each in queued for register in each.reads}
             work = work._replace(writes=tuple(each for each in work.writes if each in written), reads=tuple(read))
         super()._follow_work(function, one, work)
-
-    def _functions(self) -> Iterator[Function]:
-        languages = self.of.languages
-        yield from (function for function in super()._functions() if function.is_cpp in languages)
 
 
 class LegacyWaits:

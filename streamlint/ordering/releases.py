@@ -3,24 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.ordering.beginnings import CHOOSING
 from streamlint.ordering.conditions import Frame
 from streamlint.ordering.flow import BUFFER, EVENT, STREAM, Tracked
-from streamlint.ordering.lanes import AMBIENT, WAITER, Lane
+from streamlint.ordering.lanes import AMBIENT, WAITER, Lane, is_unknown
+from streamlint.ordering.near_streams import near_streams
 from streamlint.ordering.places import ANY, Element, Place, rest_behind
 from streamlint.ordering.races import Races
 from streamlint.ordering.walk import ORDERED, State
-from streamlint.transfer.actions import CURRENT, NAMED, UNKNOWN, Action, Asked, Recorded, Viewed
+from streamlint.transfer.actions import CURRENT, NAMED, UNKNOWN, Action, Asked, Recorded, Stream, Viewed
+from streamlint.transfer.origins import Origins
+from streamlint.transfer.sizes import Sizes
 from streamlint.transfer.transfer import CALLING, Transfer
 from streamlint.transfer.waiting import Waited
 from streamlint.transfer.work import Kept, Worked
 
 USED = "used"
+_CROSSING = CHOOSING | {"record_use"}
+_SMALL = 1 << 20
+"""Bytes of a block up to which PyTorch has pools of their own."""
+_PLAIN = frozenset(
+    "all any bool callable enumerate float hasattr id int isinstance iter len list next print range repr reversed sorted str tuple "
+    "type zip".split()
+)
+"""Functions of the language that keep nothing but what `flow` knows."""
+_LENT = Element(("lent",))
 _MARK = Place(("global", "used"))
 _EMPTYING = frozenset({"pop", "popleft", "clear"})
 _OF_USE = frozenset({USED, STREAM, WAITER, EVENT})
@@ -46,11 +60,14 @@ class Releases(Races):
     def __init__(self, transfer: Transfer) -> None:
         super().__init__(transfer)
         self._released: dict[Site, Release] = {}
+        self._after: dict[tuple[Function, int], frozenset[int]] = {}
+        self._looks = True
+        self._sizes = Sizes(Origins(transfer))
 
     def releases(self) -> Iterator[Release]:
         """The releases of the program, one for each allocation."""
         for function, one, work in self.beginnings.find():
-            if not function.is_cpp:
+            if not function.is_cpp or work.library == "torch":
                 self._follow_allocation(function, one, work)
         yield from self._released.values()
 
@@ -67,6 +84,61 @@ class Releases(Races):
         self._site, self._work, self._lane, self._writes = Site(function, one), work, lane, True
         tracked = {Tracked(BUFFER, place) for place in self.places.names(function, work.made)}
         self.run(self.start(function, one, frozenset(tracked), frozenset()), self._judge)
+
+    # --- where memory may cross streams
+
+    @cached_property
+    def _near(self) -> dict[Function, None]:
+        return near_streams(self.transfer, self.callers, _CROSSING)
+
+    def may_go_up(self, state: State, caller: Function, call: Instruction) -> bool:
+        """Whether a caller may use the memory on another stream, or let go of it while one does."""
+        return caller in self._near or self._is_in_use(state.tracked)
+
+    def _entered(self, state: State, one: Instruction, index: int) -> Iterator[State]:
+        self._looks = self._is_in_use(state.tracked)
+        if self._looks or one[0] != op.NEXT or not any(_is_lent_by(held.place, one[3]) for held in state.tracked):
+            yield from super()._entered(state, one, index)  # else the generator has just lent it
+
+    def sources(self, function: Function, one: Instruction, callee: Function, index: int) -> tuple[Place, ...]:
+        """A generator that is resumed is given nothing."""
+        if one[0] in (op.NEXT, op.ENTER) and not callee.has_receiver:
+            return ()
+        return super().sources(function, one, callee, index)
+
+    def _may_order(self, state: State, block: int, join: int) -> bool:
+        self._looks = self._is_in_use(state.tracked)
+        return super()._may_order(state, block, join)
+
+    def _orders_inside(self, function: Function) -> bool:
+        """What waits matters once another stream uses the memory."""
+        return self._looks and super()._orders_inside(function)
+
+    def _entering(self, state: State, block: int) -> Iterator[State]:
+        """A path ends where nothing that follows can use the memory. What guards a path does not matter."""
+        for after in super()._entering(state, block):
+            if self._is_in_use(after.tracked) or any(self._may_be_used(after, held) for held in after.tracked):
+                yield after._replace(guards=frozenset())
+
+    def _may_be_used(self, state: State, held: Tracked) -> bool:
+        """Whether a name for the memory may be read from the beginning of a block on."""
+        if held.kind != BUFFER or held.place.root[0] != "register":
+            return held.kind == BUFFER
+        function = state.frame.function
+        blocks = self._following(function, state.block)
+        return any(self.home(function, use)[0] in blocks for use in function.uses[int(str(held.place.root[1]))])
+
+    def _following(self, function: Function, block: int) -> frozenset[int]:
+        """The blocks that may run from the beginning of one on."""
+        found = self._after.get((function, block))
+        if found is None:
+            seen, waiting = {block}, [block]
+            while waiting:
+                more = [each for each in self.control(function).successors[waiting.pop()] if each not in seen]
+                seen.update(more)
+                waiting += more
+            found = self._after[function, block] = frozenset(seen)
+        return found
 
     # --- what actions mean
 
@@ -106,11 +178,14 @@ class Releases(Races):
 
     def _used(self, state: State, one: Instruction, work: Worked) -> str | frozenset[Tracked] | None:
         touched = any(self._touches(state, each, 1 if work.assumed else 0) for each in (*work.reads, *work.writes))
-        if work.assumed and one[0] == op.INVOKE and any(self._leads(state, each) for each in work.reads):
+        if work.assumed and one[0] == op.CALL and state.frame.function.dotted(one[3]) in _PLAIN:
+            return None
+        if work.assumed and self._may_own(state.frame.function, one) and any(self._leads(state, each) for each in work.reads):
             return ORDERED  # an owner out of view may keep it
         lane = self.lanes.of(state.frame, one, work.stream)
         if not touched:
-            if work.made >= 0 and self._is_in_use(state.tracked) and self._is_home(lane) and not self._alive(state):
+            is_new = work.made >= 0 and self._is_in_use(state.tracked) and self._is_home(lane) and not self._alive(state)
+            if is_new and self._may_share(state.frame.function, work.made):
                 self._tell_release(state, one)
                 return ORDERED
             return None
@@ -127,6 +202,19 @@ class Releases(Races):
         if op.DEFINES[one[0]] and (work.assumed or self._may_keep(state, work)):
             found |= {Tracked(BUFFER, Place(("register", one[2])))}
         return found
+
+    def _may_own(self, function: Function, one: Instruction) -> bool:
+        """Whether a call out of view may keep what it is given: a method, or a value of which nothing is known."""
+        return one[0] == op.INVOKE or is_unknown(list(self.transfer.values(function, one[3])))
+
+    def _may_share(self, function: Function, made: int) -> bool:
+        """Whether new memory may be the block that is released: blocks of the two classes of sizes never are."""
+        one, two = self._size(self._site.function, self._work.made), self._size(function, made)
+        return one is None or two is None or (one <= _SMALL) == (two <= _SMALL)
+
+    def _size(self, function: Function, register: int) -> int | None:
+        found = {self._sizes.of(each).bytes for each in self._sizes.origins.of(function, register)}
+        return found.pop() if len(found) == 1 else None
 
     def _may_keep(self, state: State, work: Worked) -> bool:
         """Whether autograd may hold an operand for the backward pass: there is another one, which may need a gradient."""
@@ -146,7 +234,7 @@ class Releases(Races):
         """Also what tells the pool of the use."""
         if isinstance(action, Kept):
             return self._touches(state, action.register)
-        return super().orders(state, one, action)
+        return self._is_in_use(state.tracked) and super().orders(state, one, action)
 
     # --- references
 
@@ -181,6 +269,20 @@ class Releases(Races):
         register = int(str(held.place.root[1]))
         return any(use[0] in (op.BIND, op.PHI) for use in function.uses[register])
 
+    def arrive(self, state: State, one: Instruction) -> str | frozenset[Tracked] | None:
+        """A generator that is resumed refers no longer to what it has lent, and allocates anew."""
+        if one[0] != op.NEXT or not self._is_in_use(state.tracked):
+            return None
+        lent = {held for held in state.tracked if held.kind == BUFFER and _is_lent_by(held.place, one[3])}
+        if not lent:
+            return None
+        left = {held for held in state.tracked if held.kind != BUFFER or not _is_lent(held.place)}
+        state = state._replace(tracked=frozenset(left))
+        if not self._alive(state) and self._is_home(self.lanes.of(state.frame, one, Stream(CURRENT))):
+            self._tell_release(state, one)
+            return ORDERED
+        return state.tracked
+
     def forgotten(self, state: State, one: Instruction) -> State:
         """``del x``: the registers of a name refer to nothing. A container that is emptied keeps nothing."""
         function = state.frame.function
@@ -199,7 +301,7 @@ class Releases(Races):
     def _returned(self, state: State, register: int) -> Iterator[State]:
         after = list(super()._returned(state, register))
         function = state.frame.function
-        if state.frame.caller is None and not any(True for _ in self.facts.call_places(function)):
+        if state.frame.caller is None and not self.callers(function):
             end = function.code.blocks[state.block][-1]
             if self._is_in_use(state.tracked) and self._lane.kind == CURRENT and not self._outlives(state, register):
                 self._tell_release(state, end)
@@ -214,7 +316,13 @@ class Releases(Races):
         """A method runs once more on its object; what the last call has lent is used by its caller on the stream that is current there."""
         function = state.frame.function
         marker = next(function.code.instructions())
-        if state.path.count(marker) > 1 or function.method is not function or not function.has_receiver or function.code.name == "__init__":
+        if (
+            function.is_cpp
+            or state.path.count(marker) > 1
+            or function.method is not function
+            or not function.has_receiver
+            or function.code.name == "__init__"
+        ):
             return
         lane = next((place for place in self._lane.places if place.root == ("parameter", 0)), None)
         if self._lane.kind == NAMED and (lane is None or self._leaves(function, lane) or self._may_wait_elsewhere(function, lane)):
@@ -237,7 +345,7 @@ class Releases(Races):
         for other in function.unit.functions:
             if other is function or other.code.class_name != function.code.class_name or not other.has_receiver:
                 continue
-            if any(True for _ in self.facts.call_places(other)):
+            if self.callers(other):
                 continue
             for one in other.by_opcode[op.INVOKE]:
                 for action in self.transfer.of(other, one):
@@ -248,8 +356,9 @@ class Releases(Races):
     def _yielded(self, state: State, one: Instruction) -> Iterator[State]:
         """Whoever takes a value that a stream of the generator's own has made uses it on the stream that is current there."""
         function = state.frame.function
-        if state.frame.caller is not None or self._lane.kind != NAMED or any(True for _ in self.facts.call_places(function)):
-            yield from super()._yielded(state, one)
+        if state.frame.caller is not None or self._lane.kind != NAMED or self.callers(function):
+            for after in super()._yielded(state, one):
+                yield after._replace(tracked=frozenset(map(_as_lent, after.tracked))) if state.frame.caller is None else after
             return
         tracked = state.tracked
         if self._is_lent(state, one[3]):
@@ -282,6 +391,23 @@ class Releases(Races):
         site = Site(state.frame.function, again)
         lane = self.lanes.of(Frame(use.function, None, None, 0), use.instruction, self._work.stream)
         self._released.setdefault(self._site, Release(self._site, use, site, site, lane, self._work.library))
+
+
+def _as_lent(held: Tracked) -> Tracked:
+    """An element of what a generator yields: it keeps none."""
+    place = held.place
+    if held.kind != BUFFER or place.root[0] != "register" or place.path[:1] != (ANY,):
+        return held
+    return held._replace(place=Place(place.root, (_LENT, *place.path[1:])))
+
+
+def _is_lent(place: Place) -> bool:
+    return place.path[:1] == (_LENT,)
+
+
+def _is_lent_by(place: Place, iterator: int) -> bool:
+    """Whether an iterator lends what is at a place."""
+    return _is_lent(place) and place.root == ("register", iterator)
 
 
 def _later(held: Tracked) -> Tracked:

@@ -35,9 +35,11 @@ def is_event(call: ModelledCall, register: int) -> bool:
 
 
 def record(call: ModelledCall) -> Iterator[Action]:
-    """An event is recorded; a method of a stream may make it."""
-    event = call.one("event")
+    """An event is recorded; a method of a stream may make it, and gives back the one that it was given."""
+    event, is_method = call.one("event"), call.receiver is not None
     yield Recorded(call.result if event is None else event, call.stream())
+    if event is not None and is_method and event != call.receiver:
+        yield Recorded(call.result, call.stream())
 
 
 def query(call: ModelledCall) -> Iterator[Action]:
