@@ -19,6 +19,7 @@ from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Graph, Loop
 from streamlint.ordering.conditions import Conditions, Frame
 from streamlint.ordering.flow import BUFFER, Flow, Tracked
+from streamlint.ordering.packs import packed
 from streamlint.ordering.places import ANY, Element, Place, Places, register_place
 from streamlint.ordering.streams import Currents
 from streamlint.transfer.actions import UNKNOWN, Action, Asked, Read, Stream, Synchronized
@@ -66,6 +67,7 @@ class Walk:
     """Walks for pending operations of a program. ``ordering`` are the actions for which calls are entered."""
 
     ordering: tuple[type[object], ...] = (Synchronized,)
+    deepest = _DEEPEST  # calls in one another that are entered
 
     def __init__(self, transfer: Transfer) -> None:
         self.transfer = transfer
@@ -90,6 +92,10 @@ class Walk:
     def actions(self, function: Function, one: Instruction) -> tuple[Action, ...]:
         """What an instruction does, in the order in which the judge hears of it."""
         return self.transfer.of(function, one)
+
+    def heard(self, state: State, one: Instruction) -> tuple[Action, ...]:
+        """The actions of an instruction on a path that the judge hears of."""
+        return self.actions(state.frame.function, one)
 
     def home(self, function: Function, one: Instruction) -> tuple[int, int]:
         """The block and the place in it of an instruction."""
@@ -140,7 +146,7 @@ class Walk:
                 return
             if isinstance(answer, frozenset):
                 state = state._replace(tracked=answer)
-            for action in self.actions(function, one) if one[1] >= 0 else ():
+            for action in self.heard(state, one) if one[1] >= 0 else ():
                 if self._is_passed_over(state, one, action, origin):
                     continue
                 answer = judge(state, one, action)
@@ -235,7 +241,7 @@ class Walk:
     def _entered(self, state: State, one: Instruction, index: int) -> Iterator[State]:
         """The functions that an instruction enters, if they can mean something."""
         frame = state.frame
-        if frame.depth >= _DEEPEST:
+        if frame.depth >= self.deepest:
             return
         edges = self.transfer.edges(frame.function, one)
         units = {edge.callee.unit.number for edge in edges if edge.callee.is_cpp}
@@ -254,11 +260,14 @@ class Walk:
     def _given(self, state: State, one: Instruction, callee: Function) -> frozenset[Tracked]:
         """What is tracked, by the names that a callee has for it; the rest is put aside under the caller's names."""
         function = state.frame.function
+        bundles = list(packed(function, one, callee))
         found: set[Tracked] = set()
         for held in state.tracked:
             if held.place.root[0] in ("global", "cell", "aside"):
                 found.add(held)
                 continue
+            for register, keys, target in bundles:
+                found.update(self.flow.moved([held], self.places.names(function, register), target, keys))
             inner = [
                 moved
                 for param in range(len(callee.code.parameters))
