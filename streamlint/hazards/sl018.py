@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from streamlint.checks.sl018_event_wait_before_record import EventWaitBeforeRecord
 from streamlint.facts.functions import Function
+from streamlint.facts.objects import Site
 from streamlint.findings import Finding, Span
 from streamlint.hazards.context import Context, span_of
 from streamlint.ir import opcodes as op
 from streamlint.operations import Record, Wait
 from streamlint.ordering.events import EmptyWait, EmptyWaits
 from streamlint.ordering.lost_records import LostRecords
+from streamlint.ordering.missed import Missed
 
 RULE = EventWaitBeforeRecord
 
@@ -20,14 +23,20 @@ def find(context: Context) -> Iterator[Finding]:
     """The findings of the rule."""
     rule = RULE()
     seen: set[Span] = set()
+    missed = Missed(context.transfer)
     for wait in EmptyWaits(context.transfer).find():
         finding = _told(rule, context, wait)
         if finding.span not in seen:
             seen.add(finding.span)
-            yield finding
+            yield replace(finding, pairs=_pairs(missed.pairs(wait.wait, wait.calls, wait.record)))
     for lost in LostRecords(context.transfer).find():
         record = Record(span_of(lost.record), name=lost.name, context=context.surroundings(lost.record.function))
-        yield rule.told_lost(record, span_of(lost.again) if lost.again is not None else None, span_of(lost.wait))
+        finding = rule.told_lost(record, span_of(lost.again) if lost.again is not None else None, span_of(lost.wait))
+        yield replace(finding, pairs=_pairs(missed.pairs(lost.wait, (), lost.record)))
+
+
+def _pairs(works: Iterable[tuple[Site, Site]]) -> tuple[tuple[Span, Span], ...]:
+    return tuple((span_of(first), span_of(second)) for first, second in works)
 
 
 def _told(rule: EventWaitBeforeRecord, context: Context, empty: EmptyWait) -> Finding:

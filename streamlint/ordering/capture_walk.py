@@ -11,11 +11,12 @@ from streamlint.facts.objects import LibraryObject, Memory, Site, Unknown
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.conditions import Frame
+from streamlint.ordering.event_walk import Unordered
 from streamlint.ordering.flow import BUFFER, Tracked
 from streamlint.ordering.places import Place, register_place
-from streamlint.ordering.walk import MOST_GUESSES, State, Walk
+from streamlint.ordering.walk import MOST_GUESSES, State
 from streamlint.transfer import device
-from streamlint.transfer.actions import Action, Viewed
+from streamlint.transfer.actions import Viewed
 from streamlint.transfer.device import DeviceOperation, DeviceOperations
 from streamlint.transfer.modelled import ModelledCall, word_of
 from streamlint.transfer.transfer import CALLING, Transfer
@@ -55,7 +56,7 @@ class Refused(NamedTuple):
     stream: Site | None = None
 
 
-class CaptureWalk(Walk):
+class CaptureWalk(Unordered):
     """Follows a capture."""
 
     def __init__(self, transfer: Transfer) -> None:
@@ -183,9 +184,6 @@ class CaptureWalk(Walk):
             )
         return found
 
-    def _may_order(self, state: State, block: int, join: int) -> bool:
-        return False
-
     def done_where(self, state: State, condition: int) -> bool | None:
         """A question whether a capture goes on: it does."""
         function = state.frame.function
@@ -202,9 +200,6 @@ class CaptureWalk(Walk):
             return None
         holds = (words[0] == "captured") == (function.text(one[3]) == "==")
         return not holds
-
-    def orders(self, state: State, one: Instruction, action: Action) -> bool:
-        return False
 
 
 def _parts(function: Function, register: int) -> tuple[int, ...]:

@@ -14,10 +14,10 @@ from streamlint.facts.objects import Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.conditions import Frame
-from streamlint.ordering.event_places import EventPlaces
+from streamlint.ordering.event_walk import EventWalk
 from streamlint.ordering.flow import EVENT, Tracked, owned
 from streamlint.ordering.places import Place, rest_behind
-from streamlint.ordering.walk import State, Walk
+from streamlint.ordering.walk import State
 from streamlint.transfer.actions import Action, Lost, Recorded, Stream, Synchronized
 from streamlint.transfer.transfer import CALLING, Transfer
 from streamlint.transfer.waiting import Waited
@@ -54,12 +54,11 @@ class _Met(NamedTuple):
     name: str
 
 
-class EmptyWaits(Walk):
+class EmptyWaits(EventWalk):
     """Finds the waits of a program for events that are not recorded yet."""
 
     def __init__(self, transfer: Transfer) -> None:
         super().__init__(transfer)
-        self.events = EventPlaces(transfer, self.places)
         self._site: Site
         self._met: list[_Met] = []
         self._roots: list[Frame] = []
@@ -136,15 +135,6 @@ class EmptyWaits(Walk):
         names = self.places.names(state.frame.function, register) if register >= 0 else ()
         return any(held.kind == EVENT and rest_behind(place, held.place) is not None for place in names for held in state.tracked)
 
-    def orders(self, state: State, one: Instruction, action: Action) -> bool:
-        return False
-
-    def done_where(self, state: State, condition: int) -> bool | None:
-        return None
-
-    def derived(self, state: State, one: Instruction) -> frozenset[Tracked]:
-        return frozenset()
-
     def _up(self, state: State, register: int) -> Iterator[State]:
         """The callers, unless the event outlives the call that made it: it is made on a condition, or the function's results are kept."""
         function, one = state.frame.function, state.path[-1] if state.path else self._site.instruction
@@ -158,12 +148,6 @@ class EmptyWaits(Walk):
 
     def passed(self, state: State, one: Instruction) -> bool:
         return all(held.kind == WAITED for held in state.tracked)
-
-    def _may_order(self, state: State, block: int, join: int) -> bool:
-        return False
-
-    def _orders_inside(self, function: Function) -> bool:
-        return False  # what the event is not given to records nothing
 
     def _is_unconditional(self, function: Function, one: Instruction) -> bool:
         graph = self.control(function)

@@ -14,11 +14,11 @@ from streamlint.facts.objects import Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Loop
-from streamlint.ordering.event_places import EventPlaces
+from streamlint.ordering.event_walk import EventWalk
 from streamlint.ordering.flow import EVENT, STREAM, Tracked
 from streamlint.ordering.places import Place, rest_behind
 from streamlint.ordering.streams import sites_of
-from streamlint.ordering.walk import ORDERED, State, Walk
+from streamlint.ordering.walk import ORDERED, State
 from streamlint.transfer.actions import CURRENT, NAMED, Action, Lost, Recorded, Stream, Synchronized
 from streamlint.transfer.transfer import Transfer
 from streamlint.transfer.waiting import Waited
@@ -35,12 +35,11 @@ class LostRecord(NamedTuple):
     wait: Site
 
 
-class LostRecords(Walk):
+class LostRecords(EventWalk):
     """Finds the records of a program that nobody has waited for when they are replaced."""
 
     def __init__(self, transfer: Transfer) -> None:
         super().__init__(transfer)
-        self.events = EventPlaces(transfer, self.places)
         self._site: Site
         self._stream: Stream
         self._loop: Loop | None = None
@@ -204,18 +203,3 @@ class LostRecords(Walk):
     def _is_event(self, state: State, kind: str, register: int) -> bool:
         names: tuple[Place, ...] = self.events.names(state.frame.function, register)
         return any(held.kind == kind and rest_behind(place, held.place) == () for place in names for held in state.tracked)
-
-    def orders(self, state: State, one: Instruction, action: Action) -> bool:
-        return False
-
-    def done_where(self, state: State, condition: int) -> bool | None:
-        return None
-
-    def derived(self, state: State, one: Instruction) -> frozenset[Tracked]:
-        return frozenset()
-
-    def _may_order(self, state: State, block: int, join: int) -> bool:
-        return False
-
-    def _orders_inside(self, function: Function) -> bool:
-        return False

@@ -92,6 +92,10 @@ class Walk:
         """What an instruction does, in the order in which the judge hears of it."""
         return self.transfer.of(function, one)
 
+    def heard(self, state: State, one: Instruction) -> tuple[Action, ...]:
+        """The actions of an instruction on a path that the judge hears of."""
+        return self.actions(state.frame.function, one)
+
     def home(self, function: Function, one: Instruction) -> tuple[int, int]:
         """The block and the place in it of an instruction."""
         found = self._homes.get(function)
@@ -141,7 +145,7 @@ class Walk:
                 return
             if isinstance(answer, frozenset):
                 state = state._replace(tracked=answer)
-            for action in self.actions(function, one) if one[1] >= 0 else ():
+            for action in self.heard(state, one) if one[1] >= 0 else ():
                 if self._is_passed_over(state, one, action, origin):
                     continue
                 answer = judge(state, one, action)

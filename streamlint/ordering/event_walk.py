@@ -1,0 +1,63 @@
+"""What walks have in common that follow an event, not work: no branch is a guess, and few instructions are asked what they do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+
+from streamlint.facts.functions import Function
+from streamlint.facts.objects import Site
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.ordering.event_places import EventPlaces
+from streamlint.ordering.places import rest_behind
+from streamlint.ordering.walk import State, Walk
+from streamlint.transfer.actions import Action
+from streamlint.transfer.transfer import CALLING, Transfer
+
+_ORDERING = frozenset({"record", "wait", "synchronize"})
+
+
+class Unordered(Walk):
+    """A walk for something that no wait of the host brings to an end: a branch that leads past one is no guess."""
+
+    def orders(self, state: State, one: Instruction, action: Action) -> bool:
+        return False
+
+    def _may_order(self, state: State, block: int, join: int) -> bool:
+        return False
+
+
+class EventWalk(Unordered):
+    """Follows events and streams into the functions that are given them."""
+
+    def __init__(self, transfer: Transfer) -> None:
+        super().__init__(transfer)
+        self.events = EventPlaces(transfer, self.places)
+
+    @cached_property
+    def _sites(self) -> frozenset[Site]:
+        """The calls that may record, or wait."""
+        return frozenset(Site(call.function, call.instruction) for call in self.transfer.sites(_ORDERING))
+
+    def heard(self, state: State, one: Instruction) -> tuple[Action, ...]:
+        """Of calls that neither record nor wait, those that are given what is followed."""
+        function = state.frame.function
+        if one[0] in CALLING and (Site(function, one) in self._sites or self._is_given(state, one)):
+            return self.actions(function, one)
+        return ()
+
+    def _is_given(self, state: State, one: Instruction) -> bool:
+        function, places = state.frame.function, [held.place for held in state.tracked]
+        return any(
+            rest_behind(name, place) is not None
+            for register in op.reads(one)
+            for name in (self.events.names(function, register) if register >= 0 else ())
+            for place in places
+        )
+
+    def _entering(self, state: State, block: int) -> Iterator[State]:
+        return super()._entering(state._replace(guards=frozenset()), block)
+
+    def _orders_inside(self, function: Function) -> bool:
+        return False
