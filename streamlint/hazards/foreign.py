@@ -96,6 +96,8 @@ class ForeignWork:
         elif work.kind in ("kernel", "library"):
             for register in work.reads:
                 more = self.storages.parts(function, register)
+                if event.via:  # names of the function that is called mean nothing in the one that calls
+                    more = {place for place in more if place.root[0] == "global"}
                 reads, writes = reads | more, writes | more
         return (reads, writes) if not self._is_handed_over(event) else (set(), set())
 
