@@ -113,6 +113,10 @@ class EarlyReads(Pending):
             return True
         return any((caller, call) in self._choosing(self._site.function, register) for register in asked.all("device"))
 
+    def redone(self, state: State, one: Instruction) -> bool:
+        """The same copy for another caller fills other memory, unless it is seen to be the same."""
+        return not state.path or self.held(state, self._copied.target) is not None
+
     def meets(self, state: State, one: Instruction, action: Action) -> bool:
         held = self.held(state, action.register, action.depth) if isinstance(action, Read) else None
         if not isinstance(action, Read) or held is None or state.doubts > MOST_GUESSES:

@@ -1,11 +1,11 @@
-"""Objects that change what they were made with: an optimizer its parameters."""
+"""Work that the host may do itself: an optimizer on its parameters, an algorithm that is given a policy of the host."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from streamlint.models.vocabulary import Selector
-from streamlint.transfer.actions import Action, Updated
+from streamlint.transfer.actions import Action, Read, Updated
 from streamlint.transfer.modelled import ModelledCall
 
 
@@ -16,4 +16,13 @@ def updates(call: ModelledCall) -> Iterator[Action]:
         yield Updated(call.receiver, held.position, call.name)
 
 
-EFFECTS = {"launch": updates}
+def launched(call: ModelledCall) -> Iterator[Action]:
+    """A call that queues work, or does it on the host."""
+    yield from updates(call)
+    if call.row.get("policy") and call.operands:
+        policy = call.function.dotted(call.operands[0])
+        if call.facts.cpp_models.constants.get(policy) == "host-policy":
+            yield from (Read(register, call.name, False) for register in call.operands[1:] if register >= 0)
+
+
+EFFECTS = {"launch": launched}
