@@ -158,6 +158,7 @@ class Copy(Operation):
     host_memory: Memory = Memory.UNKNOWN  # of the host side, at the time of the copy
     host_gapped: bool = False
     pinning_asked: bool = False  # the function that copies asks whether its memory is pinned, and copies all the same
+    between_devices: bool = False  # from one device to another, for sure
     host_passed_at: Span | None = None  # the call by which a caller, who chose it, passed the host memory in
     beside: tuple[Stream, ...] = ()  # null-stream work: the other streams that had work in flight
     followed_by: tuple[Stream, ...] = ()  # null-stream work: the streams that got work before the host saw it end
@@ -238,10 +239,15 @@ class Register(Operation):
 
 @record(eq=False, slots=True)
 class Record(Operation):
-    """An event is recorded."""
+    """An event is recorded. ``loses``: the record that nobody has waited for, on a stream that this one is not behind.
+
+    ``replaces`` is one on another stream of whose work nothing is in view.
+    """
 
     event: Event | None = None
     stream: Stream | None = None
+    loses: Record | None = None
+    replaces: Record | None = None
 
 
 @record(eq=False, slots=True)
@@ -314,7 +320,10 @@ class Collective(Operation):
 
 @record(eq=False, slots=True)
 class Spin(Operation):
-    """A loop that only asks whether an event or a stream is done."""
+    """A loop that only asks whether an event or a stream is done. ``query`` is where it asks."""
+
+    of: Event | Stream | None = None
+    query: Span | None = None
 
 
 @record(eq=False, slots=True)
@@ -366,6 +375,7 @@ class Spawn(Operation):
     body_known: bool = False
     channels: tuple[str, ...] = ()
     since: int = -1  # the operation behind which it was made: a pool's processes are older than their tasks
+    leaves_work: bool = False  # its body ends with work of its own on the default stream that it has not waited for
 
 
 @record(eq=False, slots=True)

@@ -58,11 +58,18 @@ def run_beside(run: Run, spawn: ops.Spawn, body: Callable[[], Value], handed: Co
     plain = {"callback": None, "capture": None, "loops": (), "guards": (), "setup": False, "teardown": False, "handles_error": False}
     try:
         with run.machine.aside(handed), run.machine.gil.entered(None), run.within(beside=spawn.beside, **plain):
-            return body()
+            before = _on_null(run)
+            result = body()
+            spawn.leaves_work = _on_null(run) > before and bool(run.machine.clocks.in_flight(["null"]))
+            return result
     except RaiseSignal:
         return None
     finally:
         run.current, run.carried = current, carried
+
+
+def _on_null(run: Run) -> int:
+    return run.machine.clocks.of("null").get("null", 0)
 
 
 def _once_more(run: Run, spawn: ops.Spawn, body: Callable[[], Value]) -> Value | None:
