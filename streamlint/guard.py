@@ -70,11 +70,12 @@ def at(file: str) -> None:
         _page[:4] = len(data).to_bytes(4, "little")
         _page[4 : 4 + len(data)] = data
     if _clock:
-        left = _end - time.process_time()
-        if _task and left <= 0.0:
-            os.kill(os.getpid(), signal.SIGPROF)
-        most = seconds() if file else left
-        signal.setitimer(signal.ITIMER_PROF, min(most, left) if _task else most if file else 0.0)
+        most = [seconds()] if file else []
+        if _task:
+            most.append(_end - time.process_time())
+            if most[-1] <= 0.0:
+                os.kill(os.getpid(), signal.SIGPROF)
+        signal.setitimer(signal.ITIMER_PROF, min(most, default=0.0))
 
 
 @contextlib.contextmanager

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import Site
 from streamlint.hazards.every_round import EveryRound
-from streamlint.hazards.repetition import Round
+from streamlint.hazards.repetition import DEEPEST, Round
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import Loop
@@ -16,7 +16,6 @@ from streamlint.ordering.lifetimes import End, Ends, Held, Lifetimes
 from streamlint.ordering.places import Place, Places, register_place
 from streamlint.transfer.transfer import Transfer
 
-_DEEPEST = 20
 _WORK = frozenset({"launch", "copy", "memset", "transfer"})
 
 
@@ -131,7 +130,7 @@ class Churning:
         waiting = [(held.function, made, ended)]
         seen = {held.function}
         for where, first, last in waiting:
-            if len(first) > _DEEPEST:
+            if len(first) > DEEPEST:
                 continue
             for caller, call in self.lifetimes.starts(where):
                 before = (Site(caller, call), *first), (Site(caller, call), *last)

@@ -17,9 +17,8 @@ from streamlint.ir import Instruction
 from streamlint.options import Options, Source
 from streamlint.transfer.actions import Action, Copied, Lost, Read, Stream, Synchronized
 from streamlint.transfer.modelled import ModelledCall
-from streamlint.transfer.transfer import Order, RowTest, Transfer
+from streamlint.transfer.transfer import ANY_ROW, Order, RowTest, Transfer
 
-_ANY: RowTest = lambda row: True  # noqa: E731
 SYNCHRONOUS = "the copy is synchronous: the host waits for it"
 
 
@@ -48,13 +47,15 @@ class _Asynchronous(Transfer):
         return tuple(action._replace(asynchronous=True) if isinstance(action, Copied) else action for action in found)
 
     def sites(
-        self, effects: Collection[str], key: str = "", where: RowTest = _ANY, among: Collection[Unit] | None = None
+        self, effects: Collection[str], key: str = "", where: RowTest = ANY_ROW, among: Collection[Unit] | None = None
     ) -> Iterator[ModelledCall]:
         return super().sites(effects, "" if key == "asynchronous" else key, where, among)
 
 
 def silenced(sources: Sequence[Source], options: Options, lowered: Lowered) -> Iterator[Silenced]:
     """What the rules that are answered here would tell of the sources, and why they do not."""
+    if not codes():
+        return
     options = replace(options, evidence="possible")  # what is not shown for want of evidence alone is told elsewhere
     plain = context_of(sources, options, lowered)
     told = {(one.code, one.span) for code in sorted(codes()) for one in hazard(code).find(plain)}

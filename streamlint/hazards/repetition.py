@@ -12,7 +12,8 @@ from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Graph, Loop
 from streamlint.transfer.transfer import Transfer
 
-_DEEPEST = 20
+DEEPEST = 20
+"""Calls up from an operation to the loop that repeats it."""
 
 
 class Round(NamedTuple):
@@ -69,7 +70,7 @@ class Repetition:
         waiting: list[tuple[Function, Instruction, tuple[Site, ...]]] = [(function, one, ())]
         for where, instruction, calls in waiting:
             yield from (Round(where, loop, calls) for loop in self.own(where, instruction))
-            if len(calls) < _DEEPEST:
+            if len(calls) < DEEPEST:
                 for caller, call in self.callers(where):
                     if caller not in seen:
                         seen.add(caller)

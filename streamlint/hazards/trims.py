@@ -11,11 +11,10 @@ from streamlint.facts.hot import TRAINING
 from streamlint.facts.objects import Site
 from streamlint.hazards.allocations import Allocations
 from streamlint.hazards.inside import FEW, Inside, Step
+from streamlint.hazards.repetition import DEEPEST
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import Loop
 from streamlint.transfer.modelled import ModelledCall
-
-_DEEPEST = 20
 
 
 class Trim(NamedTuple):
@@ -49,7 +48,7 @@ class Trims:
                 if loop is not None:
                     if self._is_each(function, loop, made):
                         yield from self._told(call, function, loop, made)
-                elif len(made) <= _DEEPEST:
+                elif len(made) <= DEEPEST:
                     for caller, one in self.lifetimes.starts(function):
                         if (site := Site(caller, one)) not in seen:
                             seen.add(site)

@@ -264,23 +264,17 @@ class Walk:
     def _given(self, state: State, one: Instruction, callee: Function) -> frozenset[Tracked]:
         """What is tracked, by the names that a callee has for it; the rest is put aside under the caller's names."""
         function = state.frame.function
-        found: set[Tracked] = set()
-        for held in state.tracked:
-            if held.place.root[0] in ("global", "cell", "aside"):
-                found.add(held)
-                continue
-            inner = [
-                moved
-                for param in range(len(callee.code.parameters))
-                for moved in self.flow.moved([held], self.sources(function, one, callee, param), Place(("parameter", param)))
-            ]
-            inner += [
-                moved
-                for source, target in spread(self.places, function, one, callee)
-                if target.path
-                for moved in self.flow.moved([held], [source], target)
-            ]
-            found.update(self._rekeyed(moved, self._keys(function, one, callee, is_down=True)) for moved in inner)
+        found = {held for held in state.tracked if held.place.root[0] in ("global", "cell", "aside")}
+        own = state.tracked - found
+        if not own:
+            return frozenset(found)
+        params = range(len(callee.code.parameters))
+        passed = [(self.sources(function, one, callee, param), Place(("parameter", param))) for param in params]
+        passed += [((source,), target) for source, target in spread(self.places, function, one, callee) if target.path]
+        keys = self._keys(function, one, callee, is_down=True)
+        for held in own:
+            inner = [moved for sources, target in passed for moved in self.flow.moved([held], sources, target)]
+            found.update(self._rekeyed(moved, keys) for moved in inner)
             if not any(moved.place.path for moved in inner):
                 found.add(held._replace(place=aside(held.place, state.frame.depth)))
         return frozenset(found)

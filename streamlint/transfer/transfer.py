@@ -25,7 +25,7 @@ from streamlint.waits.operands import argument_registers
 
 Effect = Callable[[ModelledCall], Iterator[Action]]
 RowTest = Callable[[Row], bool]
-_ANY: RowTest = lambda row: True  # noqa: E731
+ANY_ROW: RowTest = lambda row: True  # noqa: E731
 EFFECTS: dict[str, Effect] = {
     **copies.EFFECTS,
     **order.EFFECTS,
@@ -270,7 +270,7 @@ class Transfer:
     # --- where calls are
 
     def sites(
-        self, effects: Collection[str], key: str = "", where: RowTest = _ANY, among: Collection[Unit] | None = None
+        self, effects: Collection[str], key: str = "", where: RowTest = ANY_ROW, among: Collection[Unit] | None = None
     ) -> Iterator[ModelledCall]:
         """The calls of the program whose rows have one of some effects, in the order of files and instructions.
 
@@ -301,7 +301,7 @@ class Transfer:
                 found[name.replace("::", ".").rpartition(".")[2]].append(row)
         return dict(found)
 
-    def names(self, effects: Collection[str], where: RowTest = _ANY) -> frozenset[str]:
+    def names(self, effects: Collection[str], where: RowTest = ANY_ROW) -> frozenset[str]:
         """The last parts of the names of functions with some effects."""
         return frozenset(name for is_cpp in (False, True) for name in self._wanted(effects, "", where, is_cpp))
 
