@@ -85,8 +85,11 @@ class Currents:
                 continue
             values = list(self.transfer.values(function, one[3]))
             kinds = {value.kind for value in values if isinstance(value, LibraryObject)}
-            if self.guesses and all(isinstance(value, Unknown) for value in values):
-                opened[one[3]] = Stream(UNKNOWN, one[3])
+            if all(isinstance(value, Unknown) for value in values):
+                if self.guesses:
+                    opened[one[3]] = Stream(UNKNOWN, one[3])
+                elif _enters_streams(function):
+                    opened[one[3]] = Stream(NAMED, one[3], "cupy")
             if kinds & {"stream", "scope"}:
                 opened[one[3]] = Stream(NAMED if "stream" in kinds else UNKNOWN, one[3])
         return opened, chosen
@@ -118,6 +121,12 @@ class Currents:
                     stack = (*stack[:-1], chosen[one])
             for after in graph.successors[block]:
                 begin.setdefault(after, stack)
+
+
+def _enters_streams(function: Function) -> bool:
+    """Whether a context manager of which nothing is known is a stream: in files that use CuPy, whose streams are context managers."""
+    imported = {module.partition(".")[0] for module, _ in function.unit.imports}
+    return "cupy" in imported and "torch" not in imported
 
 
 def sites_of(values: list[Object]) -> tuple[frozenset[Site], bool]:
