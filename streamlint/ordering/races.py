@@ -24,6 +24,7 @@ from streamlint.waits.questions import alike
 _DEEPEST = 12
 _RANGE = "range"
 _ON_HOST = frozenset({"numpy", "python", "host-cpp"})
+_RAW = "cupy.cuda.runtime."
 _ARRAYS = frozenset({"torch", "cupy", "numba"})
 """Libraries with arrays, each with a current stream of its own: what one does with memory of another is the affair of SL027."""
 
@@ -233,7 +234,9 @@ class Races(Walk):
         return ORDERED
 
     def _is_foreign(self, work: Worked) -> bool:
-        """Whether two libraries with arrays of their own work on the memory."""
+        """Whether two libraries with arrays of their own work on the memory, or an operator made an address for CUDA's C API of numbers."""
+        if not self._is_evident and not self._work.library and (work.library == "cuda_python" or work.name.startswith(_RAW)):
+            return True
         return len({work.library, self._work.library} & _ARRAYS) > 1
 
     def _is_on_host(self, function: Function, register: int) -> bool:

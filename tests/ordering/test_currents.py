@@ -1,0 +1,26 @@
+"""The current streams of functions."""
+
+from __future__ import annotations
+
+import pytest
+from facts.programs import facts_of, function
+
+from streamlint.facts.call_graph import CallGraph
+from streamlint.ir import opcodes as op
+from streamlint.ordering.streams import Currents
+from streamlint.transfer.actions import NAMED
+from streamlint.transfer.transfer import Transfer
+
+SCOPE = "def f(scope, x):\n    with scope:\n        x.sum()\n"
+
+
+@pytest.mark.parametrize(
+    ("head", "kind"), [("import cupy\n", NAMED), ("import torch\n", None), ("import cupy, torch\n", None), ("import numpy\n", None)]
+)
+def test_what_cupy_enters_is_a_stream(head: str, kind: str | None) -> None:
+    """Its streams are context managers; another library's context manager, of which nothing is known, is any."""
+    facts = facts_of(a=head + SCOPE)
+    used = function(facts, "a", "f")
+    (call,) = used.by_opcode[op.INVOKE]
+    current = Currents(Transfer(CallGraph(facts))).at(used, call)
+    assert (current.kind if current is not None else None) == kind
