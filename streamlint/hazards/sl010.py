@@ -219,7 +219,7 @@ class _Search:
             if call.row.effect in _WORK:
                 return True
             if call.row.effect == "compute" and not call.row.get("host"):
-                return _is_of_cupy(call) or any(self.is_on_device(function, register) for register in call.operands)
+                return call.is_of_arrays or any(self.is_on_device(function, register) for register in call.operands)
             if call.row.effect in ("copy", "transfer"):
                 return self._is_moved(call)
         callee = self.transfer.values(function, one[3]) if one[0] == op.CALL else ()
@@ -251,8 +251,3 @@ class _Search:
             host_memory=Memory.PAGEABLE,
         )
         return RULE().told(operation, trail)
-
-
-def _is_of_cupy(call: ModelledCall) -> bool:
-    """Whether a function of CuPy is called, which computes on a device whatever it is given."""
-    return call.row.library == "cupy" and not call.name.startswith("cupy.ndarray.")
