@@ -88,7 +88,7 @@ class Currents:
             if all(isinstance(value, Unknown) for value in values):
                 if self.guesses:
                     opened[one[3]] = Stream(UNKNOWN, one[3])
-                elif _enters_streams(function):
+                elif _enters_streams(function, one):
                     opened[one[3]] = Stream(NAMED, one[3], "cupy")
             if kinds & {"stream", "scope"}:
                 opened[one[3]] = Stream(NAMED if "stream" in kinds else UNKNOWN, one[3])
@@ -123,8 +123,11 @@ class Currents:
                 begin.setdefault(after, stack)
 
 
-def _enters_streams(function: Function) -> bool:
-    """Whether a context manager of which nothing is known is a stream: in files that use CuPy, whose streams are context managers."""
+def _enters_streams(function: Function, one: Instruction) -> bool:
+    """Whether a context manager of which nothing is known is a stream, as CuPy's are: what a call gives may be made to be entered."""
+    made = function.definitions[one[3]]
+    if made is None or made[0] in (op.CALL, op.INVOKE):
+        return False
     imported = {module.partition(".")[0] for module, _ in function.unit.imports}
     return "cupy" in imported and "torch" not in imported
 

@@ -24,3 +24,10 @@ def test_what_cupy_enters_is_a_stream(head: str, kind: str | None) -> None:
     (call,) = used.by_opcode[op.INVOKE]
     current = Currents(Transfer(CallGraph(facts))).at(used, call)
     assert (current.kind if current is not None else None) == kind
+
+
+def test_what_a_call_gives_is_made_to_be_entered() -> None:
+    facts = facts_of(a="import cupy\n" + SCOPE.replace("with scope", "with scope.range()"))
+    used = function(facts, "a", "f")
+    currents = Currents(Transfer(CallGraph(facts)))
+    assert all(currents.at(used, call) is None for call in used.by_opcode[op.INVOKE])
