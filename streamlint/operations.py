@@ -158,7 +158,6 @@ class Copy(Operation):
     host_memory: Memory = Memory.UNKNOWN  # of the host side, at the time of the copy
     host_gapped: bool = False
     pinning_asked: bool = False  # the function that copies asks whether its memory is pinned, and copies all the same
-    between_devices: bool = False  # from one device to another, for sure
     host_passed_at: Span | None = None  # the call by which a caller, who chose it, passed the host memory in
     beside: tuple[Stream, ...] = ()  # null-stream work: the other streams that had work in flight
     followed_by: tuple[Stream, ...] = ()  # null-stream work: the streams that got work before the host saw it end
@@ -320,10 +319,7 @@ class Collective(Operation):
 
 @record(eq=False, slots=True)
 class Spin(Operation):
-    """A loop that only asks whether an event or a stream is done. ``query`` is where it asks."""
-
-    of: Event | Stream | None = None
-    query: Span | None = None
+    """A loop that only asks whether an event or a stream is done."""
 
 
 @record(eq=False, slots=True)

@@ -18,9 +18,7 @@ from streamlint.interpreter.hot import stepwise_functions
 from streamlint.interpreter.index import File, dotted_name, is_declaration, walk_module
 from streamlint.interpreter.locks import held_over_waits, last_name
 from streamlint.interpreter.measuring import measures_time
-from streamlint.interpreter.mixed_streams import Mix, mixes
-from streamlint.interpreter.peers import program_without_peers
-from streamlint.interpreter.per_thread import MACRO, IdleMacro, built_per_thread, idle_macros
+from streamlint.interpreter.per_thread import built_per_thread
 from streamlint.interpreter.questions import question
 from streamlint.interpreter.spelling import ends_in
 from streamlint.interpreter.stale import Kept, kept_streams
@@ -196,23 +194,6 @@ class FileFacts:
     def _met(self, path: str) -> File | None:
         """A file that a run was led to."""
         return self.file.program.files.get(path)
-
-    @functools.cached_property
-    def idle_macros(self) -> list[IdleMacro]:
-        """Definitions of the macro for per-thread default streams that have no effect."""
-        return list(idle_macros(self.file)) if self.file.is_cuda and MACRO in self.file.module.text else []
-
-    @functools.cached_property
-    def mixed_streams(self) -> list[Mix]:
-        """Where a part of the program gets per-thread default streams that the other does not have."""
-        text = self.file.module.text
-        asked = MACRO in text or "default-stream" in text
-        return list(mixes(self.file)) if asked and not (self.file.is_cuda and self.per_thread) else []
-
-    @functools.cached_property
-    def program_without_peers(self) -> Span | None:
-        """Where the program begins, if all of it is at hand and none of it lets devices reach each other's memory."""
-        return program_without_peers(self.file)
 
     @property
     def lives_on_null(self) -> bool:

@@ -12,9 +12,10 @@ from streamlint.facts.objects import Constant, External, Instance, LibraryObject
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector
+from streamlint.ordering.entered import Entered
 from streamlint.ordering.places import Place, Places
 from streamlint.ordering.streams import Currents
-from streamlint.transfer.actions import Viewed
+from streamlint.transfer.actions import Stream, Viewed
 from streamlint.transfer.launches import CONFIG, CURRENT, FIXED, GIVEN, HANDLE, OMITTED, POLICY, Queued, is_null, policy_in
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import Transfer
@@ -53,6 +54,7 @@ class Choices:
         self.facts = transfer.facts
         self.places = places
         self.currents = currents
+        self.entered = Entered(transfer, currents)
         self._variables: dict[tuple[Function, int], LibraryObject | None] = {}
         self._known: dict[tuple[Function, Instruction, Queued], list[Choice]] = {}
 
@@ -82,12 +84,19 @@ class Choices:
     def _current(self, function: Function, one: Instruction, work: Queued) -> Iterator[Choice]:
         here = Site(function, one)
         stream = self.currents.of_library(function, one, work.library)
-        if stream is None:
+        if stream is not None:
+            yield from self._of_current(function, stream, here, ())
+            return
+        for entry in self.entered.of(function, work.library):
+            yield from self._of_current(entry.calls[0].function, entry.stream, entry.calls[0], entry.calls)
+        if not self.entered.is_always(function, work.library):
             yield Choice(NULL if work.library in ("cupy", "numba") else AMBIENT, OMITTED, here)
-        elif stream.register >= 0:
-            yield from self.of_register(function, stream.register, here)
+
+    def _of_current(self, function: Function, stream: Stream, at: Site, calls: tuple[Site, ...]) -> Iterator[Choice]:
+        if stream.register >= 0:
+            yield from self.of_register(function, stream.register, at, calls)
         else:
-            yield Choice(HELD if stream.kind != NULL else NULL, GIVEN, here)
+            yield Choice(HELD if stream.kind != NULL else NULL, GIVEN, at, calls)
 
     # --- registers
 
