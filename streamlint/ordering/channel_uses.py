@@ -21,11 +21,11 @@ _PASSED_ON = frozenset({op.COPY, op.AWAIT, op.PHI})
 
 
 class Forwarded(NamedTuple):
-    """A put of what another process has sent, and where that process sends it."""
+    """A put of what another process has sent, where that one sends it, and where the process that forwards was started, if it was."""
 
     put: Site
     source: Site
-    started: Site
+    started: Site | None
 
 
 class ChannelUses:
@@ -44,13 +44,13 @@ class ChannelUses:
         own = self.channels.runs.get(function, ())
         for register in put.call.all("of"):
             taken = self._taken(function, register)
-            if taken is None or not own:
+            if taken is None:
                 continue
             received, part = taken
             for source in self.channels.puts:
                 others = self.channels.runs.get(source.site.function, ())
                 if source.channel & received and set(map(_process, others)) != set(map(_process, own)) and self._sends(source, part):
-                    yield Forwarded(put.site, source.site, own[0].start)
+                    yield Forwarded(put.site, source.site, own[0].start if own else None)
                     return
 
     def _taken(self, function: Function, register: int) -> tuple[frozenset[Site], int | None] | None:

@@ -48,6 +48,8 @@ class Races(Walk):
     """Finds the races of a program."""
 
     ordering: tuple[type[object], ...] = (Synchronized, Waited, Recorded)
+    reads_too = True
+    """Whether memory that is only read is followed to writes of it."""
 
     def __init__(self, transfer: Transfer) -> None:
         super().__init__(transfer)
@@ -82,7 +84,7 @@ class Races(Walk):
             written = {each for each in (*work.writes, work.made) if self._may_be_memory(function, each)}
         self._site, self._work, self._lane = Site(function, one), work, lane
         for registers, writes in ((written, True), (read, False)):
-            if not registers:
+            if not registers or not (writes or self.reads_too):
                 continue
             self._writes = writes
             tracked = {held for register in registers for held in self._names(function, register)}

@@ -61,8 +61,11 @@ class Channels:
         return near | {function.unit for function in self.runs} if near else near
 
     def _ends(self, effect: str) -> Iterator[End]:
+        seen: set[Site] = set()
         for call in self.transfer.sites(frozenset({effect}), among=self._near):
-            if not call.row.get("local") and call.instruction[0] == op.INVOKE:
+            site = Site(call.function, call.instruction)
+            if not call.row.get("local") and call.instruction[0] == op.INVOKE and site not in seen:
+                seen.add(site)  # a queue of several types: one end all the same
                 yield End(call, self.of(call.function, call.instruction[3]))
 
     # --- which channel
