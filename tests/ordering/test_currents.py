@@ -31,3 +31,25 @@ def test_what_a_call_gives_is_made_to_be_entered() -> None:
     used = function(facts, "a", "f")
     currents = Currents(Transfer(CallGraph(facts)))
     assert all(currents.at(used, call) is None for call in used.by_opcode[op.INVOKE])
+
+
+def test_a_called_function_sets_the_stream() -> None:
+    facts = facts_of(
+        a="""
+        import torch
+
+        def choose(lane):
+            torch.cuda.set_stream(lane)
+
+        def f(lane, x):
+            choose(lane)
+            x.sum()
+        """
+    )
+    used = function(facts, "a", "f")
+    currents = Currents(Transfer(CallGraph(facts)))
+    (chosen,), (work,) = used.by_opcode[op.CALL], used.by_opcode[op.INVOKE]
+    assert currents.at(used, chosen) is None
+    current = currents.at(used, work)
+    assert current is not None
+    assert (current.kind, current.register) == (NAMED, used.by_opcode[op.PARAM][0][2])
