@@ -65,8 +65,6 @@ class Beside:
     kind: str
     started: Step
     key: int  # tells one start from another
-    currents: tuple[tuple[str, Stream], ...] = ()  # by library: the streams other than the default one that were current at the start
-    busy: bool = False  # one of them held work that the host had not seen end
     several: bool = False  # it runs several times over: pool.map, a start in a loop
     awaited: bool = False  # whoever starts it does nothing else meanwhile (await, map)
     lane: str = ""  # what has one and the same lane runs one after the other: the tasks of a pool of one thread
@@ -371,7 +369,6 @@ class Spawn(Operation):
     body_known: bool = False
     channels: tuple[str, ...] = ()
     since: int = -1  # the operation behind which it was made: a pool's processes are older than their tasks
-    leaves_work: bool = False  # its body ends with work of its own on the default stream that it has not waited for
 
 
 @record(eq=False, slots=True)

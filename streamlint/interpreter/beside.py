@@ -26,14 +26,11 @@ _STARTED = {
 
 
 def begun(run: Run, kind: str, span: Span, *, several: bool = False, awaited: bool = False, method: str = "") -> Beside:
-    """Another thread, process or worker, begun here with these streams current."""
-    others = tuple((library, stream) for library, stream in run.current.items() if stream.kind not in ("null", "ambient", "ptds"))
+    """Another thread, process or worker, begun here."""
     return Beside(
         kind,
         Step(_STARTED[kind], span),
         len(run.machine.operations),
-        currents=others,
-        busy=bool(run.machine.clocks.in_flight([stream.key for _, stream in others])),
         several=several or bool(run.context.loops),
         awaited=awaited,
         method=method,
@@ -58,18 +55,11 @@ def run_beside(run: Run, spawn: ops.Spawn, body: Callable[[], Value], handed: Co
     plain = {"callback": None, "capture": None, "loops": (), "guards": (), "setup": False, "teardown": False, "handles_error": False}
     try:
         with run.machine.aside(handed), run.machine.gil.entered(None), run.within(beside=spawn.beside, **plain):
-            before = _on_null(run)
-            result = body()
-            spawn.leaves_work = _on_null(run) > before and bool(run.machine.clocks.in_flight(["null"]))
-            return result
+            return body()
     except RaiseSignal:
         return None
     finally:
         run.current, run.carried = current, carried
-
-
-def _on_null(run: Run) -> int:
-    return run.machine.clocks.of("null").get("null", 0)
 
 
 def _once_more(run: Run, spawn: ops.Spawn, body: Callable[[], Value]) -> Value | None:

@@ -137,8 +137,6 @@ BEGUN = [
     ("SL010", "    threading.Thread(target=work).start()\n", True),
     ("SL012", "    threading.Thread(target=work).start()\n", False),
     ("SL012", "    multiprocessing.Process(target=work).start()\n", True),
-    ("SL026", "    multiprocessing.Process(target=work).start()\n", False),
-    ("SL026", "    threading.Thread(target=work).start()\n", True),
     ("SL027", "    torch.zeros(8, device='cuda') + 1\n", False),
     ("SL027", "    cupy.zeros(8) + 1\n", True),
 ]
