@@ -236,15 +236,10 @@ class Register(Operation):
 
 @record(eq=False, slots=True)
 class Record(Operation):
-    """An event is recorded. ``loses``: the record that nobody has waited for, on a stream that this one is not behind.
-
-    ``replaces`` is one on another stream of whose work nothing is in view.
-    """
+    """An event is recorded."""
 
     event: Event | None = None
     stream: Stream | None = None
-    loses: Record | None = None
-    replaces: Record | None = None
 
 
 @record(eq=False, slots=True)
