@@ -13,6 +13,7 @@ from streamlint.ir.graph import NOBODY, Graph
 from streamlint.ordering.sent_tensors import sent
 from streamlint.transfer.actions import Lost
 from streamlint.transfer.channels import Channel, Channels, End
+from streamlint.transfer.lifting import lifted
 from streamlint.transfer.spawns import Spawn
 from streamlint.transfer.transfer import Transfer
 from streamlint.transfer.uses import Uses
@@ -155,10 +156,10 @@ class ChannelUses:
         """The get by which a process takes what it has put itself."""
         if not put.channel or put.site.function in self.channels.runs or self.channels.is_given_away(put.channel):
             return None
-        places = list(self.channels.lifted(put.site))
+        places = list(lifted(self.transfer, put.site))
         for get in self.channels.gets:
             if get.channel & put.channel and get.site.function not in self.channels.runs:
-                for taken in self.channels.lifted(get.site):
+                for taken in lifted(self.transfer, get.site):
                     if any(place.function is taken.function and _comes_behind(place, taken) for place in places):
                         return get.site
         return None

@@ -143,13 +143,6 @@ class Channels:
         """The same without the calls."""
         return {function: [spawn for spawn, _ in ways] for function, ways in self.ways.items()}
 
-    def lifted(self, site: Site, depth: int = 0) -> Iterator[Site]:
-        """A place, and the calls that lead to it from callers, as part of themselves."""
-        yield site
-        for caller, call in self.facts.call_places(site.function) if depth < _HIGHEST else ():
-            if any(edge.callee is site.function and edge.is_followed and not edge.is_handed for edge in self.transfer.edges(caller, call)):
-                yield from self.lifted(Site(caller, call), depth + 1)
-
     def is_given_away(self, channel: Channel) -> bool:
         """Whether a channel is an argument of anything out of view, or kept: another process or other code may use it."""
         return any(self._is_given_on(site.function, site.instruction[2], 0) for site in channel)
