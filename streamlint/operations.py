@@ -65,9 +65,6 @@ class Beside:
     kind: str
     started: Step
     key: int  # tells one start from another
-    several: bool = False  # it runs several times over: pool.map, a start in a loop
-    awaited: bool = False  # whoever starts it does nothing else meanwhile (await, map)
-    lane: str = ""  # what has one and the same lane runs one after the other: the tasks of a pool of one thread
     method: str = ""  # of a process: fork, spawn, forkserver; empty where it is not known
 
 
@@ -442,11 +439,6 @@ def on_other_stream(operation: Operation) -> bool:
 def starts(operation: Operation, kind: str) -> bool:
     """Whether code of a kind that runs beside the path is started: a thread, a process, a worker."""
     return isinstance(operation, Spawn) and operation.beside is not None and operation.beside.kind == kind
-
-
-def beside_of(operation: Operation) -> Beside | None:
-    """The code beside the path that is started, or that does this."""
-    return operation.beside if isinstance(operation, Spawn) else operation.context.beside
 
 
 def goes_on(operation: Operation) -> bool:

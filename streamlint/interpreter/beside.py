@@ -25,14 +25,12 @@ _STARTED = {
 }
 
 
-def begun(run: Run, kind: str, span: Span, *, several: bool = False, awaited: bool = False, method: str = "") -> Beside:
+def begun(run: Run, kind: str, span: Span, method: str = "") -> Beside:
     """Another thread, process or worker, begun here."""
     return Beside(
         kind,
         Step(_STARTED[kind], span),
         len(run.machine.operations),
-        several=several or bool(run.context.loops),
-        awaited=awaited,
         method=method,
     )
 

@@ -47,9 +47,8 @@ def _thread(call: Call) -> Value:
         return _out_of_view(call)
     given = _given(call)
     several = call.text("style") == "each"
-    awaited = call.flag("awaited")
     pool = call.receiver if isinstance(call.receiver, Handle) else None
-    result = _run(call, kind, function, given, several, awaited, pool)
+    result = _run(call, kind, function, given, pool)
     if several and kind == "thread":
         joined(call.run, call.span, call.name, "result")  # whoever looks at the results waits for them
     return _result(call, result)
@@ -147,8 +146,6 @@ def _run(
     kind: str,
     function: Value,
     given: Arguments,
-    several: bool = False,
-    awaited: bool = False,
     maker: Handle | None = None,
     *,
     reach: list[Value] | None = None,
@@ -157,8 +154,7 @@ def _run(
     run = call.run
     values = [function, *given.all(), *(reach or [])]
     handed = under_way(run, values[1:]) if kind == "thread" else []
-    lane = maker.args.get("(lane)") if maker is not None else None
-    beside = begun(run, kind, call.span, several=several, awaited=awaited)
+    beside = begun(run, kind, call.span)
     awaits = ops.Opaque(call.span, callee=call.name)
     if not handed:
         run.machine.opaque(awaits, values)
@@ -166,8 +162,6 @@ def _run(
     if call.text("style") == "rank":
         method = "spawn"
     beside = replace(beside, method=method)
-    if isinstance(lane, Const):
-        beside = replace(beside, lane=str(lane.value), several=False)
     spawn = ops.Spawn(call.span, call.library, call.name, beside=beside, body_known=True, channels=channels_in(run, values))
     place, spawn.since = _made_at(run, call, maker)
     if place != call.span:
@@ -219,9 +213,6 @@ def _pool(call: Call) -> Value:
     if context is not None:
         handle.args["context"] = context
     handle.args.update({name: given[name] for name in ("initializer", "initargs") if name in given})
-    workers = call.value("workers")
-    if isinstance(workers, Const) and workers.value == 1:
-        handle.args["(lane)"] = Const(handle.key)
     return handle
 
 

@@ -76,9 +76,7 @@ def _work(call: Call, collate: Value | None) -> None:
     """What a worker does: its initialiser, a few items, the collate function on them."""
     run = call.run
     method = start_method(run, call.value("context"))
-    spawn = ops.Spawn(
-        call.span, call.library, call.name, beside=begun(run, "worker", call.span, several=True, method=method), body_known=True
-    )
+    spawn = ops.Spawn(call.span, call.library, call.name, beside=begun(run, "worker", call.span, method), body_known=True)
     run_beside(run, spawn, _Worker(call, collate, CallSite(call.site.node, call.span, "worker")))
 
 
