@@ -12,12 +12,15 @@ from typing import NamedTuple
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import Site
 from streamlint.ir import Instruction
+from streamlint.ordering.conditions import Frame
 from streamlint.ordering.flow import BUFFER, Tracked
+from streamlint.ordering.lanes import Lane
 from streamlint.ordering.places import rest_behind
 from streamlint.ordering.races import Races
 from streamlint.ordering.walk import MOST_GUESSES, ORDERED, State
-from streamlint.transfer.actions import CURRENT, NULL, Action, Stream
+from streamlint.transfer.actions import CURRENT, NAMED, NULL, Action, Stream
 from streamlint.transfer.channels import End
+from streamlint.transfer.lifting import lifted
 from streamlint.transfer.transfer import Transfer
 from streamlint.transfer.uses import WORK, Uses
 from streamlint.transfer.work import Worked
@@ -60,13 +63,28 @@ class UnorderedPuts(Races):
         sent = [register for register in put.call.all("of") if self._leads(state, register)] if put is not None else []
         if put is None or not sent:
             return None
-        stream = Stream(NULL if put.call.row.get("feeder") else CURRENT, library="torch")
+        feeds = bool(put.call.row.get("feeder"))
+        stream = Stream(NULL if feeds else CURRENT, library="torch")
         lane = self.lanes.of(state.frame, one, stream)
-        if self.lanes.is_same(state.tracked, lane) or self._may_be_one(lane) or state.doubts > MOST_GUESSES:
+        mine: Lane | None = self._lane
+        if feeds and self._lane.kind == CURRENT:  # what is current here is not what is current in the thread that pickles
+            mine = self._above(state.frame.root.function)
+        elif self.lanes.is_same(state.tracked, lane):
+            mine = None
+        if mine is None or self._may_be_one(lane) or state.doubts > MOST_GUESSES:
             return None
         if self._is_evident or any(self.uses.on_device(function, register) for register in sent):
             self._tell(state, one, Worked(stream, tuple(sent), (), put.call.name, "torch"), lane)
+            self._found[Site(function, one)] = self._found[Site(function, one)]._replace(lane=mine)
         return ORDERED
+
+    def _above(self, function: Function) -> Lane | None:
+        """The stream that is current where a function is called, if callers have chosen one."""
+        for place in lifted(self.transfer, Site(function, next(function.code.instructions()))):
+            lane = self.lanes.of(Frame(place.function, None, None, 0), place.instruction, Stream(CURRENT))
+            if place.function is not function and lane.kind == NAMED:
+                return lane
+        return None
 
     def _leads(self, state: State, register: int) -> bool:
         """Whether a register holds the memory, or an object or container that leads to it."""

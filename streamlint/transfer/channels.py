@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Site
+from streamlint.facts.objects import LibraryObject, Site
 from streamlint.facts.program import Unit
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -77,7 +77,8 @@ class Channels:
             if not call.row.get("local") and call.instruction[0] == op.INVOKE and site not in seen:
                 seen.add(site)  # a queue of several types: one end all the same
                 channel = self.of(call.function, call.instruction[3])
-                if channel or call.function.unit in self._near:
+                held = self.transfer.values(call.function, call.instruction[3])
+                if channel or call.function.unit in self._near or any(isinstance(value, LibraryObject) for value in held):
                     yield End(call, channel)
 
     # --- which channel
