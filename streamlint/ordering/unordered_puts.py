@@ -7,11 +7,14 @@ thread of its own pickles there, on the default stream.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import Site
 from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.ordering.beginnings import Beginnings, Begun
 from streamlint.ordering.conditions import Frame
 from streamlint.ordering.flow import BUFFER, Tracked
 from streamlint.ordering.lanes import Lane
@@ -25,6 +28,8 @@ from streamlint.transfer.transfer import Transfer
 from streamlint.transfer.uses import WORK, Uses
 from streamlint.transfer.work import Worked
 
+_MOST_FUNCTIONS = 150
+
 
 class Unordered(NamedTuple):
     """A put of memory whose stream may not have finished: where that was written, and the stream's making."""
@@ -32,6 +37,26 @@ class Unordered(NamedTuple):
     put: End
     written: Site
     stream: Site | None
+
+
+class Nearby(Beginnings):
+    """Looks for work on streams that were chosen in some functions alone."""
+
+    def __init__(self, beginnings: Beginnings, functions: list[Function]) -> None:
+        super().__init__(beginnings.transfer, beginnings.places, beginnings.currents)
+        self.functions = functions
+
+    def find(self) -> Iterator[Begun]:
+        for function, instructions in self._chosen().items():
+            for one in instructions:
+                yield from ((function, one, work) for work in self.transfer.works(function, one))
+
+    @cached_property
+    def _scoped(self) -> list[Function]:
+        return [function for function in self.functions if self._is_scoped(function)]
+
+    def _explicit(self) -> dict[Function, list[Instruction]]:
+        return {}
 
 
 class UnorderedPuts(Races):
@@ -43,6 +68,20 @@ class UnorderedPuts(Races):
         super().__init__(transfer)
         self.uses = uses
         self._puts = {put.site: put for put in puts}
+        self.beginnings = Nearby(self.beginnings, self._near())
+
+    def _near(self) -> list[Function]:
+        """The functions that lead to puts, and those that they call."""
+        found = {place.function: None for site in self._puts for place in lifted(self.transfer, site)}
+        waiting = list(found)
+        for function in waiting:
+            for opcode in (op.CALL, op.INVOKE):
+                for one in function.by_opcode[opcode]:
+                    for edge in self.transfer.edges(function, one) if len(found) < _MOST_FUNCTIONS else ():
+                        if edge.is_followed and not edge.is_handed and edge.callee not in found and not edge.callee.is_cpp:
+                            found[edge.callee] = None
+                            waiting.append(edge.callee)
+        return list(found)
 
     def missed(self) -> Iterator[Unordered]:
         """The puts of the program behind which work is not ordered, each with the first such work."""
@@ -51,8 +90,6 @@ class UnorderedPuts(Races):
             yield Unordered(self._puts[race.second], race.first, made)
 
     def _follow_work(self, function: Function, one: Instruction, work: Worked) -> None:
-        if function.is_cpp:
-            return
         if work.assumed and any(use.kind == WORK for use in self.uses.at(function, one)):
             work = work._replace(made=one[2], library="torch", assumed=False)  # a module on a device
         super()._follow_work(function, one, work)
