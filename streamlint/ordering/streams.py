@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from functools import cached_property
 
 from streamlint.facts.functions import Function
@@ -92,7 +93,7 @@ class Currents:
             if all(isinstance(value, Unknown) for value in values):
                 if self.guesses:
                     opened[one[3]] = Stream(UNKNOWN, one[3])
-                elif _enters_streams(function, one):
+                elif _enters_streams(function, one, values):
                     opened[one[3]] = Stream(NAMED, one[3], "cupy")
             if kinds & {"stream", "scope"}:
                 opened[one[3]] = Stream(NAMED if "stream" in kinds else UNKNOWN, one[3])
@@ -155,10 +156,11 @@ class Currents:
                 begin.setdefault(after, stack)
 
 
-def _enters_streams(function: Function, one: Instruction) -> bool:
-    """Whether a context manager of which nothing is known is a stream, as CuPy's are: what a call gives may be made to be entered."""
+def _enters_streams(function: Function, one: Instruction, values: Iterable[Object]) -> bool:
+    """Whether a context manager is a stream, as CuPy's are: one that callers out of view give. What a call gives may be any."""
     made = function.definitions[one[3]]
-    if made is None or made[0] in (op.CALL, op.INVOKE):
+    given = all(isinstance(value, Unknown) and value.reason == "caller" for value in values)
+    if made is None or made[0] in (op.CALL, op.INVOKE) or not given:
         return False
     imported = {module.partition(".")[0] for module, _ in function.unit.imports}
     return "cupy" in imported and "torch" not in imported

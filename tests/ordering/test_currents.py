@@ -33,6 +33,13 @@ def test_what_a_call_gives_is_made_to_be_entered() -> None:
     assert all(currents.at(used, call) is None for call in used.by_opcode[op.INVOKE])
 
 
+def test_a_lock_is_no_stream() -> None:
+    facts = facts_of(a="import threading\nimport cupy\nLOCK = threading.Lock()\n\ndef f(x):\n    with LOCK:\n        x.sum()\n")
+    used = function(facts, "a", "f")
+    (call,) = used.by_opcode[op.INVOKE]
+    assert Currents(Transfer(CallGraph(facts))).at(used, call) is None
+
+
 def test_a_called_function_sets_the_stream() -> None:
     facts = facts_of(
         a="""
