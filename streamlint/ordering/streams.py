@@ -157,10 +157,10 @@ class Currents:
 
 
 def _enters_streams(function: Function, one: Instruction, values: Iterable[Object]) -> bool:
-    """Whether a context manager is a stream, as CuPy's are: one that callers out of view give. What a call gives may be any."""
+    """Whether a context manager is a stream, as CuPy's are: one that callers out of view give, by itself. What a call gives may be any."""
     made = function.definitions[one[3]]
     given = all(isinstance(value, Unknown) and value.reason == "caller" for value in values)
-    if made is None or made[0] in (op.CALL, op.INVOKE) or not given:
+    if made is None or made[0] in (op.CALL, op.INVOKE, op.ITEM) or not given:
         return False
     imported = {module.partition(".")[0] for module, _ in function.unit.imports}
     return "cupy" in imported and "torch" not in imported
