@@ -46,7 +46,8 @@ class Nearby(Beginnings):
         super().__init__(beginnings.transfer, beginnings.places, beginnings.currents)
         self.functions = functions
 
-    def find(self) -> Iterator[Begun]:
+    def begun(self) -> Iterator[Begun]:
+        """The work, by functions."""
         for function, instructions in self._chosen().items():
             for one in instructions:
                 yield from ((function, one, work) for work in self.transfer.works(function, one))
@@ -68,7 +69,6 @@ class UnorderedPuts(Races):
         super().__init__(transfer)
         self.uses = uses
         self._puts = {put.site: put for put in puts}
-        self.beginnings = Nearby(self.beginnings, self._near())
 
     def _near(self) -> list[Function]:
         """The functions that lead to puts, and those that they call."""
@@ -85,7 +85,9 @@ class UnorderedPuts(Races):
 
     def missed(self) -> Iterator[Unordered]:
         """The puts of the program behind which work is not ordered, each with the first such work."""
-        for race in self.find() if self._puts else ():
+        for begun in Nearby(self.beginnings, self._near()).begun():
+            self._follow_work(*begun)
+        for race in self._found.values():
             made = min(race.lane.made, key=lambda site: (site.function.unit.path, site.row), default=None)
             yield Unordered(self._puts[race.second], race.first, made)
 
