@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from streamlint import program as p
 from streamlint.build import build_root
 from streamlint.findings import Span
-from streamlint.interpreter.absence import Unrecorded, ordering_events, unrecorded_events
+from streamlint.interpreter.absence import ordering_events
 from streamlint.interpreter.at_hand import contains
 from streamlint.interpreter.extension import is_own_program, is_torch_extension
 from streamlint.interpreter.guards import called_name, lvalue, places_given, places_in
@@ -161,12 +161,6 @@ class FileFacts:
         enough = len(own) >= max(4, 4 * sum(not given for *_, given in self.launches))
         return Span(self.file.path, *own[0].at) if enough else None
 
-    @functools.cached_property
-    def unrecorded(self) -> list[Unrecorded]:
-        """Events that are waited for and that no code at hand records."""
-        text = self.file.module.text.lower()
-        return unrecorded_events(self.file) if "event" in text and ("wait" in text or "sync" in text) else []
-
     @property
     def kept_streams(self) -> list[Kept]:
         """C++: current streams that are asked for once and used by later calls."""
@@ -176,13 +170,6 @@ class FileFacts:
         """Whether no code at hand can ask for the time of the event that is made there."""
         file = self.file if made.file == self.file.path else self._met(made.file)
         return file is not None and made in ordering_events(file)
-
-    def unrecorded_in(self, path: str) -> list[Unrecorded]:
-        """The same of another file of the program."""
-        if path == self.file.path:
-            return self.unrecorded
-        other = self._met(path)
-        return unrecorded_events(other) if other is not None else []
 
     def is_without_streams(self, path: str) -> bool:
         """Whether no function of this file, or of another one that a run was led to, works with a stream."""

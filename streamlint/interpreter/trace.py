@@ -19,7 +19,6 @@ class Trace:
     facts: FileFacts
     pinned_elsewhere: frozenset[tuple[Span, tuple[Span, ...]]] = frozenset()
     waited_elsewhere: frozenset[tuple[Span, tuple[Span, ...]]] = frozenset()
-    recorded_elsewhere: frozenset[tuple[Span, tuple[Span, ...]]] = frozenset()  # where events are made that some path records
     _by_loop: dict[int, tuple[list[Operation], list[LoopFrame]]] = field(default_factory=dict)
 
     def after(self, operation: Operation) -> Iterator[Operation]:

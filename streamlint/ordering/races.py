@@ -26,6 +26,7 @@ from streamlint.waits.questions import alike
 _DEEPEST = 12
 _RANGE = "range"
 _ON_HOST = frozenset({"numpy", "python", "host-cpp"})
+_RAW = "cupy.cuda.runtime."
 _ARRAYS = frozenset({"torch", "cupy", "numba"})
 """Libraries with arrays, each with a current stream of its own: what one does with memory of another is the affair of SL027."""
 
@@ -49,6 +50,8 @@ class Races(Walk):
     """Finds the races of a program."""
 
     ordering: tuple[type[object], ...] = (Synchronized, Waited, Recorded)
+    reads_too = True
+    """Whether memory that is only read is followed to writes of it."""
 
     def __init__(self, transfer: Transfer) -> None:
         super().__init__(transfer)
@@ -98,7 +101,7 @@ class Races(Walk):
             written = {each for each in (*work.writes, work.made) if self._may_be_memory(function, each)}
         self._site, self._work, self._lane = Site(function, one), work, lane
         for registers, writes in ((written, True), (read, False)):
-            if not registers:
+            if not registers or not (writes or self.reads_too):
                 continue
             self._writes = writes
             tracked = {held for register in registers for held in self._names(function, register)}
@@ -250,7 +253,9 @@ class Races(Walk):
         return ORDERED
 
     def _is_foreign(self, work: Worked) -> bool:
-        """Whether two libraries with arrays of their own work on the memory."""
+        """Whether two libraries with arrays of their own work on the memory, or an operator made an address for CUDA's C API of numbers."""
+        if not self._is_evident and not self._work.library and (work.library == "cuda_python" or work.name.startswith(_RAW)):
+            return True
         return len({work.library, self._work.library} & _ARRAYS) > 1
 
     def _is_on_host(self, function: Function, register: int) -> bool:

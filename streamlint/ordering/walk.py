@@ -204,7 +204,7 @@ class Walk:
             tracked = frozenset(held._replace(place=Place(("register", call[2]), held.place.path)) for held in moved)
             frame = Frame(taker, None, None, 0)
             there = state._replace(frame=frame, block=block, place=index + 1, before=0, tracked=tracked)
-            yield there._replace(guards=frozenset(), decided=frozenset())
+            yield there._replace(guards=frozenset(), decided=frozenset(), path=())
 
     def _queues(self, function: Function, register: int) -> set[tuple[Function, Instruction]]:
         """Where the containers were made that a register may hold."""

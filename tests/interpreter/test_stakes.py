@@ -133,12 +133,6 @@ BEGUN = [
     ("SL003", "  for (int i = 0; i < n; ++i) {\n    cudaMalloc(&p, 4);\n    cudaFree(p);\n  }\n", True),
     ("SL008", "    y = torch.zeros(8).pin_memory()\n    y.to('cuda')\n", False),
     ("SL008", "    y = torch.zeros(8).pin_memory()\n    y.to('cuda', non_blocking=True)\n", True),
-    ("SL010", "    multiprocessing.Process(target=work).start()\n", False),
-    ("SL010", "    threading.Thread(target=work).start()\n", True),
-    ("SL012", "    threading.Thread(target=work).start()\n", False),
-    ("SL012", "    multiprocessing.Process(target=work).start()\n", True),
-    ("SL026", "    multiprocessing.Process(target=work).start()\n", False),
-    ("SL026", "    threading.Thread(target=work).start()\n", True),
     ("SL027", "    torch.zeros(8, device='cuda') + 1\n", False),
     ("SL027", "    cupy.zeros(8) + 1\n", True),
 ]
