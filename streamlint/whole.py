@@ -11,7 +11,7 @@ from streamlint import guard
 from streamlint.analysis import Part
 from streamlint.cache.intermediate import IntermediateCache
 from streamlint.cache.store import digest
-from streamlint.cache.units import Units
+from streamlint.cache.units import Units, native_hash
 from streamlint.findings import Problem
 from streamlint.hazards import findings as hazards
 from streamlint.interpreter.recursion import deeper
@@ -69,8 +69,10 @@ class WholeTask:
         if not self.sources:
             self.part = Part()
         elif self.units is not None:
-            texts = "\0".join(part for one in self.sources for part in (one.path, digest(one.text)))
-            self.key = digest(f"{' '.join(sorted(self.kind.codes))}\0{texts}")
+            hashes = {one.path: digest(one.text) for one in self.sources}
+            texts = "\0".join(part for pair in hashes.items() for part in pair)
+            built = native_hash((one.path for one in self.sources if one.language != "python"), hashes)
+            self.key = digest(f"{' '.join(sorted(self.kind.codes))}\0{texts}\0{built}")
             self.part = self.units.load_whole(self.key)
 
     @property

@@ -9,7 +9,7 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import Container, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ordering.places import ANY, Element, Key, Place, Places, register_place, rest_behind
+from streamlint.ordering.places import ANY, Element, Key, Place, Places, Root, register_place, rest_behind
 from streamlint.waits.operands import argument_registers
 
 BUFFER, STREAM, EVENT, SIGNAL = "buffer", "stream", "event", "signal"
@@ -88,17 +88,26 @@ class Flow:
             key = Element(one[4]) if one[6] == op.NONE else ANY
             yield from self.moved(tracked, places.names(function, one[3]), target, (key,))
         elif opcode == op.BUILD:
-            for index, register in enumerate(one[4:]):
-                yield from self.moved(tracked, places.names(function, register), target.behind(Element(index)))
+            parts = ((register, target.behind(Element(index))) for index, register in enumerate(one[4:]))
+            yield from self._gathered(function, tracked, parts)
         elif opcode == op.DICT:
-            for index, register in zip(one[3::2], one[4::2], strict=False):
-                inner = target.behind(places.element(function, index)) if index != op.NONE else target
-                yield from self.moved(tracked, places.names(function, register), inner)
+            pairs = zip(one[3::2], one[4::2], strict=False)
+            entries = ((value, target.behind(places.element(function, key)) if key != op.NONE else target) for key, value in pairs)
+            yield from self._gathered(function, tracked, entries)
         elif opcode in (op.CALL, op.INVOKE):
             yield from self._called(function, one, tracked, target)
         elif opcode in (op.CONSTRUCT, op.NEW):
             for field, register in zip(places.members(function, one), one[5:], strict=False):
                 yield from self.moved(tracked, places.names(function, register), target.behind(field))
+
+    def _gathered(self, function: Function, tracked: frozenset[Tracked], parts: Iterable[tuple[int, Place]]) -> Iterator[Tracked]:
+        """What the parts of a container bring into it, each to its place. A literal may have thousands: they are found by their roots."""
+        by_root: dict[Root, list[Tracked]] = {}
+        for held in tracked:
+            by_root.setdefault(held.place.root, []).append(held)
+        for register, target in parts:
+            for name in self.places.names(function, register):
+                yield from self.moved(by_root.get(name.root, ()), (name,), target)
 
     def _key(self, function: Function, one: Instruction) -> Element:
         return ANY if one[0] == op.APPEND else self.places.element(function, one[3])

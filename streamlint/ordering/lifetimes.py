@@ -6,7 +6,7 @@ is made by the call, for whoever calls it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
@@ -15,7 +15,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector
 from streamlint.ordering.flow import BUFFER, Flow, Tracked
-from streamlint.ordering.places import ANY, POINTEE, Place, Places, register_place, rest_behind
+from streamlint.ordering.places import ANY, POINTEE, Place, Places, Root, register_place, rest_behind
 from streamlint.transfer.actions import Viewed
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import CALLING, Transfer
@@ -48,6 +48,31 @@ class End(NamedTuple):
     calls: tuple[Site, ...]
 
 
+class _Named:
+    """The places of one object, by their roots."""
+
+    def __init__(self, places: Iterable[Place]) -> None:
+        self._by_root: dict[Root, set[Tracked]] = {}
+        self.count = 0
+        self.add(Tracked(BUFFER, place) for place in places)
+
+    def add(self, found: Iterable[Tracked]) -> None:
+        """Take more."""
+        for each in found:
+            here = self._by_root.setdefault(each.place.root, set())
+            if each not in here:
+                here.add(each)
+                self.count += 1
+
+    def behind(self, roots: Iterable[Root]) -> frozenset[Tracked]:
+        """Those that begin at some roots."""
+        return frozenset[Tracked]().union(*(self._by_root.get(root, ()) for root in roots))
+
+    def places(self) -> frozenset[Place]:
+        """All of them."""
+        return frozenset(each.place for here in self._by_root.values() for each in here)
+
+
 class Lifetimes:
     """The lifetimes of one kind of object. ``ends`` tells what an instruction ends."""
 
@@ -64,31 +89,37 @@ class Lifetimes:
     def spread(self, held: Held) -> Held:
         """The object with all its names in the function."""
         function = held.function
-        tracked = frozenset(Tracked(BUFFER, place) for place in held.places)
-        is_owned = held.is_owned
+        named, is_owned = _Named(held.places), held.is_owned
         for _ in range(_MOST_ROUNDS):
-            before = tracked
+            before = named.count
             for one in function.code.instructions():
                 if one[0] == op.SET_ITEM and self._is_data(function, one[2]):
                     continue
-                tracked |= self._after(function, one, tracked)
+                tracked = named.behind(self._roots(function, one))
+                if not tracked:
+                    continue
+                named.add(self._after(function, one, tracked))
                 if one[0] == op.CONSTRUCT and self._is_smart(function, one) and any(self._has(tracked, function, each) for each in one[5:]):
-                    tracked |= {Tracked(BUFFER, register_place(one[2]))}
+                    named.add([Tracked(BUFFER, register_place(one[2]))])
                     is_owned = True
-            if tracked == before:
+            if named.count == before:
                 break
-        return held._replace(places=frozenset(each.place for each in tracked), is_owned=is_owned)
+        return held._replace(places=named.places(), is_owned=is_owned)
 
-    def _after(self, function: Function, one: Instruction, tracked: frozenset[Tracked]) -> set[Tracked]:
-        added: set[Tracked] = set()
+    def _roots(self, function: Function, one: Instruction) -> Iterator[Root]:
+        """Where the places begin that an instruction can read."""
+        for register in (*op.reads(one), one[2]) if op.DEFINES[one[0]] else op.reads(one):
+            for name in self.places.names(function, register):
+                yield name.root
+
+    def _after(self, function: Function, one: Instruction, tracked: frozenset[Tracked]) -> Iterator[Tracked]:
         edges = range(len(one) - 3) if one[0] == op.PHI else (0,)
         for edge in edges:
-            added |= {each for each in self.flow.after(function, one, tracked, edge) if len(each.place.path) <= _MOST_ROUNDS}
+            yield from self.flow.after(function, one, tracked, edge)
         if op.DEFINES[one[0]] and one[0] in CALLING | {op.ATTR}:
             for action in self.transfer.of(function, one):
                 if isinstance(action, Viewed) and action.register >= 0:
-                    added |= set(self.flow.moved(tracked, self.places.names(function, action.register), register_place(one[2])))
-        return added
+                    yield from self.flow.moved(tracked, self.places.names(function, action.register), register_place(one[2]))
 
     def _is_smart(self, function: Function, one: Instruction) -> bool:
         return type_name(function, one[3]) in _SMART
