@@ -12,7 +12,7 @@ from streamlint.findings import Span
 from streamlint.interpreter.absence import Unrecorded, ordering_events, unrecorded_events
 from streamlint.interpreter.at_hand import contains
 from streamlint.interpreter.extension import is_own_program, is_torch_extension
-from streamlint.interpreter.guards import called_name, lvalue, places_given, places_in
+from streamlint.interpreter.guards import called_name, lvalue
 from streamlint.interpreter.holders import is_private
 from streamlint.interpreter.hot import stepwise_functions
 from streamlint.interpreter.index import File, dotted_name, is_declaration, walk_module
@@ -114,16 +114,6 @@ class FileFacts:
         names = stand_ins(file) if file is not None and not file.is_cuda else ()
         methods = p.functions_of(file.module) if file is not None and names else ()
         return any(owner is not None and owner.qualname in names and contains(method.at, span.at) for method, owner in methods)
-
-    def asks_for_changing(self, branch: Span, loop: Span) -> bool:
-        """Whether the condition of a branch in a loop asks for what the loop's rounds give other values."""
-        file = self._met(branch.file)
-        if file is None or branch.file != loop.file:
-            return False
-        nodes = list(walk_module(file.module))
-        found = next((node for node in nodes if isinstance(node, p.If) and node.at == branch.at), None)
-        around = next((node for node in nodes if isinstance(node, p.Loop) and node.at == loop.at), None)
-        return found is not None and around is not None and bool(places_in(found.test) & places_given(around))
 
     def is_in(self, function: str, span: Span) -> bool:
         """Whether a place is in the body of the function of that name."""

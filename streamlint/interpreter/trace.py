@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from streamlint.findings import Span, Step
 from streamlint.interpreter.facts import FileFacts
-from streamlint.operations import Clock, Conflict, Launch, LoopFrame, Opaque, Operation, Record, Synchronize
-from streamlint.record import field, record
+from streamlint.operations import Clock, Conflict, Launch, Opaque, Operation, Record, Synchronize
+from streamlint.record import record
 
 
 @record(frozen=True, slots=True, eq=False)
@@ -20,7 +20,6 @@ class Trace:
     pinned_elsewhere: frozenset[tuple[Span, tuple[Span, ...]]] = frozenset()
     waited_elsewhere: frozenset[tuple[Span, tuple[Span, ...]]] = frozenset()
     recorded_elsewhere: frozenset[tuple[Span, tuple[Span, ...]]] = frozenset()  # where events are made that some path records
-    _by_loop: dict[int, tuple[list[Operation], list[LoopFrame]]] = field(default_factory=dict)
 
     def after(self, operation: Operation) -> Iterator[Operation]:
         """The operations behind one, in order."""
@@ -49,14 +48,6 @@ class Trace:
             before = operation
         return False
 
-    def within(self, loop: LoopFrame) -> tuple[list[Operation], list[LoopFrame]]:
-        """The operations in the rounds of a loop, and the loops that are around any of them."""
-        if loop.key not in self._by_loop:
-            inside = [o for o in self.operations if any(frame.key == loop.key for frame in o.context.loops)]
-            around = {id(frame): frame for loops in {id(o.context.loops): o.context.loops for o in inside}.values() for frame in loops}
-            self._by_loop[loop.key] = inside, list(around.values())
-        return self._by_loop[loop.key]
-
 
 def _look_at_clock(operation: Operation, before: Operation | None) -> tuple[str, str] | None:
     """By what a path looks at a clock: the object and its method where an object of a class out of view is told right behind a wait."""
@@ -66,14 +57,6 @@ def _look_at_clock(operation: Operation, before: Operation | None) -> tuple[str,
         held, _, method = operation.callee.rpartition(".")
         return (held, method) if held else None
     return None
-
-
-def call_in_loop(operation: Operation, loop: LoopFrame) -> Span:
-    """Where, in the body of the loop, the code stands that reached the operation: itself, or the call that led there."""
-    for call in operation.context.calls:
-        if is_inside(call, loop.span):
-            return call
-    return operation.span
 
 
 def entered(operation: Operation) -> Iterator[tuple[str, Span]]:
