@@ -184,10 +184,11 @@ class Entries:
             return
         found: dict[Function, None] = {}
         for function in unit.functions:
-            for one in function.by_opcode[op.CAST]:
+            for one in (*function.by_opcode[op.CAST], *function.by_opcode[op.CONSTRUCT]):
                 spelled = function.unit.ir.constants[one[3]]
                 if spelled is not None and _TABLES.match(str(spelled[0])):
-                    found.update(dict.fromkeys(self._in_table(function, one[4], 0)))
+                    parts = one[4:5] if one[0] == op.CAST else one[5:]
+                    found.update(dict.fromkeys(each for part in parts for each in self._in_table(function, part, 0)))
             for one in function.by_opcode[op.SET_ATTR]:
                 if _SLOTS.match(function.text(one[3])):
                     found.update(dict.fromkeys(self._named(function, one[4])))
