@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from streamlint.findings import Span, Step
 from streamlint.interpreter.facts import FileFacts
-from streamlint.operations import Clock, Conflict, Launch, Opaque, Operation, Record, Synchronize
+from streamlint.operations import Clock, Conflict, Opaque, Operation
 from streamlint.record import record
 
 
@@ -32,31 +32,6 @@ class Trace:
         """The operation right behind one; a look at a clock is none, nor at the status of a call."""
         passing = (o for o in self.after(operation) if not isinstance(o, Clock) and not (isinstance(o, Opaque) and o.of_status))
         return next(passing, None)
-
-    def times_repeated_work(self) -> bool:
-        """Whether one piece of device work is put in the queue again and again between two looks at a clock: the path is a measurement."""
-        started, between, before = ("", ""), list[Launch](), None
-        for operation in self.operations:
-            look = _look_at_clock(operation, before)
-            if look is not None:
-                repeated = len(between) > 1 and len({(o.span, o.context.calls) for o in between}) == 1
-                if repeated and started[0] == look[0] and (not look[0] or started[1] != look[1]):
-                    return True
-                started, between = look, []
-            elif isinstance(operation, Launch):
-                between.append(operation)
-            before = operation
-        return False
-
-
-def _look_at_clock(operation: Operation, before: Operation | None) -> tuple[str, str] | None:
-    """By what a path looks at a clock: the object and its method where an object of a class out of view is told right behind a wait."""
-    if isinstance(operation, Clock) or (isinstance(operation, Record) and operation.event is not None and operation.event.timed):
-        return "", ""
-    if isinstance(operation, Opaque) and not operation.on_device and isinstance(before, Synchronize):
-        held, _, method = operation.callee.rpartition(".")
-        return (held, method) if held else None
-    return None
 
 
 def entered(operation: Operation) -> Iterator[tuple[str, Span]]:
