@@ -12,8 +12,8 @@ from streamlint.facts.nodes import Node
 from streamlint.facts.objects import (
     BoundMethod,
     ClassObject,
-    Container,
     Constant,
+    Container,
     External,
     FunctionObject,
     Group,

@@ -14,7 +14,6 @@ from streamlint.interpreter.at_hand import contains
 from streamlint.interpreter.extension import is_own_program, is_torch_extension
 from streamlint.interpreter.guards import called_name, lvalue
 from streamlint.interpreter.holders import is_private
-from streamlint.interpreter.hot import stepwise_functions
 from streamlint.interpreter.index import File, dotted_name, is_declaration, walk_module
 from streamlint.interpreter.locks import held_over_waits, last_name
 from streamlint.interpreter.measuring import measures_time
@@ -103,10 +102,6 @@ class FileFacts:
         """Whether an operation stands on a path through a function that nothing at hand calls, and nobody else can."""
         entered = next((function for function in operation.context.functions if function != "<module>"), "")
         return bool(entered) and is_uncalled(self.file, entered)
-
-    def is_stepwise(self, function: str) -> bool:
-        """Whether a function of this file trains, or is a method of a ``torch.nn.Module``: it works in each of many steps."""
-        return function in stepwise_functions(self.file)
 
     def is_stand_in(self, span: Span) -> bool:
         """Whether a place is in a class that is taken where another one, which pins its memory, cannot be."""
