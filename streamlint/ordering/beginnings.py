@@ -30,7 +30,7 @@ WORKING = frozenset({"launch", "copy", "memset", "free", "transfer", "compute", 
 _MAKING = frozenset({"stream"})
 _MOST_INSIDE = 60
 """Functions that are looked at for one that makes a stream current."""
-_DEEPEST = 6
+_DEEPEST = 20
 Begun = tuple[Function, Instruction, Worked]
 Key = tuple[object, ...]
 

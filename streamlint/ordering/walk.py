@@ -293,7 +293,10 @@ class Walk:
         if one[0] not in (op.CALL, op.INVOKE):
             place = 5 + index - (1 if callee.has_receiver else 0)
             return self.places.names(function, one[place]) if 5 <= place < len(one) else ()
-        before = bound_before(self.transfer.values(function, one[3]), callee) if one[0] == op.CALL and not function.is_cpp else 0
+        called = self.transfer.values(function, one[3]) if one[0] == op.CALL else ()
+        if one[0] == op.INVOKE and not callee.has_receiver:  # `module.function(…)`
+            called = self.facts.callees(function, one)
+        before = bound_before(called, callee) if not function.is_cpp else 0
         register = positional(function, one, index - before) if before else operand_of(function, one, callee, index)
         if register is None and not callee.is_cpp:
             wanted = Place(("parameter", index))
