@@ -30,7 +30,7 @@ WORKING = frozenset({"launch", "copy", "memset", "free", "transfer", "compute", 
 _MAKING = frozenset({"stream"})
 _MOST_INSIDE = 60
 """Functions that are looked at for one that makes a stream current."""
-_DEEPEST = 6
+_DEEPEST = 20
 Begun = tuple[Function, Instruction, Worked]
 Key = tuple[object, ...]
 
@@ -44,6 +44,7 @@ class Beginnings:
         self.places = places
         self.currents = currents
         self.sharing = Sharing(transfer)
+        self.waiting = False  # whether copies for which the host waits are work on a stream of their own
 
     def find(self) -> Iterator[tuple[Begun, frozenset[Function] | None]]:
         """The work, in the order of the program, each with the functions of the work that it may race with; None for all functions."""
@@ -158,8 +159,9 @@ class Beginnings:
         found: dict[Function, list[tuple[Instruction, Stream]]] = defaultdict(list)
         for call in self.transfer.sites(WORKING, "stream", lambda row: isinstance(row.get("stream"), Selector)):
             found[call.function].append((call.instruction, call.stream()))
-        for call in self.transfer.sites(WORKING, among=self._cpp):
-            if call.row.library.startswith("cuda") and not self._waits(call):
+        among = [unit for unit in self.facts.program.units.values() if unit.is_cpp] if self.waiting and self._cpp else self._cpp
+        for call in self.transfer.sites(WORKING, among=among):
+            if call.row.library.startswith("cuda") and (self.waiting or not self._waits(call)):
                 found[call.function].append((call.instruction, call.stream()))
         for unit in self._cpp:
             for function in unit.functions:

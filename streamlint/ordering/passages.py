@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from streamlint.ordering.walk import State, Walk
 
+    Follow = Callable[[State], Iterable[State]]
+
 MOST_STATES = 1_000
 """States of one call that are looked at; behind a call with more, a path goes on as before."""
 Exit = tuple[int, frozenset[Tracked]]
@@ -52,7 +54,7 @@ class Passages:
         around = self.walk.current_around(state.frame, one)
         return inner.frame.function, one[0], given, around, state.guesses, state.stream, state.sites, state.is_blocking, inner.chosen
 
-    def _explored(self, state: State, inner: State, follow: Callable[[State], Iterable[State]]) -> tuple[Exit, ...]:
+    def _explored(self, state: State, inner: State, follow: Follow) -> tuple[Exit, ...]:
         exits: dict[Exit, None] = {}
         seen: set[State] = set()
         waiting = deque([inner._replace(guards=frozenset(), decided=frozenset())])

@@ -81,7 +81,7 @@ class Walk:
         self._asked: dict[Function, dict[int, list[int]]] = {}
         self._waiting: dict[Function, bool] = {}
         self._passages = Passages(self)
-        self._follow: Callable[[State], Iterable[State]] = lambda state: ()
+        self._run_block: Callable[[State], Iterable[State]] = lambda state: ()
         self.cut = 0  # operations that took more states
 
     def control(self, function: Function) -> Graph:
@@ -121,7 +121,7 @@ class Walk:
         origin = start.frame.function, (start.block, start.place - 1)
         seen: set[State] = set()
         waiting = deque([start])
-        self._follow = lambda state: self._block(state, judge, origin)
+        self._run_block = lambda state: self._block(state, judge, origin)
         while waiting:
             state = waiting.popleft()
             if state in seen:
@@ -130,7 +130,7 @@ class Walk:
                 self.cut += 1
                 return
             seen.add(state)
-            waiting.extend(self._follow(state))
+            waiting.extend(self._run_block(state))
 
     def _block(self, state: State, judge: Judge, origin: tuple[Function, tuple[int, int]]) -> Iterator[State]:
         """Run the rest of a block; what follows it."""
@@ -261,7 +261,7 @@ class Walk:
             if any(_is_in_reach(held.place) for held in tracked):
                 yield inside
             elif self._orders_inside(edge.callee):
-                yield from self._passages.through(state, one, index, inside, self._follow)
+                yield from self._passages.through(state, one, index, inside, self._run_block)
 
     def current_around(self, frame: Frame, one: Instruction) -> object:
         """The stream that is current at a call on a path, and the function that has made it so; None where none has."""
@@ -311,7 +311,10 @@ class Walk:
         if one[0] not in (op.CALL, op.INVOKE):
             place = 5 + index - (1 if callee.has_receiver else 0)
             return self.places.names(function, one[place]) if 5 <= place < len(one) else ()
-        before = bound_before(self.transfer.values(function, one[3]), callee) if one[0] == op.CALL and not function.is_cpp else 0
+        called = self.transfer.values(function, one[3]) if one[0] == op.CALL else ()
+        if one[0] == op.INVOKE and not callee.has_receiver:  # `module.function(…)`
+            called = self.facts.callees(function, one)
+        before = bound_before(called, callee) if not function.is_cpp else 0
         register = positional(function, one, index - before) if before else operand_of(function, one, callee, index)
         if register is None and not callee.is_cpp:
             wanted = Place(("parameter", index))
