@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from streamlint.facts.facts import Facts
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import External, LibraryObject, Memory, Object, Site, Unknown
+from streamlint.facts.objects import Constant, External, LibraryObject, Memory, Object, Scalar, Site, Unknown
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.conditions import Frame
@@ -311,7 +311,8 @@ class Pending(Walk):
         """Whether a read of a value waits for its device, on the stream of the copy."""
         values = list(self.transfer.values(state.frame.function, action.register))
         there = {value.space for value in values if isinstance(value, Memory)}
-        if there.isdisjoint({"device", "unknown"}) and not (action.presumes and not there and is_unknown(values)):
+        is_number = bool(values) and all(isinstance(value, Scalar | Constant) for value in values)
+        if there.isdisjoint({"device", "unknown"}) and not (action.presumes and not there and not is_number and is_unknown(values)):
             return False
         library = "cupy" if any(isinstance(v, Memory) and v.type.startswith("cupy") for v in values) else "torch"
         return self._is_same_stream(state, self._where(state.frame, one, Stream(CURRENT, library=library)))

@@ -26,6 +26,8 @@ class Element(NamedTuple):
 
 
 ANY = Element(None)
+TUPLE = "tuple"
+"""Begins the key of an index that is a tuple; its parts follow, each a constant or an expression."""
 ADDRESS = "&"
 """The key of a pointer to a place: what is behind it is the place itself."""
 POINTEE = "*"
@@ -135,6 +137,8 @@ class Places:
         while one is not None and one[0] in (op.COPY, op.CAST):
             register = one[3 if one[0] == op.COPY else 4]
             one = function.definitions[register] if register >= 0 else None
+        if one is not None and one[0] == op.BUILD and function.text(one[3]) == "tuple":
+            return Element((TUPLE, *(self.element(function, part).key for part in one[4:])))
         constant = function.constant(register)
         return Element(constant if constant is not None else alike(function, register))
 
