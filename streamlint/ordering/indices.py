@@ -9,10 +9,9 @@ from streamlint.facts.objects import External, Memory, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.flow import BUFFER, EXACT, Tracked
-from streamlint.ordering.origins import Origins
-from streamlint.ordering.pending import Pending
 from streamlint.ordering.places import TUPLE, Element, Place
 from streamlint.ordering.turns import Turns
+from streamlint.ordering.updating import Updating
 from streamlint.ordering.walk import State
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.operands import argument_registers, operand_of
@@ -26,13 +25,12 @@ _SHARED = ("global", "cell")
 _DEEPEST = 3
 
 
-class Indexed(Pending):
+class Indexed(Updating):
     """Follows memory into and out of functions that look it up by an index."""
 
     def __init__(self, transfer: Transfer) -> None:
         super().__init__(transfer)
         self.turns = Turns()
-        self.origins = Origins(transfer, self.places)
         self._site: Site
 
     # --- indices
@@ -78,7 +76,7 @@ class Indexed(Pending):
         return super()._rekeyed(held, {**keys, **again})
 
     def _given(self, state: State, one: Instruction, callee: Function) -> frozenset[Tracked]:
-        """What is in the containers of modules and closures is renamed like anything else, and what constants index is what they are for."""
+        """What containers of modules and closures hold is renamed as well; what a constant leads to, the parameter that it is leads to."""
         found = super()._given(state, one, callee)
         function = state.frame.function
         keys = self._keys(function, one, callee, is_down=True)

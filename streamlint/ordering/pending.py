@@ -73,6 +73,8 @@ class Pending(Walk):
             if block in heads:
                 continue
             end = function.code.blocks[block][-1]
+            if end[0] != op.BRANCH:
+                continue  # a loop that never ends
             asked, is_turned = unnegated(function, end[2])
             decided.add((alike(function, asked), (edge == end[3]) != is_turned))
         state = self.start(function, one, frozenset(self._memory(function, memory)), decided)

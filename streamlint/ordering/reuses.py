@@ -14,7 +14,7 @@ from streamlint.ir import opcodes as op
 from streamlint.ordering.conditions import Frame
 from streamlint.ordering.flow import BUFFER, EXACT, FILLED, SET, Tracked
 from streamlint.ordering.indices import Indexed
-from streamlint.ordering.origins import EACH, YIELDED
+from streamlint.ordering.origins import YIELDED
 from streamlint.ordering.parts import Sum, begins, length, lies_in, plus, sum_of
 from streamlint.ordering.places import ANY, Element, Place, register_place
 from streamlint.ordering.rounds import later
@@ -145,8 +145,15 @@ class Reuses(Indexed):
 
     def raised(self, state: State, call: Instruction) -> State:
         state = super().raised(state, call)
-        views = self._seen_by(state.frame.function, [held for held in state.tracked if held.kind == BUFFER])
-        return state._replace(tracked=state.tracked | set(views))
+        function = state.frame.function
+        names = [held for held in state.tracked if held.kind == BUFFER]
+        loops = {
+            held._replace(place=place)
+            for held in names
+            if held.place.root[0] == "register"
+            for place in self.origins.of(function, int(str(held.place.root[1])), held.place.path)
+        }
+        return state._replace(tracked=state.tracked | set(self._seen_by(function, names)) | loops)
 
     def _seen_by(self, function: Function, names: Iterable[Tracked]) -> Iterator[Tracked]:
         """The views that a function makes of memory in its registers."""
@@ -286,8 +293,7 @@ class Reuses(Indexed):
         elif isinstance(action, Freed):
             return self.held(state, action.register)
         elif isinstance(action, Updated):
-            places = self.origins.made_with(function, action.register, action.given)
-            return self.held_at(state, [place.behind(EACH) for place in places])
+            return self.updated(state, action)
         elif isinstance(action, Copied) and action.asynchronous is False and action.direction not in ("d2h", "h2d", "d2d"):
             held = self.held(state, action.target)
         if held is None:
