@@ -131,8 +131,6 @@ BEGUN = [
     ("SL003", "    for _ in range(n):\n        torch.cuda.empty_cache()\n", True),
     ("SL003", "  cudaMalloc(&p, 4);\n  cudaFree(p);\n", False),
     ("SL003", "  for (int i = 0; i < n; ++i) {\n    cudaMalloc(&p, 4);\n    cudaFree(p);\n  }\n", True),
-    ("SL008", "    y = torch.zeros(8).pin_memory()\n    y.to('cuda')\n", False),
-    ("SL008", "    y = torch.zeros(8).pin_memory()\n    y.to('cuda', non_blocking=True)\n", True),
     ("SL010", "    multiprocessing.Process(target=work).start()\n", False),
     ("SL010", "    threading.Thread(target=work).start()\n", True),
     ("SL012", "    threading.Thread(target=work).start()\n", False),
