@@ -9,7 +9,7 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import Instance, LibraryObject, Memory, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ordering.flow import BUFFER
+from streamlint.ordering.flow import BUFFER, Tracked
 from streamlint.ordering.places import rest_behind
 from streamlint.ordering.shown import is_shown_on_host
 from streamlint.ordering.updating import Updating
@@ -122,6 +122,12 @@ class EarlyReads(Updating):
         if asked.device_spaces() == {"host"}:
             return True
         return any((caller, call) in self._choosing(self._site.function, register) for register in asked.all("device"))
+
+    def _given(self, state: State, one: Instruction, callee: Function) -> frozenset[Tracked]:
+        """Gradients of what loops have taken from containers, also by the names of these."""
+        found = [held for held in state.tracked if held.kind == BUFFER and held.place.path[-1:] == self.inside]
+        more = {other for held in found for other in self.by_origin(state.frame.function, held)}
+        return super()._given(state._replace(tracked=state.tracked | more) if more else state, one, callee)
 
     def redone(self, state: State, one: Instruction) -> bool:
         """The same copy for another caller fills other memory, unless it is seen to be the same."""

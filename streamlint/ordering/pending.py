@@ -36,9 +36,10 @@ from streamlint.transfer.actions import (
     Viewed,
 )
 from streamlint.transfer.modelled import ModelledCall
-from streamlint.transfer.transfer import Transfer
+from streamlint.transfer.transfer import CALLING, Transfer
 from streamlint.waits.questions import Key, alike, unnegated
 
+_NO_WAIT = ("h2h", "d2d")
 Answer = str | frozenset[Tracked] | None
 
 
@@ -284,9 +285,38 @@ class Pending(Walk):
             return self._is_awaited(state, action.of)
         if isinstance(action, Read) and action.waits:
             return self.held(state, action.register, action.depth) is None and self._may_wait(state, one, action)
-        if isinstance(action, Copied) and action.asynchronous is False and action.direction not in ("h2h", "d2d"):
+        if isinstance(action, Copied) and action.asynchronous is False and action.direction not in _NO_WAIT:
             return self._is_same_stream(state, self._where(state.frame, one, action.stream))
         return False
+
+    def may_hold_up(self, action: Action) -> bool:
+        return super().may_hold_up(action) or (
+            isinstance(action, Copied) and action.asynchronous is False and action.direction not in _NO_WAIT
+        )
+
+    def _may_order_inside(self, state: State, one: Instruction, callee: Function) -> bool:
+        """What a function reads of the memory itself orders nothing."""
+        given: set[int] = set()
+        for param in callee.by_opcode[op.PARAM]:
+            if any(self.held_at(state, (source,)) is not None for source in self.sources(state.frame.function, one, callee, param[3])):
+                given.add(param[2])
+        if not given or not self._orders_inside(callee):
+            return bool(self._orders_inside(callee))
+        for inner in (each for opcode in CALLING for each in callee.by_opcode[opcode]):
+            if any(edge.is_followed and self._orders_inside(edge.callee) for edge in self.transfer.edges(callee, inner)):
+                return True
+            for action in self.transfer.of(callee, inner):
+                is_of_it = isinstance(action, Read) and not given.isdisjoint(self._derived_from(callee, action.register))
+                if self.may_hold_up(action) and not is_of_it:
+                    return True
+        return False
+
+    def _derived_from(self, function: Function, register: int, depth: int = 6) -> Iterator[int]:
+        """A register, and those that it was computed from."""
+        yield register
+        one = function.definitions[register] if register >= 0 and depth else None
+        for each in op.reads(one) if one is not None and one[0] in (op.CALL, op.INVOKE, op.ATTR, op.ITEM, op.BINARY, op.UNARY) else ():
+            yield from self._derived_from(function, each, depth - 1)
 
     def _is_awaited(self, state: State, event: int) -> bool:
         """Whether a wait for an event waits for the copy: the event was recorded behind it, or nobody knows what it is."""

@@ -147,12 +147,7 @@ class Reuses(Indexed):
         state = super().raised(state, call)
         function = state.frame.function
         names = [held for held in state.tracked if held.kind == BUFFER]
-        loops = {
-            held._replace(place=place)
-            for held in names
-            if held.place.root[0] == "register"
-            for place in self.origins.of(function, int(str(held.place.root[1])), held.place.path)
-        }
+        loops = {other for held in names for other in self.by_origin(function, held)}
         return state._replace(tracked=state.tracked | set(self._seen_by(function, names)) | loops)
 
     def _seen_by(self, function: Function, names: Iterable[Tracked]) -> Iterator[Tracked]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 
 from streamlint.facts.functions import Function
@@ -59,9 +59,13 @@ class Updating(Pending):
         """What is tracked of the parameters that an optimizer was made with."""
         made = [place.behind(*self.inside) for position in positions for place in self.origins.parameters(function, register, position)]
         for held in tracked if made else ():
-            root, path = held.place.root, held.place.path
-            if held.kind == BUFFER:
-                origin = self.origins.of(function, int(str(root[1])), path) if root[0] == "register" else ()
-                if any(rest_behind(outer, name) == () for name in (held.place, *origin) for outer in made):
-                    return held
+            names = (held, *self.by_origin(function, held)) if held.kind == BUFFER else ()
+            if any(rest_behind(outer, name.place) == () for name in names for outer in made):
+                return held
         return None
+
+    def by_origin(self, function: Function, held: Tracked) -> Iterator[Tracked]:
+        """Something tracked, by the containers and iterators that loops of a function have taken it from."""
+        root, path = held.place.root, held.place.path
+        if root[0] == "register":
+            yield from (held._replace(place=place) for place in self.origins.of(function, int(str(root[1])), path))

@@ -516,10 +516,18 @@ class Walk:
             for one in function.code.blocks[number]:
                 if any(self.orders(state, one, action) for action in self.actions(function, one) if not isinstance(action, Asked)):
                     return True
-                if any(edge.is_followed and self._orders_inside(edge.callee) for edge in self.transfer.edges(function, one)):
+                if any(edge.is_followed and self._may_order_inside(state, one, edge.callee) for edge in self.transfer.edges(function, one)):
                     return True
             waiting += self.control(function).successors[number]
         return False
+
+    def _may_order_inside(self, state: State, one: Instruction, callee: Function) -> bool:
+        """Whether a function that an instruction enters may order the operation."""
+        return self._orders_inside(callee)
+
+    def may_hold_up(self, action: Action) -> bool:
+        """Whether the host may wait in an action."""
+        return isinstance(action, self.ordering) or (isinstance(action, Read) and action.waits)
 
     def _orders_inside(self, function: Function) -> bool:
         """Whether a function waits on the host, by itself or through what it calls."""
@@ -527,10 +535,7 @@ class Walk:
         if found is None:
             self._waiting[function] = False  # in a cycle, the others tell
             found = self._waiting[function] = any(
-                any(
-                    isinstance(action, self.ordering) or (isinstance(action, Read) and action.waits)
-                    for action in self.transfer.of(function, one)
-                )
+                any(map(self.may_hold_up, self.transfer.of(function, one)))
                 or any(edge.is_followed and self._orders_inside(edge.callee) for edge in self.transfer.edges(function, one))
                 for opcode in CALLING
                 for one in function.by_opcode[opcode]
