@@ -102,7 +102,8 @@ class Bindings(Cpp):
         """What C++ binds to a name of Python arrives at a node; false if there is nothing."""
         if "." not in name or not self.program.cpp.any:
             return False
-        found = self.exports.find(name, self.models.is_known(name.partition(".")[0]))
+        near = target.site.function.unit if target.site is not None else None
+        found = self.exports.find(name, self.models.is_known(name.partition(".")[0]), near)
         if isinstance(found, ClassInfo):
             self.solver.add(target, self.objects(ClassObject, found))
             return True
