@@ -313,9 +313,14 @@ class Walk:
         call = state.frame.call
         if state.frame.caller is None or call is None:
             for up in self._up(state, one[3]):
-                yield up._replace(tracked=_as_element(up.tracked, up.path[-1][2]))
+                is_scope = _is_scope(up.frame.function, up.path[-1])
+                yield up if is_scope else up._replace(tracked=_as_element(up.tracked, up.path[-1][2]))
             return
-        is_next = call[0] == op.NEXT or (call[0] == op.CALL and last_name(state.frame.caller.function, call) == "next")
+        is_next = (
+            call[0] == op.NEXT
+            or _is_scope(state.frame.caller.function, call)
+            or (call[0] == op.CALL and last_name(state.frame.caller.function, call) == "next")
+        )
         for back in self._returned(state, one[3]):
             yield back if is_next else back._replace(tracked=_as_element(back.tracked, call[2]))
 
@@ -583,6 +588,11 @@ def _as_element(tracked: frozenset[Tracked], register: int) -> frozenset[Tracked
     return frozenset(
         held._replace(place=Place(alone.root, (ANY, *held.place.path))) if held.place.root == alone.root else held for held in tracked
     )
+
+
+def _is_scope(function: Function, call: Instruction) -> bool:
+    """Whether a call of a generator is that of a context manager: what it yields is what ``as`` names."""
+    return any(use[0] == op.ENTER for use in function.uses[call[2]])
 
 
 def _is_plain_method(function: Function, one: Instruction) -> bool:
