@@ -108,8 +108,19 @@ class Bindings(Cpp):
             self.solver.add(target, self.objects(ClassObject, found))
             return True
         for one in found:
-            self.solver.edge(self.bound(one), target)
+            if one.is_of_c:
+                self.solver.when(self.bound(one), lambda held: self.solver.add(target, self._of_module(held)))
+            else:
+                self.solver.edge(self.bound(one), target)
         return bool(found)
+
+    def _of_module(self, held: Object) -> Object:
+        """A function of the C API, which is given its module first."""
+        return self.objects(PartialObject, held, self._module_first) if isinstance(held, FunctionObject) else held
+
+    @cached_property
+    def _module_first(self) -> Arguments:
+        return self._of_nodes(Node(None))
 
     def bound(self, export: Export) -> Node:
         """What a binding binds."""

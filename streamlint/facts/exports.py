@@ -20,7 +20,8 @@ _CLASSES = frozenset({"class_", "py::class_", "pybind11::class_", "nb::class_", 
 _NAMED_BY_BUILD = "TORCH_EXTENSION_NAME"
 _BINDS = frozenset({"def", "def_static", "impl", "def_property", "def_property_readonly", "def_prop_ro", "def_prop_rw"})
 _REGISTERS = "RegisterOperators"
-_MARKS = (_REGISTERS, "PYBIND11_MODULE", "PYBIND11_EMBEDDED_MODULE", "NB_MODULE", "class_", "module_", "module", *OPERATORS)
+_TABLE = "PyMethodDef"
+_MARKS = (_REGISTERS, _TABLE, "PYBIND11_MODULE", "PYBIND11_EMBEDDED_MODULE", "NB_MODULE", "class_", "module_", "module", *OPERATORS)
 
 
 class Export(NamedTuple):
@@ -34,6 +35,7 @@ class Export(NamedTuple):
     module: str
     definition: ClassInfo | None = None
     is_operator: bool = False
+    is_of_c: bool = False  # by the C API: its first argument is the module
 
 
 class Exports:
@@ -49,6 +51,7 @@ class Exports:
             self._read(unit)
 
     def _read(self, unit: Unit) -> None:
+        self._tables(unit)
         for function in unit.functions:
             for one in (*function.by_opcode[op.CALL], *function.by_opcode[op.CONSTRUCT]):
                 held = self._class_of(function, one)
@@ -63,6 +66,19 @@ class Exports:
                             self.members[export.definition, export.name].append(export)
                         else:
                             self.functions[export.name].append(export)
+
+    def _tables(self, unit: Unit) -> None:
+        """``static PyMethodDef methods[] = {{"name", function, METH_VARARGS, …}, …}`` of a module."""
+        body = unit.body
+        made = (one for one in body.by_opcode[op.CONSTRUCT] if (body.unit.ir.constants[one[3]] or ("",))[0] == "PyModuleDef")
+        module = next((str(body.constant(one[6])) for one in made if len(one) > 6), "")
+        for one in body.by_opcode[op.CAST]:
+            kind, table = body.unit.ir.constants[one[3]], body.definitions[one[4]]
+            if not module or kind is None or kind[0] != _TABLE or table is None or table[0] != op.BUILD:
+                continue
+            for entry in (body.definitions[row] for row in table[4:]):
+                if entry is not None and entry[0] == op.BUILD and len(entry) > 5 and isinstance(name := body.constant(entry[4]), str):
+                    self.functions[name].append(Export(body, entry, entry[5], name, module, None, False, True))
 
     def _registered(self, function: Function, one: Instruction) -> None:
         """``static auto registry = torch::RegisterOperators().op("space::name", &f)``."""

@@ -183,8 +183,12 @@ class Pending(Walk):
         mine, stream = state.stream, where.stream
         if UNKNOWN in (stream.kind, mine.kind):
             return True
-        if stream.kind == NAMED and self._has_place(state, STREAM, self._names(state.frame, where.frame, stream.register)):
-            return True
+        if stream.kind == NAMED:
+            held = self.places.of(where.frame.function, stream.register)  # without casts
+            register = int(str(held.root[1])) if held.root[0] == "register" and not held.path else stream.register
+            for each in {stream.register: None, **dict.fromkeys(self.transfer.shared(where.frame.function, register))}:
+                if self._has_place(state, STREAM, self._names(state.frame, where.frame, each)):
+                    return True
         if stream.kind != NAMED and mine.kind != NAMED:
             return True  # the null stream, or whatever is current
         if mine.kind == CURRENT:

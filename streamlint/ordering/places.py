@@ -13,6 +13,7 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import ClassObject, Instance
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.ordering.c_api import taken_apart
 from streamlint.waits.questions import alike
 
 MOST_KEYS = 5
@@ -77,6 +78,7 @@ class Places:
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
         self._known: dict[Function, dict[int, Place]] = {}
+        self._apart: dict[Function, dict[object, int]] = {}
         self._fields: dict[tuple[Function, Instruction], tuple[str, ...]] = {}
 
     def of(self, function: Function, register: int) -> Place:
@@ -105,6 +107,8 @@ class Places:
         if opcode in (op.NAME, op.ADDRESS_NAME):
             found = self.of_name(function, function.text(one[3]))
             return found.behind(ADDRESS) if opcode == op.ADDRESS_NAME else found
+        if opcode == op.LOAD and (index := self._argument(function, one)) is not None:
+            return Place(("parameter", 1), (Element(index),))
         if opcode in (op.LOAD, op.ADDRESS):
             found = Place(("cell", *function.unit.ir.constants[one[3]]))
             return found.behind(ADDRESS) if opcode == op.ADDRESS else found
@@ -124,6 +128,14 @@ class Places:
         if opcode == op.REBIND:
             return self.of(function, one[5])
         return register_place(register)
+
+    def _argument(self, function: Function, one: Instruction) -> int | None:
+        """C++: which argument of Python's a variable holds that a function of the C API has put there."""
+        if not function.is_cpp:
+            return None
+        if function not in self._apart:
+            self._apart[function] = taken_apart(self.facts, function)
+        return self._apart[function].get(function.unit.ir.constants[one[3]])
 
     def _pointee(self, function: Function, base: Place) -> Place:
         """C++: ``p->x`` and ``o.x`` are the same member, however ``o`` was passed."""

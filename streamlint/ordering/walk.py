@@ -17,6 +17,7 @@ from streamlint.facts.objects import Container, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Graph, Loop
+from streamlint.ordering.c_api import is_of_c
 from streamlint.ordering.conditions import Conditions, Frame
 from streamlint.ordering.flow import BUFFER, EXACT, Flow, Tracked
 from streamlint.ordering.places import ANY, Element, Place, Places, register_place, rest_behind
@@ -281,6 +282,9 @@ class Walk:
 
     def sources(self, function: Function, one: Instruction, callee: Function, index: int) -> tuple[Place, ...]:
         """Where the value of a parameter is found in the function that calls."""
+        if is_of_c(function, callee):
+            wanted = Place(("parameter", index))
+            return tuple(source for source, target in spread(self.places, function, one, callee) if target == wanted)
         if one[0] in (op.EXIT, op.DESTROY):
             return self.places.names(function, one[3 if one[0] == op.EXIT else 2]) if index == 0 else ()
         if one[0] in (op.ENTER, op.NEXT, op.ITEM):
@@ -353,11 +357,23 @@ class Walk:
         for held in mine:
             held = self._rekeyed(held, keys)
             root = held.place.root
-            if root[0] == "parameter" and (held.place.path or state.frame.caller is None):
+            if root[0] == "parameter" and held.place.path and is_of_c(caller, function):
+                yield from self._handed_to_c(caller, call, function, held)
+            elif root[0] == "parameter" and (held.place.path or state.frame.caller is None):
                 for source in self._passed(caller, call, function, int(str(root[1])), bool(held.place.path)):
                     yield held._replace(place=source.behind(*held.place.path))
             elif root[0] == "global" or (root[0] == "cell" and root[2] != function.code.number):
                 yield held
+
+    def _handed_to_c(self, caller: Function, call: Instruction, function: Function, held: Tracked) -> Iterator[Tracked]:
+        """What a function of the C API has taken out of its arguments, by the names of these, and of the memory that they lead to."""
+        for source, target in spread(self.places, caller, call, function):
+            rest = rest_behind(target, held.place)
+            names: list[Place] = [source]
+            if source.root[0] == "register" and not source.path and not rest:
+                for each in self.transfer.shared(caller, int(str(source.root[1]))):
+                    names += self.places.names(caller, each)
+            yield from (held._replace(place=name.behind(*rest)) for name in names if rest is not None)
 
     def _passed(self, caller: Function, call: Instruction, function: Function, index: int, is_inside: bool) -> Iterator[Place]:
         """Where a caller has what it passed for a parameter: for what the parameter itself holds, also the memory that it is a view of."""
