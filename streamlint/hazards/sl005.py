@@ -33,6 +33,7 @@ def _told(rule: D2hReadBeforeSync, context: Context, read: EarlyRead, held: list
     made = function.definitions[copied.target] if copied.target >= 0 else None
     is_variable = made is not None and made[0] in (op.ADDRESS, op.ADDRESS_ATTR)  # on the stack
     pageable = is_variable or (bool(held) and all(value.pinning == "pageable" for value in held))
+    is_locked = any(value.pinning == "pinned" for value in held)
     sources = [value for value in context.facts.values(function, copied.source).values if isinstance(value, Held)]
     on_device = any(value.space == "device" for value in sources) or row.library != "torch"
     copy = Copy(
@@ -42,7 +43,7 @@ def _told(rule: D2hReadBeforeSync, context: Context, read: EarlyRead, held: list
         context=context.surroundings(function, read.copy_calls),
         direction=Direction.D2H,
         asked_async=True,
-        host_memory=Memory.PAGEABLE if pageable else Memory.PINNED,
+        host_memory=Memory.PAGEABLE if pageable else Memory.PINNED if is_locked else Memory.UNKNOWN,
         evidence=Evidence.LITERAL if on_device else Evidence.SCOPE,
     )
     looked = HostRead(
