@@ -73,6 +73,16 @@ class _Named:
         return frozenset(each.place for here in self._by_root.values() for each in here)
 
 
+def _is_range(function: Function, key: int) -> bool:
+    """Whether a key means many elements: what is stored there is copied, not held."""
+    one = function.definitions[key] if key >= 0 else None
+    if one is None:
+        return False
+    if one[0] == op.BUILD:
+        return any(_is_range(function, each) for each in one[4:])
+    return one[0] == op.SLICE or (one[0] == op.CONST and function.unit.ir.constants[one[3]] is Ellipsis)
+
+
 class Lifetimes:
     """The lifetimes of one kind of object. ``ends`` tells what an instruction ends."""
 
@@ -93,7 +103,7 @@ class Lifetimes:
         for _ in range(_MOST_ROUNDS):
             before = named.count
             for one in function.code.instructions():
-                if one[0] == op.SET_ITEM and self._is_data(function, one[2]):
+                if one[0] == op.SET_ITEM and (_is_range(function, one[3]) or self._is_data(function, one[2])):
                     continue
                 tracked = named.behind(self._roots(function, one))
                 if not tracked:

@@ -53,6 +53,8 @@ class Where(NamedTuple):
 class Pending(Walk):
     """Follows copies that the host has not seen end. A subclass says what reaches them too early (`meets`)."""
 
+    meets_memory = True
+
     def __init__(self, transfer: Transfer) -> None:
         super().__init__(transfer)
         self._ambients: dict[tuple[Function, int], frozenset[Site]] = {}

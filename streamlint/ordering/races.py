@@ -49,6 +49,8 @@ class Race(NamedTuple):
 class Races(Walk):
     """Finds the races of a program."""
 
+    meets_memory = True
+
     ordering: tuple[type[object], ...] = (Synchronized, Waited, Recorded)
     reads_too = True
     """Whether memory that is only read is followed to writes of it."""

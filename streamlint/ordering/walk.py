@@ -69,6 +69,8 @@ class Walk:
     """Walks for pending operations of a program. ``ordering`` are the actions for which calls are entered."""
 
     ordering: tuple[type[object], ...] = (Synchronized,)
+    meets_memory = False
+    """Whether only what touches memory that is tracked can be met: a call that can name none of it orders, or does nothing."""
 
     def __init__(self, transfer: Transfer) -> None:
         self.transfer = transfer
@@ -259,7 +261,7 @@ class Walk:
             tracked = self._given(state, one, edge.callee)
             own = state.chosen | {edge.callee.unit.number} if len(units) > 1 else state.chosen
             inside = state._replace(frame=inner, block=0, place=0, before=0, tracked=tracked, chosen=own)
-            if any(_is_in_reach(held.place) for held in tracked):
+            if any(held.place.root[0] != "aside" and (_is_named(held.place) or not self.meets_memory) for held in tracked):
                 yield inside
             elif self._orders_inside(edge.callee):
                 yield from self._passages.through(state, one, index, inside, self._run_block)
@@ -642,10 +644,9 @@ def aside(place: Place, depth: int) -> Place:
     return place if place.root[0] == "aside" else Place(("aside", depth, place.root), place.path)
 
 
-def _is_in_reach(place: Place) -> bool:
-    """Whether a function can name a place: not what its callers alone have, nor what stands for something without a name."""
-    root = place.root
-    return root[0] != "aside" and (root[0] != "global" or isinstance(root[1], int))
+def _is_named(place: Place) -> bool:
+    """Whether a program can name a place: it does not stand for something without a name."""
+    return place.root[0] != "global" or isinstance(place.root[1], int)
 
 
 def _taken_up(place: Place, depth: int) -> Place | None:
