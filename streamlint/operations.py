@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING
 
 from streamlint.cuda_model.memory import Direction as Direction
 from streamlint.cuda_model.memory import Memory as Memory
-from streamlint.cuda_model.strength import Strength
-from streamlint.cuda_model.waits import alloc_wait
 from streamlint.findings import Span, Step
 from streamlint.record import record
 
@@ -201,11 +199,6 @@ class Alloc(Operation):
     stream: Stream | None = None
     buffer: Buffer | None = None
 
-    @property
-    def seen_to_wait(self) -> bool:
-        """Whether a GPU was seen to make the host wait where the driver makes such memory."""
-        return not self.cached and alloc_wait(self.memory).strength >= Strength.OBSERVED
-
 
 @record(eq=False, slots=True)
 class Free(Operation):
@@ -317,7 +310,6 @@ class Callback(Operation):
 
     stream: Stream | None = None
     body_known: bool = False
-    takes_gil: bool = False  # its body takes Python's GIL
 
 
 @record(eq=False, slots=True)

@@ -9,10 +9,12 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import Constant, LibraryObject, Memory, Scalar, Site, Unknown
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.ir.graph import NOBODY
 from streamlint.ordering.beginnings import Beginnings
 from streamlint.ordering.conditions import Frame
 from streamlint.ordering.flow import BUFFER, DONE, EVENT, STATUS, STREAM, Tracked
 from streamlint.ordering.lanes import AMBIENT, WAITER, Lane, Lanes
+from streamlint.ordering.meetings import Meeting, Meetings
 from streamlint.ordering.places import Element, Key, Place, register_place, rest_behind
 from streamlint.ordering.walk import MOST_GUESSES, ORDERED, State, Walk
 from streamlint.transfer.actions import CURRENT, NAMED, UNKNOWN, Action, Asked, Copied, Lost, Read, Recorded, Stream, Synchronized, Viewed
@@ -55,6 +57,8 @@ class Races(Walk):
         super().__init__(transfer)
         self.lanes = Lanes(transfer, self.places, self.currents)
         self.beginnings = Beginnings(transfer, self.places, self.currents)
+        self._meetings = Meetings(self.callers, self._repeats)
+        self._meeting: Meeting | None = None
         self._found: dict[Site, Race] = {}
         self._devices: dict[tuple[Function, int], bool] = {}
         self._site: Site
@@ -65,9 +69,22 @@ class Races(Walk):
 
     def find(self) -> Iterator[Race]:
         """The races of the program, one for each second piece of work."""
-        for function, one, work in self.beginnings.find():
-            self._follow_work(function, one, work)
+        for begun, partners in self.beginnings.find():
+            if self.comes_to(begun[0], partners):
+                self._follow_work(*begun)
         yield from self._found.values()
+
+    def comes_to(self, function: Function, partners: frozenset[Function] | None) -> bool:
+        """Whether a path from a function may come to work of others, to which it is held from here on."""
+        self._meeting = self._meetings.of(partners) if partners is not None else None
+        return self._meeting is None or self._meeting.is_ahead(function)
+
+    def may_go_up(self, state: State, caller: Function, call: Instruction) -> bool:
+        return self._meeting is None or self._meeting.is_behind(caller, call)
+
+    def _repeats(self, function: Function, one: Instruction) -> bool:
+        """Whether an instruction stands in a loop of its function."""
+        return self.control(function).innermost[self.home(function, one)[0]] != NOBODY
 
     def _follow_work(self, function: Function, one: Instruction, work: Worked) -> None:
         frame = Frame(function, None, None, 0)

@@ -126,13 +126,6 @@ def work():
 def f(x, n):
 """
 BEGUN = [
-    ("SL003", "    for _ in range(n):\n        gc.collect()\n", False),
-    ("SL003", "    torch.cuda.empty_cache()\n", False),
-    ("SL003", "    for _ in range(n):\n        torch.cuda.empty_cache()\n", True),
-    ("SL003", "  cudaMalloc(&p, 4);\n  cudaFree(p);\n", False),
-    ("SL003", "  for (int i = 0; i < n; ++i) {\n    cudaMalloc(&p, 4);\n    cudaFree(p);\n  }\n", True),
-    ("SL008", "    y = torch.zeros(8).pin_memory()\n    y.to('cuda')\n", False),
-    ("SL008", "    y = torch.zeros(8).pin_memory()\n    y.to('cuda', non_blocking=True)\n", True),
     ("SL027", "    torch.zeros(8, device='cuda') + 1\n", False),
     ("SL027", "    cupy.zeros(8) + 1\n", True),
 ]
