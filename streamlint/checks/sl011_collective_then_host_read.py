@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Span, Step
-from streamlint.interpreter.trace import Trace, call_trail
-from streamlint.operations import Collective, Copy, Direction, Evidence, Launch, Operation, Synchronize
+from streamlint.interpreter.trace import call_trail
+from streamlint.operations import Operation
 
 
 class CollectiveThenHostRead(Check):
@@ -55,19 +53,6 @@ class CollectiveThenHostRead(Check):
     category = Category.STALL
     default = "preview"
     rests_on = ("d2h-sync-waits", "event-order")
-    signs = ("async_op",)
-    looks_at = (Copy,)
-
-    def begins_with(self, operation: Operation) -> bool:
-        return isinstance(operation, Collective)
-
-    def on_operation(self, operation: Operation, path: Trace) -> Iterator[Finding]:
-        if not isinstance(operation, Copy) or not _host_waits(operation) or operation.evidence > Evidence.DEFAULT:
-            return
-        collective = self._source(operation, path)
-        if collective is None:
-            return
-        yield self.told(operation, collective.span)
 
     def told(self, read: Operation, collective: Span) -> Finding:
         """A read of what a collective makes, as a finding."""
@@ -81,27 +66,3 @@ class CollectiveThenHostRead(Check):
             help="keep the value on the device until it is needed, or copy it to pinned memory and check an event later",
             facts={"api": read.api},
         )
-
-    def _source(self, read: Copy, path: Trace) -> Collective | None:
-        """The collective that the value derives from, if this is the first time that the host waits for it."""
-        derived: dict[int, Collective] = {}
-        for operation in path.before(read):
-            if isinstance(operation, Collective):
-                if operation.asynchronous:
-                    derived.update((b.storage.serial, operation) for b in operation.writes)
-            elif isinstance(operation, Synchronize):
-                derived.clear()
-            elif isinstance(operation, Launch):
-                source = next((derived[b.storage.serial] for b in operation.reads if b.storage.serial in derived), None)
-                if source is not None:
-                    derived.update((b.storage.serial, source) for b in operation.writes)
-            elif isinstance(operation, Copy) and operation.src is not None and operation.src.storage.serial in derived:
-                if _host_waits(operation):
-                    derived.clear()
-                elif operation.dst is not None:
-                    derived[operation.dst.storage.serial] = derived[operation.src.storage.serial]
-        return derived.get(read.src.storage.serial) if read.src is not None else None
-
-
-def _host_waits(copy: Copy) -> bool:
-    return copy.direction is Direction.D2H and not copy.asked_async

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Span, Step
-from streamlint.interpreter.trace import Trace, call_trail
-from streamlint.operations import Copy, Launch, Operation, Wait, on_other_stream
 
 
 class BlockingStream(Check):
@@ -65,37 +63,6 @@ class BlockingStream(Check):
     category = Category.STALL
     default = "off"
     rests_on = ("null-waits-for-blocking", "blocking-waits-for-null")
-    signs = ("tream",)
-    looks_at = (Copy, Launch)
-
-    def begins_with(self, operation: Operation) -> bool:
-        return on_other_stream(operation)
-
-    def on_operation(self, operation: Operation, path: Trace) -> Iterator[Finding]:
-        if not isinstance(operation, Copy | Launch) or operation.stream is None or operation.stream.kind != "null":
-            return
-        context = operation.context
-        if context.setup or context.teardown or context.handles_error or context.callback is not None:
-            return
-        if path.facts.file.is_cuda and path.facts.per_thread:
-            return
-        for stream in operation.beside:
-            work = _work_on(stream, path) if stream.kind == "created" and stream.blocking and stream.trail else []
-            launches = [w for w in work if isinstance(w, Launch) and w.index < operation.index]
-            if not launches or _is_relied_upon(stream, work, path):
-                continue
-            yield self.finding(
-                operation,
-                "creation of a blocking stream; its kernels serialize with the default stream" + path.facts.if_legacy,
-                span=stream.trail[0].span,
-                trail=(
-                    Step("kernel on the blocking stream", launches[-1].span),
-                    Step("work on the default stream, which waits for the kernel", operation.span),
-                    *call_trail(operation),
-                ),
-                help=_HELP.get(stream.library, _HELP[""]),
-                facts={"stream": "blocking", "api": operation.api},
-            )
 
     def told(self, made: Span, kernel: Span, null: Span, calls: Iterable[Span], library: str, suffix: str, qualname: str) -> Finding:
         """A blocking stream whose kernel is in flight where the null stream works, as a finding."""
@@ -115,23 +82,3 @@ _HELP = {
     "cupy": f"create it with non_blocking=True{_FIRST}",
     "numba": "move the work from the default stream to another stream; cuda.stream() creates blocking streams only",
 }
-
-
-def _work_on(stream: object, path: Trace) -> list[Copy | Launch]:
-    return [o for o in path.operations if isinstance(o, Copy | Launch) and o.stream is stream]
-
-
-def _is_relied_upon(stream: object, work: list[Copy | Launch], path: Trace) -> bool:
-    """Whether the barrier is an order that the path may need: the null stream, or another one behind it, meets the stream's data."""
-    touched = {storage for each in work for storage in _storages(each)}
-    for operation in path.operations:
-        if isinstance(operation, Wait) and getattr(operation.stream, "kind", "") == "null":
-            return True
-        if isinstance(operation, Copy | Launch) and operation.stream is not stream and touched & _storages(operation):
-            return True
-    return False
-
-
-def _storages(operation: Copy | Launch) -> set[int]:
-    buffers = (operation.dst, operation.src) if isinstance(operation, Copy) else (*operation.reads, *operation.writes)
-    return {id(buffer.storage) for buffer in buffers if buffer is not None}

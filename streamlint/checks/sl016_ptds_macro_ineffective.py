@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Span, Step
-from streamlint.interpreter.facts import FileFacts
 
 
 class PtdsMacroIneffective(Check):
@@ -59,12 +56,6 @@ class PtdsMacroIneffective(Check):
     category = Category.PORTABILITY
     default = "on"
     rests_on = ("per-thread-stream-is-blocking", "null-waits-for-blocking")
-
-    def on_map(self, facts: FileFacts) -> Iterator[Finding]:
-        if facts.per_thread:
-            return
-        for macro in facts.idle_macros:
-            yield self.told(macro.at, macro.why == "compiled", macro.because, macro.header)
 
     def told(self, at: Span, is_compiled: bool, because: Span | None, header: str) -> Finding:
         """A definition that nothing reads, as a finding."""

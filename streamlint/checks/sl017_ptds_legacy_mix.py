@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Span, Step
-from streamlint.interpreter.facts import FileFacts
 
 
 class PtdsLegacyMix(Check):
@@ -50,10 +47,6 @@ class PtdsLegacyMix(Check):
     category = Category.PORTABILITY
     default = "preview"
     rests_on = ("per-thread-stream-is-blocking", "null-waits-for-blocking")
-
-    def on_map(self, facts: FileFacts) -> Iterator[Finding]:
-        for mix in facts.mixed_streams:
-            yield self.told(mix.at, mix.other, mix.because)
 
     def told(self, at: Span, other: str, because: Span) -> Finding:
         """A part that is built otherwise than another one, as a finding. ``other`` is torch, or a source's name."""

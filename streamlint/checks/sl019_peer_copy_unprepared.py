@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Span, Step
-from streamlint.interpreter.facts import FileFacts
-from streamlint.interpreter.trace import Trace, call_trail
-from streamlint.operations import Copy, Operation
+from streamlint.interpreter.trace import call_trail
+from streamlint.operations import Copy
 
 
 class PeerCopyUnprepared(Check):
@@ -71,23 +68,6 @@ class PeerCopyUnprepared(Check):
     category = Category.STALL
     default = "preview"
     rests_on = ("peer-copies-without-access-serialise", "peer-async-waits")
-    signs = ("emcpy",)
-    looks_at = (Copy,)
-
-    def begins_with(self, operation: Operation) -> bool:
-        return isinstance(operation, Copy) and operation.between_devices
-
-    def on_operation(self, operation: Operation, path: Trace) -> Iterator[Finding]:
-        if not isinstance(operation, Copy) or not operation.between_devices or operation.known_small or not path.facts.file.is_cuda:
-            return
-        context = operation.context
-        if context.teardown or context.handles_error or context.setup:
-            return
-        facts: FileFacts = path.facts
-        start = facts.program_without_peers
-        if start is None:
-            return
-        yield self.told(operation, start)
 
     def told(self, copy: Copy, start: Span) -> Finding:
         """A copy between devices that its program does not prepare, as a finding."""

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Span, Step
-from streamlint.interpreter.trace import Trace, call_trail
-from streamlint.operations import Operation, Query, Spin
+from streamlint.interpreter.trace import call_trail
+from streamlint.operations import Spin
 
 
 class EventSpin(Check):
@@ -51,15 +49,6 @@ class EventSpin(Check):
     category = Category.STALL
     default = "off"
     rests_on = ("event-synchronize-waits",)
-    signs = ("query(", "Query", ".done")
-    looks_at = (Spin,)
-
-    def begins_with(self, operation: Operation) -> bool:
-        return isinstance(operation, Spin | Query)
-
-    def on_operation(self, operation: Operation, path: Trace) -> Iterator[Finding]:
-        if isinstance(operation, Spin) and operation.query is not None:
-            yield self.told(operation, operation.query)
 
     def told(self, operation: Spin, query: Span) -> Finding:
         """A loop that only asks, as a finding."""

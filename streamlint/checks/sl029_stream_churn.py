@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Step
-from streamlint.interpreter.trace import Trace, call_trail
-from streamlint.operations import Copy, Create, Destroy, Launch, LoopFrame, Operation, Record, Synchronize, Wait
-
-_POOL = 32  # torch's streams per priority and device
-_QUIET = ("devices", "setup", "teardown", "tuning", "retry")
+from streamlint.interpreter.trace import call_trail
+from streamlint.operations import Create, LoopFrame, Operation
 
 
 class StreamChurn(Check):
@@ -55,23 +50,6 @@ class StreamChurn(Check):
     category = Category.STALL
     default = "off"
     rests_on = ("stream-create-waits", "stream-destroy-waits")
-    signs = ("tream(", "StreamCreate", "create_stream", "streamCreate")
-    looks_at = (Create,)
-
-    def begins_with(self, operation: Operation) -> bool:
-        return isinstance(operation, Create)
-
-    def on_operation(self, operation: Operation, path: Trace) -> Iterator[Finding]:
-        if not isinstance(operation, Create) or operation.what != "stream" or operation.value is None or not operation.context.loops:
-            return
-        loops = operation.context.loops
-        if operation.context.setup or all(_few(loop) for loop in loops):
-            return
-        uses = [op for op in path.after(operation) if _on(op, operation.value)]
-        loop = _churning([loop for loop in reversed(loops) if not _few(loop)], uses, path)
-        if loop is None:
-            return  # made for later, and kept
-        yield self.told(operation, loop, uses[0])
 
     def told(self, operation: Create, loop: LoopFrame, use: Operation) -> Finding:
         """A stream that each round of a loop makes, as a finding."""
@@ -83,27 +61,3 @@ class StreamChurn(Check):
             help="create the streams once, before the loop",
             facts={"api": operation.api},
         )
-
-
-def _churning(loops: list[LoopFrame], uses: list[Operation], path: Trace) -> LoopFrame | None:
-    """The loop in whose round a stream is made and used up: the innermost one, or one around it that destroys streams as well."""
-    if not uses:
-        return None
-    for number, loop in enumerate(loops):
-        if all(loop in use.context.loops for use in uses) and (number == 0 or _destroys(loop, path)):
-            return loop
-    return None
-
-
-def _destroys(loop: LoopFrame, path: Trace) -> bool:
-    return any(isinstance(o, Destroy) and o.what != "event" and loop in o.context.loops for o in path.operations)
-
-
-def _few(loop: LoopFrame) -> bool:
-    return loop.kind in _QUIET or (loop.length is not None and loop.length <= _POOL)
-
-
-def _on(operation: Operation, stream: object) -> bool:
-    if isinstance(operation, Copy | Launch | Record | Wait):
-        return operation.stream is not None and operation.stream.key == getattr(stream, "key", None)
-    return isinstance(operation, Synchronize) and operation.of is stream

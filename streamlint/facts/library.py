@@ -59,7 +59,11 @@ class Library(Selectors):
             return
         effect = EFFECTS.get(row.effect)
         if effect is not None:
-            effect(self, row, callee.receiver, arguments, target)
+            made = target
+            if row.gives_pair:
+                made = Node(None, arguments.site)
+                self.solver.add(target, self.objects(Group, "tuple", (self.holding(self.scalar), made)), None, arguments.site)
+            effect(self, row, callee.receiver, arguments, made)
         else:
             self.solver.add(target, self.scalar)
 

@@ -43,14 +43,16 @@ class DefaultStream:
     # --- files
 
     def may_matter(self, unit: Unit) -> bool:
-        """Whether the work of a file can be put on a stream at all, by the names in it."""
+        """Whether the work of a file can be put on a stream at all, by the names in it and by those that make streams in the program."""
         if unit.is_cpp:
             return self.streams.per_thread(unit) is not True
         if unit.source.language == "cython" or unit.path.endswith((".pyx", ".pxd")):
             return True
-        makers = self.transfer.names(frozenset({"stream"}))
-        mentioning = self.facts.program.mentioning
-        return any(unit in mentioning(word) for word in LIBRARY_WORDS) and any(unit in mentioning(name) for name in makers)
+        return self._makes_streams and any(unit in self.facts.program.mentioning(word) for word in LIBRARY_WORDS)
+
+    @cached_property
+    def _makes_streams(self) -> bool:
+        return any(map(self.facts.program.mentioning, self.transfer.names(frozenset({"stream"}))))
 
     def uses_streams(self, function: Function) -> bool:
         """Whether a function may put work on a stream that is not the default one, by the way it is written: solving its calls costs."""

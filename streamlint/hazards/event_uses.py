@@ -10,7 +10,7 @@ from streamlint.facts.objects import Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.lifetimes import Held, Lifetimes, made_by
-from streamlint.ordering.places import Place, Places, rest_behind
+from streamlint.ordering.places import Key, Place, Places, register_place, rest_behind
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import CALLING, Transfer
 
@@ -114,7 +114,8 @@ class Events:
     def _look_at(self, held: Held, one: Instruction, depth: int) -> None:
         function = held.function
         if one[0] == op.RETURN:
-            self._is_lost |= one[2] >= 0 and self._is_in(held, one[2])
+            if one[2] >= 0 and self._is_in(held, one[2]):
+                self._leave(held, one[2], depth)
         elif one[0] in (op.YIELD, op.YIELD_FROM, op.AWAIT):
             self._is_lost |= any(self._is_in(held, register) for register in op.reads(one))
         elif one[0] in CALLING and one[0] not in (op.NEXT, op.DESTROY):
@@ -147,17 +148,30 @@ class Events:
             for edge in edges if depth < _DEEPEST else ():
                 self._enter(held, one, edge.callee, depth)
 
+    def _leave(self, held: Held, register: int, depth: int) -> None:
+        """Follow the event to those that a function hands it back to; without any at hand it goes out of view."""
+        callers = [
+            (caller, call)
+            for caller, call in self.facts.call_places(held.function)
+            if any(edge.callee is held.function and edge.is_followed and not edge.is_handed for edge in self.transfer.edges(caller, call))
+        ]
+        self._is_lost |= not callers or depth >= _DEEPEST
+        for caller, call in callers if depth < _DEEPEST else ():
+            places = frozenset(register_place(call[2]).behind(*rest) for rest in self._rests(held, register))
+            if places:
+                self._follow(caller, call, places, depth + 1)
+
+    def _rests(self, held: Held, register: int) -> set[tuple[Key, ...]]:
+        """The keys that lead from a register to the event."""
+        names = self.places.names(held.function, register)
+        return {rest for name in names for place in held.places if (rest := rest_behind(name, place)) is not None}
+
     def _enter(self, held: Held, one: Instruction, callee: Function, depth: int) -> None:
         """Follow the event into a function that it is given to."""
         for param in callee.by_opcode[op.PARAM]:
             register = self.lifetimes.operand(held.function, one, callee, param[3])
             if register is None or register < 0:
                 continue
-            rests = {
-                rest
-                for name in self.places.names(held.function, register)
-                for place in held.places
-                if (rest := rest_behind(name, place)) is not None
-            }
+            rests = self._rests(held, register)
             if rests:
                 self._follow(callee, param, frozenset(Place(("parameter", param[3]), rest) for rest in rests), depth + 1)

@@ -8,15 +8,13 @@ import re
 from streamlint import program as p
 from streamlint.build import build_root
 from streamlint.findings import Span
-from streamlint.interpreter.absence import Unrecorded, ordering_events, unrecorded_events
+from streamlint.interpreter.absence import ordering_events
 from streamlint.interpreter.at_hand import contains
 from streamlint.interpreter.extension import is_own_program, is_torch_extension
 from streamlint.interpreter.holders import is_private
 from streamlint.interpreter.index import File, is_declaration, walk_module
 from streamlint.interpreter.measuring import measures_time
-from streamlint.interpreter.mixed_streams import Mix, mixes
-from streamlint.interpreter.peers import program_without_peers
-from streamlint.interpreter.per_thread import MACRO, IdleMacro, built_per_thread, idle_macros
+from streamlint.interpreter.per_thread import built_per_thread
 from streamlint.interpreter.questions import question
 from streamlint.interpreter.stale import Kept, kept_streams
 from streamlint.interpreter.stand_ins import stand_ins
@@ -108,12 +106,6 @@ class FileFacts:
         enough = len(own) >= max(4, 4 * sum(not given for *_, given in self.launches))
         return Span(self.file.path, *own[0].at) if enough else None
 
-    @functools.cached_property
-    def unrecorded(self) -> list[Unrecorded]:
-        """Events that are waited for and that no code at hand records."""
-        text = self.file.module.text.lower()
-        return unrecorded_events(self.file) if "event" in text and ("wait" in text or "sync" in text) else []
-
     @property
     def kept_streams(self) -> list[Kept]:
         """C++: current streams that are asked for once and used by later calls."""
@@ -123,13 +115,6 @@ class FileFacts:
         """Whether no code at hand can ask for the time of the event that is made there."""
         file = self.file if made.file == self.file.path else self._met(made.file)
         return file is not None and made in ordering_events(file)
-
-    def unrecorded_in(self, path: str) -> list[Unrecorded]:
-        """The same of another file of the program."""
-        if path == self.file.path:
-            return self.unrecorded
-        other = self._met(path)
-        return unrecorded_events(other) if other is not None else []
 
     def is_without_streams(self, path: str) -> bool:
         """Whether no function of this file, or of another one that a run was led to, works with a stream."""
@@ -141,23 +126,6 @@ class FileFacts:
     def _met(self, path: str) -> File | None:
         """A file that a run was led to."""
         return self.file.program.files.get(path)
-
-    @functools.cached_property
-    def idle_macros(self) -> list[IdleMacro]:
-        """Definitions of the macro for per-thread default streams that have no effect."""
-        return list(idle_macros(self.file)) if self.file.is_cuda and MACRO in self.file.module.text else []
-
-    @functools.cached_property
-    def mixed_streams(self) -> list[Mix]:
-        """Where a part of the program gets per-thread default streams that the other does not have."""
-        text = self.file.module.text
-        asked = MACRO in text or "default-stream" in text
-        return list(mixes(self.file)) if asked and not (self.file.is_cuda and self.per_thread) else []
-
-    @functools.cached_property
-    def program_without_peers(self) -> Span | None:
-        """Where the program begins, if all of it is at hand and none of it lets devices reach each other's memory."""
-        return program_without_peers(self.file)
 
     @property
     def lives_on_null(self) -> bool:

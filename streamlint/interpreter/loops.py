@@ -18,7 +18,7 @@ from streamlint.interpreter.named_tuples import as_tuple
 from streamlint.interpreter.nested import listed
 from streamlint.interpreter.queries import enter_round, leave_loop
 from streamlint.interpreter.run import BreakSignal, ContinueSignal, Run
-from streamlint.interpreter.spins import note_spin, waits_for_a_flag
+from streamlint.interpreter.spins import waits_for_a_flag
 from streamlint.interpreter.taken_apart import Parts
 from streamlint.interpreter.unknowns import truth
 from streamlint.interpreter.values import Buffer, Const, GeneratorCall, Instance, Loader, Opaque, Series, Table, Value
@@ -31,7 +31,6 @@ def loop(run: Run, node: p.Loop) -> None:
     """Run a loop for as many rounds as are known, a few at most."""
     before, first = _numbers(run), len(run.machine.operations)
     _run_loop(run, node)
-    note_spin(run, node, first)
     if run.machine.told_by_callback and waits_for_a_flag(run, node, first):
         run.machine.callbacks_seen()
     # How often it ran is not known: neither is what it counted.

@@ -12,10 +12,9 @@ from streamlint import program as p
 from streamlint.build import default_stream_of_python, language_of_source, per_thread_default_stream, per_thread_place, place_in_text
 from streamlint.files import shown
 from streamlint.findings import Span, Step
-from streamlint.interpreter.index import File, is_declaration, walk_module
+from streamlint.interpreter.index import File, walk_module
 from streamlint.interpreter.notes import remembered
 from streamlint.interpreter.questions import question
-from streamlint.record import record
 
 MACRO = "CUDA_API_PER_THREAD_DEFAULT_STREAM"
 # Headers that read the runtime's header, whoever includes them, by the beginning of their names.
@@ -33,16 +32,6 @@ _RUNTIME = (
 _DRIVER = "cuda.h"
 _CUDA_SOURCES = (".cu",)
 _SOURCES = (".c", ".cc", ".cpp", ".cxx", ".c++")
-
-
-@record(frozen=True, slots=True)
-class IdleMacro:
-    """A definition of the macro that nothing reads. ``why``: compiled (as CUDA), or late (below a header that has read it)."""
-
-    at: Span
-    why: str
-    because: Span | None
-    header: str = ""
 
 
 @remembered(256)
@@ -111,17 +100,6 @@ def _code(file: File) -> str:
     return text
 
 
-def idle_macros(file: File) -> Iterator[IdleMacro]:
-    """The definitions of the macro in a file that have no effect, whoever compiles it."""
-    for defined in _definitions(file):
-        at = Span(file.path, *file.module.position(defined.offset, defined.offset + len(MACRO)))
-        late = _read_above(file, defined.includes_above)
-        if compiled_as_cuda(file):
-            yield IdleMacro(at, "compiled", _shows_cuda(file, late))
-        elif late is not None:
-            yield IdleMacro(at, "late", _include(file, late), file.module.includes[late])
-
-
 def working_macro(file: File) -> Span | None:
     """The definition of the macro that gives a C++ source per-thread default streams."""
     if compiled_as_cuda(file) is not False:
@@ -183,20 +161,3 @@ def _brings_runtime(file: File, include: str) -> bool:
     if any(MACRO in other.module.text for other in headers):
         return False
     return any(i.startswith(_RUNTIME) for other in headers for i in other.module.includes)
-
-
-def _include(file: File, number: int) -> Span | None:
-    places = file.module.included_at
-    return Span(file.path, *file.module.position(*places[number])) if number < len(places) else None
-
-
-def _shows_cuda(file: File, late: int | None) -> Span | None:
-    """What stands in the file and shows that it is CUDA: the runtime's header (read before already), a launch, a function."""
-    runtime = late if late is not None else next((n for n, i in enumerate(file.module.includes) if i.startswith(_RUNTIME)), None)
-    if runtime is not None and (found := _include(file, runtime)) is not None:
-        return found
-    launch = _launches(file)
-    if launch is not None:
-        return launch
-    first = next((f for f, _ in p.functions_of(file.module) if not is_declaration(f)), None)
-    return Span(file.path, *first.at[:2], first.at[0], first.at[1] + 1) if first is not None else None

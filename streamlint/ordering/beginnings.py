@@ -46,19 +46,27 @@ class Beginnings:
         self.sharing = Sharing(transfer)
         self.waiting = False  # whether copies for which the host waits are work on a stream of their own
 
-    def find(self) -> Iterator[Begun]:
-        """The work, in the order of the program."""
-        found: dict[Begun, None] = {}
+    def find(self) -> Iterator[tuple[Begun, frozenset[Function] | None]]:
+        """The work, in the order of the program, each with the functions of the work that it may race with; None for all functions."""
+        found: dict[Begun, set[Function] | None] = {}
         for function, instructions in self._chosen().items():
-            held: list[Held] = []
-            for one in instructions:
-                for work in self.transfer.works(function, one):
-                    found[function, one, work] = None
-                    held += [(function, register) for register in (*work.reads, *work.writes, work.made) if register >= 0]
-            if not function.is_cpp or self._is_scoped(function):
-                found.update(dict.fromkeys(self._on(self.sharing.with_any(held))))
+            chosen = [(function, one, work) for one in instructions for work in self.transfer.works(function, one)]
+            held = [(function, register) for _, _, work in chosen for register in (*work.reads, *work.writes, work.made) if register >= 0]
+            if function.is_cpp:
+                others = list(self._on(self.sharing.with_any(held))) if self._is_scoped(function) else []
+                found.update(dict.fromkeys((*chosen, *others)))
+                continue
+            others = list(self._on(self.sharing.with_any(held)))
+            partners = {function, *(each[0] for each in others)}
+            for begun, those in ((chosen, partners), (others, {function})):
+                for each in begun:
+                    known = found.setdefault(each, set())
+                    if known is not None:
+                        known |= those
         order = {one: index for function in {each[0] for each in found} for index, one in enumerate(function.code.instructions())}
-        yield from sorted(found, key=lambda each: (each[0].unit.number, each[0].code.number, order[each[1]]))
+        for each in sorted(found, key=lambda each: (each[0].unit.number, each[0].code.number, order[each[1]])):
+            partners_of = found[each]
+            yield each, frozenset(partners_of) if partners_of is not None else None
 
     def _on(self, held: list[Held]) -> Iterator[Begun]:
         """The work on some memory."""

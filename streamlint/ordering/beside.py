@@ -12,7 +12,7 @@ from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Graph
 from streamlint.ordering.choices import MADE, NULL, PARAMETER, Choice, Choices, given_to
 from streamlint.transfer.actions import Stream, Synchronized
-from streamlint.transfer.launches import Launches, Queued
+from streamlint.transfer.launches import OMITTED, Launches, Queued
 from streamlint.transfer.transfer import CALLING, Transfer, last_name
 
 _DEEPEST = 3
@@ -63,7 +63,10 @@ class Beside:
         if callee in seen or len(via) > _DEEPEST:
             return
         seen.add(callee)
+        under = {event.instruction for event in self.own(callee) if event.choice is not None and event.choice.calls[:1] == via[:1]}
         for event in self.own(callee):
+            if event.instruction in under and event.choice is not None and event.choice.how == OMITTED:
+                continue  # it works on the stream that the caller has made current
             for choice in self._handed(callee, via, event.choice):
                 if choice is None or (not choice.calls and choice.kind != PARAMETER) or (choice.calls and choice.calls[0] == via[0]):
                     yield event._replace(instruction=via[0].instruction, via=via, choice=choice)

@@ -12,9 +12,10 @@ from streamlint.facts.objects import Constant, External, Instance, LibraryObject
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector
+from streamlint.ordering.entered import Entered
 from streamlint.ordering.places import Place, Places
 from streamlint.ordering.streams import Currents
-from streamlint.transfer.actions import Viewed
+from streamlint.transfer.actions import Stream, Viewed
 from streamlint.transfer.launches import CONFIG, CURRENT, FIXED, GIVEN, HANDLE, OMITTED, POLICY, Queued, is_null, policy_in
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import Transfer
@@ -53,6 +54,7 @@ class Choices:
         self.facts = transfer.facts
         self.places = places
         self.currents = currents
+        self.entered = Entered(transfer, currents)
         self._variables: dict[tuple[Function, int], LibraryObject | None] = {}
         self._known: dict[tuple[Function, Instruction, Queued], list[Choice]] = {}
 
@@ -82,12 +84,19 @@ class Choices:
     def _current(self, function: Function, one: Instruction, work: Queued) -> Iterator[Choice]:
         here = Site(function, one)
         stream = self.currents.of_library(function, one, work.library)
-        if stream is None:
+        if stream is not None:
+            yield from self._of_current(function, stream, here, ())
+            return
+        for entry in self.entered.of(function, work.library):
+            yield from self._of_current(entry.calls[0].function, entry.stream, entry.calls[0], entry.calls)
+        if not self.entered.is_always(function, work.library):
             yield Choice(NULL if work.library in ("cupy", "numba") else AMBIENT, OMITTED, here)
-        elif stream.register >= 0:
-            yield from self.of_register(function, stream.register, here)
+
+    def _of_current(self, function: Function, stream: Stream, at: Site, calls: tuple[Site, ...]) -> Iterator[Choice]:
+        if stream.register >= 0:
+            yield from self.of_register(function, stream.register, at, calls)
         else:
-            yield Choice(HELD if stream.kind != NULL else NULL, GIVEN, here)
+            yield Choice(HELD if stream.kind != NULL else NULL, GIVEN, at, calls)
 
     # --- registers
 
@@ -144,13 +153,9 @@ class Choices:
         if is_null(function, register, values):
             yield Choice(NULL, "literal", at, calls)
             return
-        if one[0] == op.UNPACK and (returned := self._of_runtime(function, one)) is not None:
-            yield Choice(MADE, GIVEN, at, calls, frozenset({returned}), place)
-            return
         if not function.is_cpp and not values and one[0] == op.CONST:
             return
         streams = [value for value in values if isinstance(value, LibraryObject) and value.kind == "stream"]
-        streams = streams or self._of_attribute(function, one)
         kinds = {_DETAILS[value.detail] for value in streams if value.detail in _DETAILS}
         made = frozenset(value for value in streams if value.detail in _MADE)
         if kinds == {AMBIENT} and not made and not function.is_cpp:
@@ -193,19 +198,6 @@ class Choices:
                             inner = self.facts.values(method, end[2]).values
                             found |= {each for each in inner if isinstance(each, LibraryObject) and each.kind == "stream"}
         return found
-
-    def _of_attribute(self, function: Function, one: Instruction) -> list[LibraryObject]:
-        """``_, self.stream = cudaStreamCreate()`` in a method of the class."""
-        owner = function.method.owner if function.method is not None and one[0] == op.ATTR else None
-        stores = owner.own_stores.get(function.text(one[4]), ()) if owner is not None and function.is_parameter(one[3]) else ()
-        made = [(store.function, store.function.definitions[store.value]) for store in stores if store.value >= 0]
-        found = [self._of_runtime(holder, each) for holder, each in made if each is not None and each[0] == op.UNPACK]
-        return [each for each in found if each is not None]
-
-    def _of_runtime(self, function: Function, one: Instruction) -> LibraryObject | None:
-        """``error, stream = cudaStreamCreate()``."""
-        values = self.facts.values(function, one[3]).values if one[4] == 1 else ()
-        return next((value for value in values if isinstance(value, LibraryObject) and value.kind == "stream"), None)
 
     # --- parameters
 

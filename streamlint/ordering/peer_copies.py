@@ -19,7 +19,7 @@ from streamlint.facts.program import Unit
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Graph
-from streamlint.ordering.places import POINTEE, Place, Places
+from streamlint.ordering.places import POINTEE, Element, Key, Place, Places
 from streamlint.transfer.actions import Copied
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import Transfer
@@ -79,17 +79,18 @@ class PeerCopies:
         return constant if constant is not None else alike(function, register)
 
     def _device(self, function: Function, copy: Instruction, register: int) -> object:
-        """The device on which a pointer of a function was allocated: the one that was set before."""
-        place = self.places.of(function, register) if register >= 0 else None
-        for one in function.by_opcode[op.CALL] if place is not None else ():
-            if one is not copy and self._allocates(function, one, place):
-                return self._set_before(function, one)
-        return None
+        """The device on which a pointer of a function was allocated: the one that was set before, by all that may have allocated it."""
+        if register < 0:
+            return None
+        place = self.places.of(function, register)
+        made = [one for one in function.by_opcode[op.CALL] if one is not copy and self._allocates(function, one, place)]
+        devices = {self._set_before(function, one) for one in made}
+        return devices.pop() if len(devices) == 1 else None
 
-    def _allocates(self, function: Function, one: Instruction, place: Place | None) -> bool:
+    def _allocates(self, function: Function, one: Instruction, place: Place) -> bool:
         for call in self.transfer.modelled(function, one):
             into = call.one("into") if call.row.effect == "alloc" else None
-            if into is not None and self.places.of(function, into).behind(POINTEE) == place:
+            if into is not None and _may_be(self.places.of(function, into).behind(POINTEE), place):
                 return True
         return False
 
@@ -182,6 +183,17 @@ def _main(unit: Unit) -> Site | None:
         if made.code.name == "main" and not made.code.class_name:
             return Site(unit.body, one)
     return None
+
+
+def _may_be(made: Place, used: Place) -> bool:
+    """Whether memory that was stored at a place may be what is read at another: an element that a loop counts may be any."""
+    if made.root != used.root or len(made.path) != len(used.path):
+        return False
+    return all(one == other or _is_counted(one, other) for one, other in zip(made.path, used.path, strict=True))
+
+
+def _is_counted(one: Key, other: Key) -> bool:
+    return isinstance(one, Element) and isinstance(other, Element) and not (isinstance(one.key, int) and isinstance(other.key, int))
 
 
 def _built_together(one: Unit, other: Unit) -> bool:

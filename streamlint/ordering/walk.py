@@ -19,6 +19,7 @@ from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Graph, Loop
 from streamlint.ordering.conditions import Conditions, Frame
 from streamlint.ordering.flow import BUFFER, EXACT, Flow, Tracked
+from streamlint.ordering.passages import Passages
 from streamlint.ordering.places import ANY, Element, Place, Places, register_place, rest_behind
 from streamlint.ordering.spread import bound_before, positional, spread
 from streamlint.ordering.streams import Currents
@@ -79,6 +80,8 @@ class Walk:
         self._homes: dict[Function, dict[Instruction, tuple[int, int]]] = {}
         self._asked: dict[Function, dict[int, list[int]]] = {}
         self._waiting: dict[Function, bool] = {}
+        self._passages = Passages(self)
+        self._run_block: Callable[[State], Iterable[State]] = lambda state: ()
         self.cut = 0  # operations that took more states
 
     def control(self, function: Function) -> Graph:
@@ -118,6 +121,7 @@ class Walk:
         origin = start.frame.function, (start.block, start.place - 1)
         seen: set[State] = set()
         waiting = deque([start])
+        self._run_block = lambda state: self._block(state, judge, origin)
         while waiting:
             state = waiting.popleft()
             if state in seen:
@@ -126,7 +130,7 @@ class Walk:
                 self.cut += 1
                 return
             seen.add(state)
-            waiting.extend(self._block(state, judge, origin))
+            waiting.extend(self._run_block(state))
 
     def _block(self, state: State, judge: Judge, origin: tuple[Function, tuple[int, int]]) -> Iterator[State]:
         """Run the rest of a block; what follows it."""
@@ -200,7 +204,7 @@ class Walk:
             tracked = frozenset(held._replace(place=Place(("register", call[2]), held.place.path)) for held in moved)
             frame = Frame(taker, None, None, 0)
             there = state._replace(frame=frame, block=block, place=index + 1, before=0, tracked=tracked)
-            yield there._replace(guards=frozenset(), decided=frozenset())
+            yield there._replace(guards=frozenset(), decided=frozenset(), path=())
 
     def _queues(self, function: Function, register: int) -> set[tuple[Function, Instruction]]:
         """Where the containers were made that a register may hold."""
@@ -252,9 +256,23 @@ class Walk:
                 continue  # of what builds choose from, a path has one
             inner = Frame(edge.callee, frame, one, frame.depth + 1)
             tracked = self._given(state, one, edge.callee)
-            if any(held.place.root[0] != "aside" for held in tracked) or self._orders_inside(edge.callee):
-                own = state.chosen | {edge.callee.unit.number} if len(units) > 1 else state.chosen
-                yield state._replace(frame=inner, block=0, place=0, before=0, tracked=tracked, chosen=own)
+            own = state.chosen | {edge.callee.unit.number} if len(units) > 1 else state.chosen
+            inside = state._replace(frame=inner, block=0, place=0, before=0, tracked=tracked, chosen=own)
+            if any(_is_in_reach(held.place) for held in tracked):
+                yield inside
+            elif self._orders_inside(edge.callee):
+                yield from self._passages.through(state, one, index, inside, self._run_block)
+
+    def current_around(self, frame: Frame, one: Instruction) -> object:
+        """The stream that is current at a call on a path, and the function that has made it so; None where none has."""
+        outer: Frame | None = frame
+        at: Instruction | None = one
+        while outer is not None and at is not None:
+            found = self.currents.at(outer.function, at)
+            if found is not None:
+                return outer.function, found
+            at, outer = outer.call, outer.caller
+        return None
 
     def _is_in_hand(self, state: State, iterator: int) -> bool:
         """Whether the memory is what a generator has given already: it is not run once more for it."""
@@ -591,6 +609,12 @@ def _is_plain_method(function: Function, one: Instruction) -> bool:
 def aside(place: Place, depth: int) -> Place:
     """A place of a function on the path, as those that it called see it."""
     return place if place.root[0] == "aside" else Place(("aside", depth, place.root), place.path)
+
+
+def _is_in_reach(place: Place) -> bool:
+    """Whether a function can name a place: not what its callers alone have, nor what stands for something without a name."""
+    root = place.root
+    return root[0] != "aside" and (root[0] != "global" or isinstance(root[1], int))
 
 
 def _taken_up(place: Place, depth: int) -> Place | None:

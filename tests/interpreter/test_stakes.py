@@ -128,14 +128,6 @@ def f(x, n):
 BEGUN = [
     ("SL008", "    y = torch.zeros(8).pin_memory()\n    y.to('cuda')\n", False),
     ("SL008", "    y = torch.zeros(8).pin_memory()\n    y.to('cuda', non_blocking=True)\n", True),
-    ("SL010", "    multiprocessing.Process(target=work).start()\n", False),
-    ("SL010", "    threading.Thread(target=work).start()\n", True),
-    ("SL012", "    threading.Thread(target=work).start()\n", False),
-    ("SL012", "    multiprocessing.Process(target=work).start()\n", True),
-    ("SL025", "    threading.Thread(target=work).start()\n", False),
-    ("SL025", "    for _ in torch.utils.data.DataLoader(x, num_workers=2):\n        pass\n", True),
-    ("SL026", "    multiprocessing.Process(target=work).start()\n", False),
-    ("SL026", "    threading.Thread(target=work).start()\n", True),
     ("SL027", "    torch.zeros(8, device='cuda') + 1\n", False),
     ("SL027", "    cupy.zeros(8) + 1\n", True),
 ]

@@ -177,15 +177,6 @@ def _host_copy(call: Call, dst: Buffer | None, src: Buffer | None) -> None:
         host_write(call.run, dst, call.span, call.name)
 
 
-def _between_devices(call: Call, dst: Buffer | None, src: Buffer | None, direction: Direction) -> bool:
-    """Whether a copy goes from one device to another: two are named, and they differ, or each side was allocated on another one."""
-    if direction is Direction.PEER:
-        to, source = call.value("to_device"), call.value("from_device")
-        return to is not None and source is not None and to.term != source.term
-    ends = {buffer.storage.device for buffer in (dst, src) if buffer is not None}
-    return direction in (Direction.D2D, Direction.UNKNOWN) and len(ends) == 2 and None not in ends
-
-
 def issue_copy(
     call: Call,
     dst: Buffer | None,
@@ -228,7 +219,6 @@ def issue_copy(
         host_memory=effective,
         host_gapped=gapped,
         pinning_asked=asks_for_pinning(call.run.frames[-1].function, call.run.file),
-        between_devices=_between_devices(call, dst, src, direction),
         host_passed_at=passed_at(call.run, storage) if storage is not None else None,
         trail=storage.trail if storage is not None else (),
     )

@@ -1,0 +1,66 @@
+"""Which stream is current where a function is entered: the one that its callers have made current around the call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from streamlint.facts.functions import Function
+from streamlint.facts.objects import Site
+from streamlint.ir import Instruction
+from streamlint.ordering.streams import Currents
+from streamlint.transfer.actions import Stream
+from streamlint.transfer.transfer import Transfer
+
+_DEEPEST = 4
+"""Calls between the function that makes a stream current and the one that is entered."""
+
+
+class Entry(NamedTuple):
+    """A stream that is current at a call, and the calls from there, the outermost first."""
+
+    stream: Stream
+    calls: tuple[Site, ...]
+
+
+class Entered:
+    """The current streams that functions are entered with."""
+
+    def __init__(self, transfer: Transfer, currents: Currents) -> None:
+        self.transfer = transfer
+        self.currents = currents
+        self._known: dict[tuple[Function, str], tuple[Entry, ...]] = {}
+        self._callers: dict[Function, tuple[tuple[Function, Instruction], ...]] = {}
+
+    def of(self, function: Function, library: str) -> tuple[Entry, ...]:
+        """The streams that callers have made current for a library; none for a call where they leave it as it was."""
+        found = self._known.get((function, library))
+        if found is None:
+            found = self._known[function, library] = tuple(self._around(function, library, ()))
+        return found
+
+    def is_always(self, function: Function, library: str) -> bool:
+        """Whether every call at hand is made under a stream."""
+        calls = self._calls(function)
+        return bool(calls) and all(self.currents.of_library(caller, call, library) is not None for caller, call in calls)
+
+    def _around(self, function: Function, library: str, calls: tuple[Site, ...]) -> Iterator[Entry]:
+        for caller, call in self._calls(function) if len(calls) < _DEEPEST else ():
+            here = Site(caller, call)
+            if here in calls:
+                continue
+            stream = self.currents.of_library(caller, call, library)
+            if stream is None:
+                yield from self._around(caller, library, (here, *calls))
+            else:
+                yield Entry(stream, (here, *calls))
+
+    def _calls(self, function: Function) -> tuple[tuple[Function, Instruction], ...]:
+        found = self._callers.get(function)
+        if found is None:
+            found = self._callers[function] = tuple(
+                (caller, call)
+                for caller, call in self.transfer.facts.call_places(function)
+                if any(edge.callee is function and edge.is_followed and not edge.is_handed for edge in self.transfer.edges(caller, call))
+            )
+        return found
