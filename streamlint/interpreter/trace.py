@@ -19,11 +19,6 @@ class Trace:
     facts: FileFacts
     pinned_elsewhere: frozenset[tuple[Span, tuple[Span, ...]]] = frozenset()
     waited_elsewhere: frozenset[tuple[Span, tuple[Span, ...]]] = frozenset()
-<<<<<<< HEAD
-    _by_loop: dict[int, tuple[list[Operation], list[LoopFrame]]] = field(default_factory=dict)
-=======
-    recorded_elsewhere: frozenset[tuple[Span, tuple[Span, ...]]] = frozenset()  # where events are made that some path records
->>>>>>> h2
 
     def after(self, operation: Operation) -> Iterator[Operation]:
         """The operations behind one, in order."""
