@@ -102,13 +102,25 @@ class Bindings(Cpp):
         """What C++ binds to a name of Python arrives at a node; false if there is nothing."""
         if "." not in name or not self.program.cpp.any:
             return False
-        found = self.exports.find(name, self.models.is_known(name.partition(".")[0]))
+        near = target.site.function.unit if target.site is not None else None
+        found = self.exports.find(name, self.models.is_known(name.partition(".")[0]), near)
         if isinstance(found, ClassInfo):
             self.solver.add(target, self.objects(ClassObject, found))
             return True
         for one in found:
-            self.solver.edge(self.bound(one), target)
+            if one.is_of_c:
+                self.solver.when(self.bound(one), lambda held: self.solver.add(target, self._of_module(held)))
+            else:
+                self.solver.edge(self.bound(one), target)
         return bool(found)
+
+    def _of_module(self, held: Object) -> Object:
+        """A function of the C API, which is given its module first."""
+        return self.objects(PartialObject, held, self._module_first) if isinstance(held, FunctionObject) else held
+
+    @cached_property
+    def _module_first(self) -> Arguments:
+        return self._of_nodes(Node(None))
 
     def bound(self, export: Export) -> Node:
         """What a binding binds."""

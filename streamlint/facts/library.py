@@ -382,7 +382,7 @@ class Library(Selectors):
         if row.get("part") in ("symbols", "held"):
             self.solver.add(target, self.objects(LibraryObject, row.names[0], SYMBOLS))
         else:
-            for node in arguments.positional[:1]:
+            for node in arguments.positional[-1:] if row.get("part") == "memory" else arguments.positional[:1]:  # behind its type
                 self.solver.edge(node, target)
 
     def _prepare(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:

@@ -17,6 +17,8 @@ DONE, LATE, STATUS = "done", "late", "status"
 """What a query has said: true once the work is done, true before, or zero once it is."""
 SET, FILLED = "set", "filled"
 """What a path has put at a place: something true, something that is not None."""
+UPDATER = "updater"
+"""An optimizer that works on the memory."""
 EXACT = frozenset({BUFFER, SET, FILLED})
 """Of these one element is not another: where an index cannot be named, nothing is known."""
 _SAME = {op.COPY: 3, op.AWAIT: 3, op.CAST: 4, op.REBIND: 5, op.ITER: 3, op.ENTER: 3}

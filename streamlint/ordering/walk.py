@@ -17,6 +17,7 @@ from streamlint.facts.objects import Container, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Graph, Loop
+from streamlint.ordering.c_api import is_of_c
 from streamlint.ordering.conditions import Conditions, Frame
 from streamlint.ordering.flow import BUFFER, EXACT, Flow, Tracked
 from streamlint.ordering.passages import Passages
@@ -299,6 +300,9 @@ class Walk:
 
     def sources(self, function: Function, one: Instruction, callee: Function, index: int) -> tuple[Place, ...]:
         """Where the value of a parameter is found in the function that calls."""
+        if is_of_c(function, callee):
+            wanted = Place(("parameter", index))
+            return tuple(source for source, target in spread(self.places, function, one, callee) if target == wanted)
         if one[0] in (op.EXIT, op.DESTROY):
             return self.places.names(function, one[3 if one[0] == op.EXIT else 2]) if index == 0 else ()
         if one[0] in (op.ENTER, op.NEXT, op.ITEM):
@@ -334,9 +338,14 @@ class Walk:
         call = state.frame.call
         if state.frame.caller is None or call is None:
             for up in self._up(state, one[3]):
-                yield up._replace(tracked=_as_element(up.tracked, up.path[-1][2]))
+                is_scope = _is_scope(up.frame.function, up.path[-1])
+                yield up if is_scope else up._replace(tracked=_as_element(up.tracked, up.path[-1][2]))
             return
-        is_next = call[0] == op.NEXT or (call[0] == op.CALL and last_name(state.frame.caller.function, call) == "next")
+        is_next = (
+            call[0] == op.NEXT
+            or _is_scope(state.frame.caller.function, call)
+            or (call[0] == op.CALL and last_name(state.frame.caller.function, call) == "next")
+        )
         for back in self._returned(state, one[3]):
             yield back if is_next else back._replace(tracked=_as_element(back.tracked, call[2]))
 
@@ -369,11 +378,23 @@ class Walk:
         for held in mine:
             held = self._rekeyed(held, keys)
             root = held.place.root
-            if root[0] == "parameter" and (held.place.path or state.frame.caller is None):
+            if root[0] == "parameter" and held.place.path and is_of_c(caller, function):
+                yield from self._handed_to_c(caller, call, function, held)
+            elif root[0] == "parameter" and (held.place.path or state.frame.caller is None):
                 for source in self._passed(caller, call, function, int(str(root[1])), bool(held.place.path)):
                     yield held._replace(place=source.behind(*held.place.path))
             elif root[0] == "global" or (root[0] == "cell" and root[2] != function.code.number):
                 yield held
+
+    def _handed_to_c(self, caller: Function, call: Instruction, function: Function, held: Tracked) -> Iterator[Tracked]:
+        """What a function of the C API has taken out of its arguments, by the names of these, and of the memory that they lead to."""
+        for source, target in spread(self.places, caller, call, function):
+            rest = rest_behind(target, held.place)
+            names: list[Place] = [source]
+            if source.root[0] == "register" and not source.path and not rest:
+                for each in self.transfer.shared(caller, int(str(source.root[1]))):
+                    names += self.places.names(caller, each)
+            yield from (held._replace(place=name.behind(*rest)) for name in names if rest is not None)
 
     def _passed(self, caller: Function, call: Instruction, function: Function, index: int, is_inside: bool) -> Iterator[Place]:
         """Where a caller has what it passed for a parameter: for what the parameter itself holds, also the memory that it is a view of."""
@@ -537,10 +558,18 @@ class Walk:
             for one in function.code.blocks[number]:
                 if any(self.orders(state, one, action) for action in self.actions(function, one) if not isinstance(action, Asked)):
                     return True
-                if any(edge.is_followed and self._orders_inside(edge.callee) for edge in self.transfer.edges(function, one)):
+                if any(edge.is_followed and self._may_order_inside(state, one, edge.callee) for edge in self.transfer.edges(function, one)):
                     return True
             waiting += self.control(function).successors[number]
         return False
+
+    def _may_order_inside(self, state: State, one: Instruction, callee: Function) -> bool:
+        """Whether a function that an instruction enters may order the operation."""
+        return self._orders_inside(callee)
+
+    def may_hold_up(self, action: Action) -> bool:
+        """Whether the host may wait in an action."""
+        return isinstance(action, self.ordering) or (isinstance(action, Read) and action.waits)
 
     def _orders_inside(self, function: Function) -> bool:
         """Whether a function waits on the host, by itself or through what it calls."""
@@ -548,10 +577,7 @@ class Walk:
         if found is None:
             self._waiting[function] = False  # in a cycle, the others tell
             found = self._waiting[function] = any(
-                any(
-                    isinstance(action, self.ordering) or (isinstance(action, Read) and action.waits)
-                    for action in self.transfer.of(function, one)
-                )
+                any(map(self.may_hold_up, self.transfer.of(function, one)))
                 or any(edge.is_followed and self._orders_inside(edge.callee) for edge in self.transfer.edges(function, one))
                 for opcode in CALLING
                 for one in function.by_opcode[opcode]
@@ -599,6 +625,11 @@ def _as_element(tracked: frozenset[Tracked], register: int) -> frozenset[Tracked
     return frozenset(
         held._replace(place=Place(alone.root, (ANY, *held.place.path))) if held.place.root == alone.root else held for held in tracked
     )
+
+
+def _is_scope(function: Function, call: Instruction) -> bool:
+    """Whether a call of a generator is that of a context manager: what it yields is what ``as`` names."""
+    return any(use[0] == op.ENTER for use in function.uses[call[2]])
 
 
 def _is_plain_method(function: Function, one: Instruction) -> bool:

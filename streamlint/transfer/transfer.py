@@ -21,7 +21,7 @@ from streamlint.transfer import copies, language, memory, order, updates, waitin
 from streamlint.transfer.actions import VARIABLE, Action, Asked, Copied, Lost, Read, Synchronized, Touched, Viewed
 from streamlint.transfer.members import member
 from streamlint.transfer.modelled import ModelledCall, operands_of
-from streamlint.waits.operands import argument_registers
+from streamlint.waits.operands import argument_registers, operand_of
 
 Effect = Callable[[ModelledCall], Iterator[Action]]
 RowTest = Callable[[Row], bool]
@@ -328,13 +328,17 @@ class Transfer:
         """What a register may hold."""
         return self.facts.values(function, register).values if register >= 0 else ()
 
-    def is_tensor(self, function: Function, register: int) -> bool:
-        """Whether a register holds a tensor or an array, or the result of a call that gives some."""
+    def is_tensor(self, function: Function, register: int, depth: int = 2) -> bool:
+        """Whether a register holds a tensor or an array, or the result of a call that gives some: here or in a caller."""
         if any(isinstance(value, Memory) for value in self.values(function, register)):
             return True
         one = function.definitions[register]
         while one is not None and one[0] in (op.UNPACK, op.ITEM):
             one = function.definitions[one[3]]
+        if one is not None and one[0] == op.PARAM and depth:
+            places = self.facts.call_places(function)
+            given = ((caller, operand_of(caller, call, function, one[3])) for caller, call in places if call[0] in (op.CALL, op.INVOKE))
+            return any(each is not None and each >= 0 and self.is_tensor(caller, each, depth - 1) for caller, each in given)
         if one is None or one[0] not in (op.CALL, op.INVOKE):
             return False
         return any(call.row.effect == "compute" and call.row.get("type") for call in self.modelled(function, one))

@@ -126,8 +126,6 @@ def work():
 def f(x, n):
 """
 BEGUN = [
-    ("SL008", "    y = torch.zeros(8).pin_memory()\n    y.to('cuda')\n", False),
-    ("SL008", "    y = torch.zeros(8).pin_memory()\n    y.to('cuda', non_blocking=True)\n", True),
     ("SL027", "    torch.zeros(8, device='cuda') + 1\n", False),
     ("SL027", "    cupy.zeros(8) + 1\n", True),
 ]
