@@ -42,6 +42,7 @@ class NullWait(NamedTuple):
 class PassingNull(Walk):
     """Notes such waits on the paths of a walk."""
 
+    sums_up = False  # a helper may be given the null stream, or have it by default
     waits: dict[Place, NullWait]
 
     def noted(self, state: State, one: Instruction, action: Action) -> frozenset[Tracked]:

@@ -69,6 +69,8 @@ class Walk:
     """Walks for pending operations of a program. ``ordering`` are the actions for which calls are entered."""
 
     ordering: tuple[type[object], ...] = (Synchronized,)
+    sums_up = True
+    """Whether a call in which a path can name nothing is looked at once for all paths: what it means hangs on no argument."""
 
     def __init__(self, transfer: Transfer) -> None:
         self.transfer = transfer
@@ -259,7 +261,7 @@ class Walk:
             tracked = self._given(state, one, edge.callee)
             own = state.chosen | {edge.callee.unit.number} if len(units) > 1 else state.chosen
             inside = state._replace(frame=inner, block=0, place=0, before=0, tracked=tracked, chosen=own)
-            if any(_is_in_reach(held.place) for held in tracked):
+            if any(_is_in_reach(held.place) for held in tracked) or (not self.sums_up and self._orders_inside(edge.callee)):
                 yield inside
             elif self._orders_inside(edge.callee):
                 yield from self._passages.through(state, one, index, inside, self._run_block)
