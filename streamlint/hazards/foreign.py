@@ -29,6 +29,7 @@ class Pair(NamedTuple):
     foreign: Event
     other: Event
     is_behind: bool
+    function: Function
 
 
 class ForeignWork:
@@ -54,9 +55,13 @@ class ForeignWork:
                         seen.add(pair.foreign.at)
                         yield pair
 
-    def _of_function(self, function: Function) -> Iterator[Pair]:
+    def _working(self, function: Function) -> list[Event]:
+        """The work of libraries in a function, on streams that are in view."""
         events = [event for event in self.streams.beside.events(function) if event.work is not None and event.work.library in LIBRARIES]
-        events = [event for event in events if event.choice is not None and event.choice.kind in _IN_VIEW and self._does_work(event)]
+        return [event for event in events if event.choice is not None and event.choice.kind in _IN_VIEW and self._does_work(event)]
+
+    def _of_function(self, function: Function) -> Iterator[Pair]:
+        events = self._working(function)
         for second in events:
             for first in reversed(events):
                 assert first.work is not None
@@ -67,8 +72,18 @@ class ForeignWork:
                 if places and self._is_unordered(function, first, second):
                     home = self._home(function, places, first, second)
                     is_first = first.work.library == OPENED or (second.work.library != OPENED and home == second.work.library)
-                    yield Pair(first, second, False) if is_first else Pair(second, first, True)
+                    yield Pair(first, second, False, function) if is_first else Pair(second, first, True, function)
                     break
+
+    def partners(self, pair: Pair) -> Iterator[Event]:
+        """All work of the other library that is as little ordered with the foreign work."""
+        function, foreign = pair.function, pair.foreign
+        for event in self._working(function):
+            if event.work is not None and foreign.work is not None and event.work.library != foreign.work.library:
+                for first, second in ((event, foreign), (foreign, event)):
+                    if self._shared(first, second) and self._is_unordered(function, first, second):
+                        yield event
+                        break
 
     def _does_work(self, event: Event) -> bool:
         """Whether something is done with memory: it is not only allocated, or taken over as it is."""
