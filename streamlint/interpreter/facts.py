@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator
 
 from streamlint import program as p
 from streamlint.build import build_root
@@ -99,12 +98,6 @@ class FileFacts:
         return not self.file.is_cuda and is_private(self.file, made)
 
     @functools.cached_property
-    def makes_only_non_blocking(self) -> bool:
-        """C++: whether the files at hand make streams, and every one of them non-blocking."""
-        made = [call for file in (self.file, *self.file.neighbours()) if file.is_cuda for call in _stream_makers(file)]
-        return bool(made) and all(_asks_non_blocking(call) for call in made)
-
-    @functools.cached_property
     def own_stream(self) -> Span | None:
         """C++: the first launch of a file that works on a stream of file scope: four at least, and four for each on the null stream."""
         files = (self.file, *self.file.neighbours())
@@ -174,24 +167,6 @@ def launches_of_project(file: File) -> tuple[int, int]:
                         given, null = (given + 1, null) if _given_stream(node) else (given, null + 1)
         counts[root] = (null, given)
     return counts[root]
-
-
-def _stream_makers(file: File) -> Iterator[p.Call]:
-    if "StreamCreate" not in file.module.text:
-        return
-    for node in walk_module(file.module):
-        if isinstance(node, p.Call) and isinstance(node.function, p.Name) and _MAKES_STREAM.match(node.function.id):
-            yield node
-
-
-_MAKES_STREAM = re.compile(r"^(?:cuda|hip|cu)StreamCreate(?:With(?:Flags|Priority))?$")
-
-
-_NON_BLOCKING = frozenset({"cudaStreamNonBlocking", "CU_STREAM_NON_BLOCKING", "hipStreamNonBlocking"})
-
-
-def _asks_non_blocking(call: p.Call) -> bool:
-    return any(isinstance(n, p.Name) and n.id in _NON_BLOCKING for arg in call.args[1:] for n in p.walk(arg.value))
 
 
 def _is_stream(kind: p.Type) -> bool:

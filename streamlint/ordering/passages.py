@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from streamlint.ir import Instruction
 from streamlint.ordering.conditions import Frame
 from streamlint.ordering.flow import Tracked
+from streamlint.ordering.places import Place
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 MOST_STATES = 1_000
 """States of one call that are looked at; behind a call with more, a path goes on as before."""
+_PATH = Tracked("path", Place(("global", "path")))
+"""Tracked where a call can name nothing, for a path with nothing that is tracked ends."""
 Exit = tuple[int, frozenset[Tracked]]
 """How many branches are guessed behind the call, and what is tracked there of what the call could name or has given back."""
 
@@ -37,14 +40,14 @@ class Passages:
         self, state: State, one: Instruction, index: int, inner: State, follow: Callable[[State], Iterable[State]]
     ) -> Iterator[State]:
         """The states behind a call. ``inner`` is the state in which it begins; ``follow`` runs a block."""
-        near = frozenset(held for held in inner.tracked if held.place.root[0] != "aside")
+        near = frozenset({_PATH, *(held for held in inner.tracked if held.place.root[0] != "aside")})
         key = (*self._key(state, one, inner), near)
         found = self._known.get(key)
         if found is None:
             found = self._known[key] = self._explored(state, inner._replace(tracked=near), follow)
         own = frozenset(held for held in state.tracked if held.place.root[0] not in ("global", "cell"))
         for guesses, tracked in found:
-            yield state._replace(place=index + 1, guesses=guesses, tracked=own | tracked)
+            yield state._replace(place=index + 1, guesses=guesses, tracked=own | (tracked - {_PATH}))
         if not found:
             yield state._replace(place=index + 1, tracked=frozenset())  # no path leads out of the call without a wait
 

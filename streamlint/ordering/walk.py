@@ -261,7 +261,8 @@ class Walk:
             tracked = self._given(state, one, edge.callee)
             own = state.chosen | {edge.callee.unit.number} if len(units) > 1 else state.chosen
             inside = state._replace(frame=inner, block=0, place=0, before=0, tracked=tracked, chosen=own)
-            if any(held.place.root[0] != "aside" and (_is_named(held.place) or not self.meets_memory) for held in tracked):
+            near = (held.place for held in tracked if held.place.root[0] != "aside")
+            if any(map(_is_named, near) if self.meets_memory else near) or (not self.meets_memory and self._orders_inside(edge.callee)):
                 yield inside
             elif self._orders_inside(edge.callee):
                 yield from self._passages.through(state, one, index, inside, self._run_block)

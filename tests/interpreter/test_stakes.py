@@ -6,7 +6,6 @@ import pytest
 
 from streamlint import models
 from streamlint.checks.base import Check, registry
-from streamlint.frontends.cuda import lower as lower_cuda
 from streamlint.frontends.python import lower
 from streamlint.interpreter.explore import Explorer
 from streamlint.interpreter.index import Program
@@ -111,32 +110,3 @@ class Holder:
     root = next(root for root in roots_of(file) if root.qualname == "Holder.f")
     stake = Stake(lambda operation: asynchronous(operation) or isinstance(operation, Spawn), ("non_blocking",))
     assert len(list(Explorer(program, root, Coverage(), Settings(), Stakes(lambda: AtStake((stake,)))).paths())) == runs
-
-
-CPP = "#include <cuda_runtime.h>\nvoid f(int n) {{\n  float *p;\n{}}}\n"
-HEAD = """import gc
-import multiprocessing
-import threading
-import cupy
-import torch
-
-def work():
-    return 1
-
-def f(x, n):
-"""
-BEGUN = [
-    ("SL027", "    torch.zeros(8, device='cuda') + 1\n", False),
-    ("SL027", "    cupy.zeros(8) + 1\n", True),
-]
-
-
-@pytest.mark.parametrize(("code", "body", "begins"), BEGUN)
-def test_a_check_begins_with_what_it_can_tell_of(code: str, body: str, begins: bool) -> None:
-    program, native = Program(), body.startswith("  ") and not body.startswith("    ")
-    module = lower_cuda("a.cu", CPP.format(body)) if native else lower("a.py", HEAD + body)
-    file = program.add(module, models.builtin("cuda" if native else "python"))
-    root = next(root for root in roots_of(file) if root.qualname == "f")
-    run = next(Explorer(program, root, Coverage(), Settings(), Stakes(AtStake)).paths())
-    check = registry()[code]()
-    assert any(map(check.begins_with, run.machine.operations)) is begins
