@@ -247,9 +247,17 @@ class Bindings(Cpp):
     def _names_in_python(self, function: Function) -> list[str]:
         """The names under which Python knows a function, or the class that it makes."""
         names = [one.name for one in self.exports.of(function)]
+        if function.owner is None and function.is_linked and self._opens_libraries:
+            names.append(function.code.name)
         if function.code.name == "__init__":
             names += [name for name, held in self.exports.classes.items() if any(one is function.owner for _, one in held)]
         return list(dict.fromkeys(names))
+
+    @cached_property
+    def _opens_libraries(self) -> bool:
+        """Whether Python opens shared libraries, whose functions it calls by symbol."""
+        rows = (row for row in self.models.calls.values() if row.effect == "extension" and row.get("part") in ("symbols", "held"))
+        return any(unit for name in {row.names[0].partition(".")[0] for row in rows} for unit in self.program.mentioning(name))
 
     def _places_in_cpp(self, function: Function) -> list[Place]:
         """The calls in C++ of what Python knows by a name that stands in it as a text, or of a function that it was given."""

@@ -92,7 +92,7 @@ class Allocations(Churning):
         places = frozenset(name for register in shared for name in self.places.names(function, register))
         scoped = any(use[0] == op.ENTER for use in function.uses[one[2]])
         places |= {register_place(one[2])} if scoped else frozenset()
-        return Allocation(Held(function, one, places, False), REGISTERED, call.row.library, call.name)
+        return Allocation(Held(function, one, places, False, is_given=True), REGISTERED, call.row.library, call.name)
 
     @cached_property
     def _settings(self) -> list[ModelledCall]:

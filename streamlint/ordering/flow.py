@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Container, Site
+from streamlint.facts.objects import Activation, Container, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.places import ANY, Element, Key, Place, Places, Root, register_place, rest_behind
@@ -80,6 +80,8 @@ class Flow:
             sources = one[3:]
             if 0 <= before < len(sources):
                 yield from self.moved(tracked, places.names(function, sources[before]), target)
+        elif opcode == op.ENTER and self._is_generator(function, one[3]):
+            yield from self.moved(tracked, places.names(function, one[3]), target, (ANY,))
         elif opcode in _SAME:
             yield from self.moved(tracked, places.names(function, one[_SAME[opcode]]), target)
         elif opcode in _READ:
@@ -138,12 +140,9 @@ class Flow:
                 yield from self.moved(tracked, places.names(function, given[0][1]), target.behind(ANY, Element(1)), (ANY,))
             elif name == "next" and given:
                 yield from self.moved(tracked, places.names(function, given[0][1]), target, (ANY,))
-            for index, field in enumerate(places.fields(function, one)):
-                for place, (kind, register) in enumerate(given):
-                    if kind == field or (kind is None and place == index):
-                        for key in (field, Element(index)):
-                            yield from self.moved(tracked, places.names(function, register), target.behind(key))
+            yield from self._recorded(function, one, tracked, target)
             return
+        yield from self._recorded(function, one, tracked, target)
         receiver = places.names(function, one[3])
         if name in _KEEPS and self._is_container(function, one[3]):
             for _, register in given:
@@ -158,6 +157,18 @@ class Flow:
                 yield held._replace(place=target.behind(ANY, Element(1), *held.place.path))
         elif name in _ALL:
             yield from self.moved(tracked, receiver, target)
+
+    def _is_generator(self, function: Function, register: int) -> bool:
+        """Whether a context manager is a generator: what it gives is what is entered."""
+        return any(isinstance(value, Activation) for value in self.facts.values(function, register).values)
+
+    def _recorded(self, function: Function, one: Instruction, tracked: frozenset[Tracked], target: Place) -> Iterator[Tracked]:
+        """What a record is made of, each to its field."""
+        for index, field in enumerate(self.places.fields(function, one)):
+            for place, (kind, register) in enumerate(argument_registers(function, one)):
+                if kind == field or (kind is None and place == index):
+                    for key in (field, Element(index)):
+                        yield from self.moved(tracked, self.places.names(function, register), target.behind(key))
 
     def _is_container(self, function: Function, register: int) -> bool:
         values = self.facts.values(function, register).values

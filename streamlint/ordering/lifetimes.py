@@ -30,13 +30,15 @@ Ends = Callable[[Function, Instruction], "Iterator[int]"]
 
 class Held(NamedTuple):
     """An object that an instruction makes, by itself or through calls that lead to where it is made, the outermost first; and where it is
-    held in the function. ``is_owned``: it ends with its last reference."""
+    held in the function. ``is_owned``: it ends with its last reference. ``is_given``: it is a state of memory that was there before, which
+    callers have under the names of what they give."""
 
     function: Function
     instruction: Instruction
     places: frozenset[Place]
     is_owned: bool
     calls: tuple[Site, ...] = ()
+    is_given: bool = False
 
 
 class End(NamedTuple):
@@ -251,7 +253,7 @@ class Lifetimes:
         for caller, call in self.starts(function):
             places = frozenset(self._handed_back(held, caller, call))
             if places:
-                yield Held(caller, call, places, held.is_owned, (Site(caller, call), *held.calls))
+                yield Held(caller, call, places, held.is_owned, (Site(caller, call), *held.calls), held.is_given)
 
     def starts(self, function: Function) -> Iterator[tuple[Function, Instruction]]:
         """The calls that run a function from its beginning."""
@@ -270,7 +272,7 @@ class Lifetimes:
         for place in held.places:
             if place.root[0] == "global":
                 yield place
-            elif place.root[0] == "parameter" and place.path:
+            elif place.root[0] == "parameter" and (place.path or held.is_given):
                 given = self.operand(caller, call, function, int(str(place.root[1])))
                 if given is not None and given >= 0:
                     yield from (name.behind(*place.path) for name in self.places.names(caller, given))

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from streamlint.facts.facts import Facts
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import ClassObject, Instance
+from streamlint.facts.objects import ClassObject, Instance, ModuleObject
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.c_api import taken_apart
@@ -172,7 +172,7 @@ class Places:
 
     def fields(self, function: Function, call: Instruction) -> tuple[str, ...]:
         """The fields of the record that a call makes, in order, where a class without a constructor, or a named tuple, is called."""
-        if call[0] != op.CALL:
+        if call[0] not in (op.CALL, op.INVOKE):
             return ()
         found = self._fields.get((function, call))
         if found is None:
@@ -187,12 +187,16 @@ class Places:
                 return
 
     def _fields_of(self, function: Function, call: Instruction) -> Iterator[str]:
-        for value in self.facts.values(function, call[3]).values:
+        values = list(self.facts.values(function, call[3]).values)
+        if call[0] == op.INVOKE:
+            is_of_module = any(isinstance(value, ModuleObject) for value in values)
+            values = self.facts.callees(function, call) if is_of_module else []
+        for value in values:
             if isinstance(value, ClassObject) and self.facts.hierarchy.lookup(value.definition, "__init__") is None:
                 yield from (member.name for member in value.definition.ir.fields)
                 return
         one = function.definitions[call[3]]
-        if one is None or one[0] != op.NAME:
+        if call[0] == op.INVOKE or one is None or one[0] != op.NAME:
             return
         for holder, register in function.unit.globals.get(function.text(one[3]), ()):
             made = holder.definitions[register]

@@ -20,6 +20,7 @@ from streamlint.ir.graph import NOBODY, Graph, Loop
 from streamlint.ordering.c_api import is_of_c
 from streamlint.ordering.conditions import Conditions, Frame
 from streamlint.ordering.flow import BUFFER, EXACT, Flow, Tracked
+from streamlint.ordering.passages import Passages
 from streamlint.ordering.places import ANY, Element, Place, Places, register_place, rest_behind
 from streamlint.ordering.spread import bound_before, positional, spread
 from streamlint.ordering.streams import Currents
@@ -80,6 +81,8 @@ class Walk:
         self._homes: dict[Function, dict[Instruction, tuple[int, int]]] = {}
         self._asked: dict[Function, dict[int, list[int]]] = {}
         self._waiting: dict[Function, bool] = {}
+        self._passages = Passages(self)
+        self._run_block: Callable[[State], Iterable[State]] = lambda state: ()
         self.cut = 0  # operations that took more states
 
     def control(self, function: Function) -> Graph:
@@ -119,6 +122,7 @@ class Walk:
         origin = start.frame.function, (start.block, start.place - 1)
         seen: set[State] = set()
         waiting = deque([start])
+        self._run_block = lambda state: self._block(state, judge, origin)
         while waiting:
             state = waiting.popleft()
             if state in seen:
@@ -127,7 +131,7 @@ class Walk:
                 self.cut += 1
                 return
             seen.add(state)
-            waiting.extend(self._block(state, judge, origin))
+            waiting.extend(self._run_block(state))
 
     def _block(self, state: State, judge: Judge, origin: tuple[Function, tuple[int, int]]) -> Iterator[State]:
         """Run the rest of a block; what follows it."""
@@ -201,7 +205,7 @@ class Walk:
             tracked = frozenset(held._replace(place=Place(("register", call[2]), held.place.path)) for held in moved)
             frame = Frame(taker, None, None, 0)
             there = state._replace(frame=frame, block=block, place=index + 1, before=0, tracked=tracked)
-            yield there._replace(guards=frozenset(), decided=frozenset())
+            yield there._replace(guards=frozenset(), decided=frozenset(), path=())
 
     def _queues(self, function: Function, register: int) -> set[tuple[Function, Instruction]]:
         """Where the containers were made that a register may hold."""
@@ -253,9 +257,23 @@ class Walk:
                 continue  # of what builds choose from, a path has one
             inner = Frame(edge.callee, frame, one, frame.depth + 1)
             tracked = self._given(state, one, edge.callee)
-            if any(held.place.root[0] != "aside" for held in tracked) or self._orders_inside(edge.callee):
-                own = state.chosen | {edge.callee.unit.number} if len(units) > 1 else state.chosen
-                yield state._replace(frame=inner, block=0, place=0, before=0, tracked=tracked, chosen=own)
+            own = state.chosen | {edge.callee.unit.number} if len(units) > 1 else state.chosen
+            inside = state._replace(frame=inner, block=0, place=0, before=0, tracked=tracked, chosen=own)
+            if any(_is_in_reach(held.place) for held in tracked):
+                yield inside
+            elif self._orders_inside(edge.callee):
+                yield from self._passages.through(state, one, index, inside, self._run_block)
+
+    def current_around(self, frame: Frame, one: Instruction) -> object:
+        """The stream that is current at a call on a path, and the function that has made it so; None where none has."""
+        outer: Frame | None = frame
+        at: Instruction | None = one
+        while outer is not None and at is not None:
+            found = self.currents.at(outer.function, at)
+            if found is not None:
+                return outer.function, found
+            at, outer = outer.call, outer.caller
+        return None
 
     def _is_in_hand(self, state: State, iterator: int) -> bool:
         """Whether the memory is what a generator has given already: it is not run once more for it."""
@@ -297,7 +315,10 @@ class Walk:
         if one[0] not in (op.CALL, op.INVOKE):
             place = 5 + index - (1 if callee.has_receiver else 0)
             return self.places.names(function, one[place]) if 5 <= place < len(one) else ()
-        before = bound_before(self.transfer.values(function, one[3]), callee) if one[0] == op.CALL and not function.is_cpp else 0
+        called = self.transfer.values(function, one[3]) if one[0] == op.CALL else ()
+        if one[0] == op.INVOKE and not callee.has_receiver:  # `module.function(…)`
+            called = self.facts.callees(function, one)
+        before = bound_before(called, callee) if not function.is_cpp else 0
         register = positional(function, one, index - before) if before else operand_of(function, one, callee, index)
         if register is None and not callee.is_cpp:
             wanted = Place(("parameter", index))
@@ -619,6 +640,12 @@ def _is_plain_method(function: Function, one: Instruction) -> bool:
 def aside(place: Place, depth: int) -> Place:
     """A place of a function on the path, as those that it called see it."""
     return place if place.root[0] == "aside" else Place(("aside", depth, place.root), place.path)
+
+
+def _is_in_reach(place: Place) -> bool:
+    """Whether a function can name a place: not what its callers alone have, nor what stands for something without a name."""
+    root = place.root
+    return root[0] != "aside" and (root[0] != "global" or isinstance(root[1], int))
 
 
 def _taken_up(place: Place, depth: int) -> Place | None:
