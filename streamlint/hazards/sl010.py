@@ -106,8 +106,11 @@ class _Search:
         return found
 
     def is_on_device(self, function: Function, register: int) -> bool:
-        """Whether a register holds memory that is on a CUDA device for sure."""
-        return any(origin.space == "device" and origin.evidence != "asked" for origin in self.origins.of(function, register))
+        """Whether a register holds memory that is on a CUDA device for sure: of no way it is on the host."""
+        origins = list(self.origins.of(function, register))
+        if any(origin.space == "host" for origin in origins):
+            return False
+        return any(origin.space == "device" and origin.evidence != "asked" for origin in origins)
 
     # --- the work beside it
 
