@@ -9,6 +9,7 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import Instance, LibraryObject, Memory, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.ordering.alternation import Alternation
 from streamlint.ordering.flow import BUFFER, Tracked
 from streamlint.ordering.places import rest_behind
 from streamlint.ordering.shown import is_shown_on_host
@@ -48,6 +49,7 @@ class EarlyReads(Updating):
         self._copied: Copied
         self._site: Site
         self._is_sure = True
+        self._alternation = Alternation()
         self._found: dict[tuple[Site, Site], EarlyRead] = {}
 
     def find(self) -> Iterator[EarlyRead]:
@@ -129,9 +131,26 @@ class EarlyReads(Updating):
         more = {other for held in found for other in self.by_origin(state.frame.function, held)}
         return super()._given(state._replace(tracked=state.tracked | more) if more else state, one, callee)
 
+    def _entering(self, state: State, block: int) -> Iterator[State]:
+        """In the next round two slots that take turns have each other's names."""
+        function = state.frame.function
+        graph = self.control(function)
+        again = next((loop for loop in graph.loops if loop.header == block and state.block in loop.body), None)
+        for after in super()._entering(state, block):
+            if again is None:
+                yield after
+            else:
+                homes = {one: number for number, code in enumerate(function.code.blocks) for one in code}
+                yield after._replace(tracked=self._alternation.next_round(function, graph, again, homes, after.tracked))
+
     def redone(self, state: State, one: Instruction) -> bool:
         """The same copy for another caller fills other memory, unless it is seen to be the same."""
-        return not state.path or self.held(state, self._copied.target) is not None
+        if self.held(state, self._copied.target) is not None:
+            return True
+        function = state.frame.function
+        return not state.path and not any(
+            held.kind == BUFFER and self._alternation.takes_turns(function, held.place) for held in state.tracked
+        )
 
     def meets(self, state: State, one: Instruction, action: Action) -> bool:
         held = self.held(state, action.register, action.depth) if isinstance(action, Read) else None
