@@ -153,7 +153,7 @@ class Gil:
     def _change(self, function: Function, one: Instruction) -> tuple[str, int]:
         """What an instruction does to the GIL, and the register of the scope that ends that."""
         for row in self._rows(function, one):
-            if row.effect == "gil":
+            if row.effect == "gil" and not (self.transfer.keeps_gil and row.get("part") == "drop"):
                 scope = one[2] if row.get("scope") else one[3] if one[0] == op.ENTER else op.NONE
                 return str(row.get("part")), scope
         return "", op.NONE

@@ -58,6 +58,9 @@ class Order(NamedTuple):
 class Transfer:
     """The actions of instructions, and the calls that they make."""
 
+    keeps_gil = False
+    """Whether the GIL is taken for held where it is let go: to explain why nothing is told."""
+
     def __init__(self, graph: CallGraph) -> None:
         self.graph = graph
         self.facts = graph.facts
