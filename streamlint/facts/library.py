@@ -309,13 +309,24 @@ class Library(Selectors):
                 return str(row.get(key))
         return ""
 
+    @cached_property
+    def _chained(self) -> dict[tuple[Container, Node], Node]:
+        """By chain and result: what its modules are given."""
+        return {}
+
     def chain_call(self, callee: Container, arguments: Arguments, target: Node) -> None:
         """Each of the modules is given what the call is, or what another one gives: which stands before which is not told."""
         if self.holds(callee) != "chain":
             self.unknown(target, "dynamic")
             return
+        known = self._chained.get((callee, target))
+        if known is not None:  # a chain that holds itself, or another call with the same result
+            for source in arguments.positional[:1]:
+                self.solver.edge(source, known)
+            return
         each = Arguments(arguments.frame, arguments.site, arguments.joint)
         each.positional = [Node(None), *arguments.positional[1:]]
+        self._chained[callee, target] = each.positional[0]
         each.starred, each.keywords, each.double = arguments.starred, arguments.keywords, arguments.double
         for source in (*arguments.positional[:1], target):
             self.solver.edge(source, each.positional[0])
