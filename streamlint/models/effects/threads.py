@@ -90,7 +90,6 @@ THREADS = (
                 "source inline symbols held memory",
                 needed=True,
             ),
-            key("functions", "place", "The names of the functions that are bound."),
         ),
     ),
     Effect(
