@@ -150,11 +150,7 @@ class Events:
 
     def _leave(self, held: Held, register: int, depth: int) -> None:
         """Follow the event to those that a function hands it back to; without any at hand it goes out of view."""
-        callers = [
-            (caller, call)
-            for caller, call in self.facts.call_places(held.function)
-            if any(edge.callee is held.function and edge.is_followed and not edge.is_handed for edge in self.transfer.edges(caller, call))
-        ]
+        callers = list(self.transfer.callers(held.function))
         self._is_lost |= not callers or depth >= _DEEPEST
         for caller, call in callers if depth < _DEEPEST else ():
             places = frozenset(register_place(call[2]).behind(*rest) for rest in self._rests(held, register))

@@ -54,8 +54,6 @@ class _Asynchronous(Transfer):
 
 def silenced(sources: Sequence[Source], options: Options, lowered: Lowered) -> Iterator[Silenced]:
     """What the rules that are answered here would tell of the sources, and why they do not."""
-    if not codes():
-        return
     options = replace(options, evidence="possible")  # what is not shown for want of evidence alone is told elsewhere
     plain = context_of(sources, options, lowered)
     told = {(one.code, one.span) for code in sorted(codes()) for one in hazard(code).find(plain)}

@@ -45,7 +45,6 @@ class Repetition:
 
     def __init__(self, transfer: Transfer) -> None:
         self.transfer = transfer
-        self.facts = transfer.facts
         self._graphs: dict[Function, tuple[Graph, dict[Instruction, int]]] = {}
 
     def graph(self, function: Function) -> tuple[Graph, dict[Instruction, int]]:
@@ -71,14 +70,7 @@ class Repetition:
         for where, instruction, calls in waiting:
             yield from (Round(where, loop, calls) for loop in self.own(where, instruction))
             if len(calls) < DEEPEST:
-                for caller, call in self.callers(where):
+                for caller, call in self.transfer.callers(where):
                     if caller not in seen:
                         seen.add(caller)
                         waiting.append((caller, call, (Site(caller, call), *calls)))
-
-    def callers(self, function: Function) -> Iterator[tuple[Function, Instruction]]:
-        """The calls that run a function as a part of their own."""
-        for caller, call in self.facts.call_places(function):
-            edges = self.transfer.edges(caller, call)
-            if any(edge.callee is function and edge.is_followed and not edge.is_handed for edge in edges):
-                yield caller, call

@@ -40,7 +40,7 @@ from streamlint.program import (
 _KEYWORDS = {"while": 5, "do": 2, "c-for": 3}
 
 
-def keyword_of(node: Loop) -> Position:
+def _keyword_of(node: Loop) -> Position:
     """The place of a loop as a whole: that of the word it begins with, which stands on one line."""
     row, column = node.at[:2]
     return row, column, row, column + _KEYWORDS[node.kind]
@@ -256,7 +256,7 @@ class StatementLowering(ExpressionLowering):
     def while_loop(self, node: Loop) -> None:
         """``while``, ``do`` and C's ``for``: test, body, update."""
         head, body, again, done, after = (self.builder.new_block() for _ in range(5))
-        self.builder.jump(body if node.kind == "do" else head, keyword_of(node))
+        self.builder.jump(body if node.kind == "do" else head, _keyword_of(node))
         if node.kind != "do":
             self.loop_test(node, head, body, done)
         self.builder.start(body, sealed=node.kind != "do")

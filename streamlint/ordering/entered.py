@@ -58,9 +58,5 @@ class Entered:
     def _calls(self, function: Function) -> tuple[tuple[Function, Instruction], ...]:
         found = self._callers.get(function)
         if found is None:
-            found = self._callers[function] = tuple(
-                (caller, call)
-                for caller, call in self.transfer.facts.call_places(function)
-                if any(edge.callee is function and edge.is_followed and not edge.is_handed for edge in self.transfer.edges(caller, call))
-            )
+            found = self._callers[function] = tuple(self.transfer.callers(function))
         return found

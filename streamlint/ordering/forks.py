@@ -112,12 +112,10 @@ class Forks:
             if found is not None:
                 return found
         if depth < _DEEPEST:
-            for caller, call in self.transfer.facts.call_places(function):
-                edges = self.transfer.edges(caller, call)
-                if any(edge.callee is function and edge.is_followed and not edge.is_handed for edge in edges):
-                    found = self._before(caller, call, depth + 1)
-                    if found is not None:
-                        return found
+            for caller, call in self.transfer.callers(function):
+                found = self._before(caller, call, depth + 1)
+                if found is not None:
+                    return found
         return None
 
     def _earlier(self, function: Function, start: Instruction) -> Iterator[Instruction]:

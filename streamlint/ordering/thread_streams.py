@@ -70,10 +70,9 @@ class ThreadStreams:
                 yield function, stream, ()
             return
         if depth < _HIGHEST and not self._scoping.isdisjoint(self.transfer.facts.program.mentioning(function.code.name)):
-            for caller, call in self.transfer.facts.call_places(function):
-                if any(edge.callee is function and edge.is_followed and not edge.is_handed for edge in self.transfer.edges(caller, call)):
-                    for home, found, calls in self._currents_at(caller, call, depth + 1):
-                        yield home, found, (*calls, Site(caller, call))
+            for caller, call in self.transfer.callers(function):
+                for home, found, calls in self._currents_at(caller, call, depth + 1):
+                    yield home, found, (*calls, Site(caller, call))
 
     @cached_property
     def _scoping(self) -> frozenset[Unit]:

@@ -150,12 +150,10 @@ class Threads:
                 seen.update(graph.successors[block])
         if not (returns and goes_up) or depth > 2:
             return None
-        for caller, call in self.transfer.facts.call_places(function):
-            edges = self.transfer.edges(caller, call)
-            if any(edge.callee is function and edge.is_followed and not edge.is_handed for edge in edges):
-                found = self.reached(caller, call, judge, True, depth + 1)
-                if found is not None:
-                    return found
+        for caller, call in self.transfer.callers(function):
+            found = self.reached(caller, call, judge, True, depth + 1)
+            if found is not None:
+                return found
         return None
 
     def chooses_device(self, started: Started) -> bool:

@@ -370,11 +370,7 @@ class Walk:
             for unit in self.facts.program.mentioning(function.code.name):
                 for caller in unit.functions if not unit.is_cpp else ():
                     found.update(dict.fromkeys((caller, one) for one in _named(caller, function.code.name)))
-        return [place for place in found if self._runs(*place, function)]
-
-    def _runs(self, caller: Function, call: Instruction, function: Function) -> bool:
-        edges = self.transfer.edges(caller, call)
-        return any(edge.callee is function and edge.is_followed and not edge.is_handed for edge in edges)
+        return [place for place in found if self.transfer.runs(*place, function)]
 
     def _keys(self, caller: Function, call: Instruction, callee: Function, is_down: bool) -> dict[Key, Element]:
         """What indices of one function are called in the other: arguments are parameters."""

@@ -113,6 +113,14 @@ class Transfer:
         self._resolve(function, one)
         return self._edges[function, one]
 
+    def runs(self, caller: Function, call: Instruction, function: Function) -> bool:
+        """Whether a call runs a function as a part of its own: neither later, nor elsewhere."""
+        return any(edge.callee is function and edge.is_followed and not edge.is_handed for edge in self.edges(caller, call))
+
+    def callers(self, function: Function) -> Iterator[tuple[Function, Instruction]]:
+        """The calls that run a function as a part of their own."""
+        return (place for place in self.facts.call_places(function) if self.runs(*place, function))
+
     def libraries(self, function: Function, one: Instruction) -> tuple[LibraryCall, ...]:
         """The calls of libraries that an instruction makes."""
         self._resolve(function, one)
