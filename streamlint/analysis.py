@@ -131,14 +131,14 @@ class Analysis:
             return
         explorer = Explorer(self.program, root, coverage, self.settings, Stakes(lambda: self._at_stake(root)))
         runs = list(explorer.paths())
-        pinned, waited, recorded = explorer.pinned_places(), explorer.waited_places(), explorer.recorded_places()
+        pinned, waited = explorer.pinned_places(), explorer.waited_places()
         if explorer.cut_short and _is_too_long(root):
             row, column = root.function.at[:2] if root.function is not None else (1, 1)
             text = f"{root.qualname} is too long: it is looked at for {MAX_STEPS} steps, and no further"
             self._cut_short.append(Problem(root.file.path, text, row, column))
         told, budgets = set[tuple[object, ...]](), {check.code: explorer.budget() for check in self._on_conflicts}
         for run in runs:
-            trace = Trace(run.machine.operations, run.machine.conflicts, facts, pinned, waited, recorded)
+            trace = Trace(run.machine.operations, run.machine.conflicts, facts, pinned, waited)
             for check, operations in self._looked_at(trace.operations, root):
                 yield from self._told(itertools.chain.from_iterable(check.on_operation(operation, trace) for operation in operations))
             for conflict in list(trace.conflicts) if root.binding is None else ():

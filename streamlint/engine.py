@@ -67,6 +67,8 @@ def _analyse(
     report.timings["  check"] = time.perf_counter() - start - report.timings["  lower"]
     report.built = work.built()
     if keep is not None:
+        for finding in (each for task in tasks if task.part is not None for each in task.part.findings):
+            found.setdefault(finding.span.file, []).append(finding)
         keep(work.program, found, work)
     return report
 

@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING
 
 from streamlint.cuda_model.memory import Direction as Direction
 from streamlint.cuda_model.memory import Memory as Memory
-from streamlint.cuda_model.strength import Strength
-from streamlint.cuda_model.waits import alloc_wait
 from streamlint.findings import Span, Step
 from streamlint.record import record
 
@@ -65,12 +63,6 @@ class Beside:
     kind: str
     started: Step
     key: int  # tells one start from another
-    currents: tuple[tuple[str, Stream], ...] = ()  # by library: the streams other than the default one that were current at the start
-    busy: bool = False  # one of them held work that the host had not seen end
-    several: bool = False  # it runs several times over: pool.map, a start in a loop
-    awaited: bool = False  # whoever starts it does nothing else meanwhile (await, map)
-    lane: str = ""  # what has one and the same lane runs one after the other: the tasks of a pool of one thread
-    method: str = ""  # of a process: fork, spawn, forkserver; empty where it is not known
 
 
 @record(unsafe_hash=True, slots=True)  # never changed; one is made for each call and branch, and a frozen one takes four times as long
@@ -207,11 +199,6 @@ class Alloc(Operation):
     stream: Stream | None = None
     buffer: Buffer | None = None
 
-    @property
-    def seen_to_wait(self) -> bool:
-        """Whether a GPU was seen to make the host wait where the driver makes such memory."""
-        return not self.cached and alloc_wait(self.memory).strength >= Strength.OBSERVED
-
 
 @record(eq=False, slots=True)
 class Free(Operation):
@@ -238,15 +225,10 @@ class Register(Operation):
 
 @record(eq=False, slots=True)
 class Record(Operation):
-    """An event is recorded. ``loses``: the record that nobody has waited for, on a stream that this one is not behind.
-
-    ``replaces`` is one on another stream of whose work nothing is in view.
-    """
+    """An event is recorded."""
 
     event: Event | None = None
     stream: Stream | None = None
-    loses: Record | None = None
-    replaces: Record | None = None
 
 
 @record(eq=False, slots=True)
@@ -328,7 +310,6 @@ class Callback(Operation):
 
     stream: Stream | None = None
     body_known: bool = False
-    takes_gil: bool = False  # its body takes Python's GIL
 
 
 @record(eq=False, slots=True)
@@ -365,35 +346,10 @@ class Touch(Operation):
 
 @record(eq=False, slots=True)
 class Spawn(Operation):
-    """A thread, a process or a loader's worker starts. ``channels`` are the queues and pipes that it is given."""
+    """A thread, a process or a loader's worker starts."""
 
     beside: Beside | None = None
     body_known: bool = False
-    channels: tuple[str, ...] = ()
-    since: int = -1  # the operation behind which it was made: a pool's processes are older than their tasks
-    leaves_work: bool = False  # its body ends with work of its own on the default stream that it has not waited for
-
-
-@record(eq=False, slots=True)
-class Put(Operation):
-    """A value goes into a queue or a pipe between processes: ``buffers`` are the device memory in it.
-
-    ``exporter`` is the stream whose work the receiver will wait for; ``missed`` are writes to the buffers that it is not behind.
-    """
-
-    channel: str = ""
-    buffers: tuple[Buffer, ...] = ()
-    feeder: bool = False  # pickled by a thread of the queue's own
-    exporter: Stream | None = None
-    missed: tuple[Operation, ...] = ()
-    received: tuple[str, ...] = ()  # the channels from which parts of the value came
-
-
-@record(eq=False, slots=True)
-class Get(Operation):
-    """A value is taken from a queue or a pipe between processes."""
-
-    channel: str = ""
 
 
 @record(eq=False, slots=True)
@@ -404,7 +360,6 @@ class Opaque(Operation):
     on_device: bool = False  # it was given tensors that may be on a device: it works there
     works: Evidence = Evidence.NONE  # a module, called: why it works on a device, on ``stream``
     stream: Stream | None = None  # where it works, as far as that is shown
-    channels: tuple[str, ...] = ()  # the queues and pipes between processes that it was given
     may_wait: bool = False  # its name says that it may wait for the device
     awaits: str = ""  # whom the host waits for in it, beside the device
     of_status: bool = False  # C++: it looks at what another call of CUDA's has returned
@@ -450,11 +405,6 @@ def on_other_stream(operation: Operation) -> bool:
 def starts(operation: Operation, kind: str) -> bool:
     """Whether code of a kind that runs beside the path is started: a thread, a process, a worker."""
     return isinstance(operation, Spawn) and operation.beside is not None and operation.beside.kind == kind
-
-
-def beside_of(operation: Operation) -> Beside | None:
-    """The code beside the path that is started, or that does this."""
-    return operation.beside if isinstance(operation, Spawn) else operation.context.beside
 
 
 def goes_on(operation: Operation) -> bool:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Step
-from streamlint.interpreter.trace import Trace, call_trail
-from streamlint.operations import BY_PLACE, Conflict, Copy, Direction, Evidence, HostRead, Memory, Operation
+from streamlint.interpreter.trace import call_trail
+from streamlint.operations import Conflict, Copy, Evidence, HostRead, Memory
 
 
 class D2hReadBeforeSync(Check):
@@ -59,18 +57,6 @@ class D2hReadBeforeSync(Check):
     category = Category.RACE
     default = "on"
     rests_on = ("d2h-pinned-async-waits", "d2h-pageable-async-waits", "event-synchronize-waits")
-    signs = ("non_blocking", "Async", "copy_to_", "pin", "Pin", "cuda", "cpu(", "blocking", "numpy", BY_PLACE)
-
-    def begins_with(self, operation: Operation) -> bool:
-        return isinstance(operation, Copy) and operation.asked_async
-
-    def on_conflict(self, conflict: Conflict, path: Trace) -> Iterator[Finding]:
-        copy, read = conflict.first, conflict.second
-        if not isinstance(copy, Copy) or not isinstance(read, HostRead) or copy.direction is not Direction.D2H:
-            return
-        if copy.evidence > Evidence.SCOPE or read.context.callback is not None:
-            return
-        yield self.told(conflict, copy.host_memory is not Memory.PAGEABLE and not path.facts.is_uncalled(read))
 
     def told(self, conflict: Conflict, shown: bool) -> Finding:
         """A read that nothing orders behind a copy, as a finding."""

@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Step
-from streamlint.interpreter.trace import Trace, call_trail
-from streamlint.operations import Conflict, Copy, Direction, Evidence, Free, HostWrite, Memory, Operation
-
-# What is pinned is made so by one of these: as words, `pin` stands in `mapping` and `typing` too.
-_PINNED = (
-    "pin_mem", "pinned", "Pinned", "HostAlloc", "hostAlloc", "AllocHost", "MallocHost", "HostMalloc", "HostRegister", "hostRegister",
-    "memhostalloc", "mempin", "mapped_array", "mapped(",
-)  # fmt: skip
+from streamlint.interpreter.trace import call_trail
+from streamlint.operations import Conflict, Copy, Direction, Free
 
 
 class HostBufferReusedInFlight(Check):
@@ -69,26 +61,6 @@ class HostBufferReusedInFlight(Check):
     category = Category.RACE
     default = "on"
     rests_on = ("h2d-pinned-async-waits", "event-synchronize-waits")
-    signs = (
-        "non_blocking",
-        "Async",
-        "tream",
-        ".set(",
-        "asarray",
-        *_PINNED,
-        "cuda",
-    )
-
-    def begins_with(self, operation: Operation) -> bool:
-        return isinstance(operation, Copy) and operation.asked_async  # of the others the host sees the end
-
-    def on_conflict(self, conflict: Conflict, path: Trace) -> Iterator[Finding]:
-        copy, write = conflict.first, conflict.second
-        if not isinstance(copy, Copy) or not self._fills(conflict):
-            return
-        if copy.host_memory is not Memory.PINNED or copy.evidence > Evidence.SCOPE or write.context.callback is not None:
-            return
-        yield self.told(conflict)
 
     def told(self, conflict: Conflict) -> Finding:
         """A write that nothing orders behind a copy, as a finding."""
@@ -114,18 +86,3 @@ class HostBufferReusedInFlight(Check):
                 "api": copy.api,
             },
         )
-
-    def _fills(self, conflict: Conflict) -> bool:
-        """Whether the second access is the host filling the copy's buffer of its own: by itself, or by a copy that it waits for."""
-        if isinstance(conflict.second, HostWrite | Free):
-            return _is_host_side(conflict)
-        second, buffer = conflict.second, conflict.buffer
-        waits = isinstance(second, Copy) and not second.asked_async and second.dst is buffer
-        return waits and buffer is not None and buffer.storage.on_host
-
-
-def _is_host_side(conflict: Conflict) -> bool:
-    """Whether the conflict is over the host's side of the copy: of the other side nothing may be known, but on the host it is not."""
-    copy, buffer = conflict.first, conflict.buffer
-    host = (copy.dst if copy.direction is Direction.D2H else copy.src) if isinstance(copy, Copy) else None
-    return buffer is None or host is None or buffer.storage is host.storage

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Span, Step
-from streamlint.interpreter.trace import Trace, is_inside
 from streamlint.operations import Copy, Direction, Launch, Opaque, Operation, Refusal
-
-_MOST_GUARDS = 1  # undecided branches between the beginning of the capture and the call: more are guesses
 
 # What happens, and what to do, by the kind of a refusal.
 _MESSAGES = {
@@ -102,16 +97,6 @@ class CaptureIllegalCall(Check):
         "capture-refuses-synchronization",
         "capture-must-be-joined",
     )
-    signs = ("cuda.graph", "CUDAGraph", "graph(", "capture_begin", "begin_capture", "BeginCapture", "begin_building")
-
-    def begins_with(self, operation: Operation) -> bool:
-        return operation.refused is not None or operation.context.capture is not None
-
-    def on_operation(self, operation: Operation, path: Trace) -> Iterator[Finding]:
-        refusal = operation.refused
-        if refusal is None or operation.context.callback is not None or self._guessed(operation, refusal):
-            return
-        yield self.told(operation)
 
     def told(self, operation: Operation) -> Finding:
         """The finding of an operation that a capture refuses."""
@@ -125,12 +110,6 @@ class CaptureIllegalCall(Check):
             help=_HELP[refusal.kind],
             facts={"kind": refusal.kind, "status": int(refusal.status), "api": operation.api},
         )
-
-    def _guessed(self, operation: Operation, refusal: Refusal) -> bool:
-        """Whether the call rests on more than one branch that nobody decided."""
-        begin = refusal.capture.span
-        guards = [g for g in operation.context.guards if g.span is None or not is_inside(begin, g.span)]
-        return len(guards) > _MOST_GUARDS or any(guard.kind == "error" for guard in guards)
 
     def _place(self, operation: Operation, refusal: Refusal) -> Span:
         """The operation, or the call in the region that reaches it; a fork that is not joined is wrong where it launches."""

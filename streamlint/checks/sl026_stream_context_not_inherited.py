@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Span, Step
-from streamlint.interpreter.trace import Trace, call_trail
-from streamlint.operations import Copy, Evidence, Launch, Opaque, Operation, Spawn, Synchronize, Wait, starts
+from streamlint.interpreter.trace import call_trail
+from streamlint.operations import Operation
 
 
 class StreamContextNotInherited(Check):
@@ -66,39 +64,6 @@ class StreamContextNotInherited(Check):
     category = Category.RACE
     default = "on"
     rests_on = ("stream-order", "event-order", "null-barrier-holds-nonblocking")
-    signs = (
-        "Thread(",
-        "submit(",
-        ".map(",
-        "to_thread(",
-        "run_in_executor(",
-        ".start()",
-        "::thread",
-        "jthread",
-        "thread(",
-        "async(",
-        "pthread_create",
-    )
-    looks_at = (Spawn,)
-
-    def begins_with(self, operation: Operation) -> bool:
-        return starts(operation, "thread")
-
-    def on_operation(self, operation: Operation, path: Trace) -> Iterator[Finding]:
-        if not isinstance(operation, Spawn) or operation.beside is None or operation.beside.kind != "thread":
-            return
-        beside = operation.beside
-        if not beside.currents or not (beside.busy or operation.leaves_work):
-            return
-        found = self._work_on_default(operation, path)
-        if found is None:
-            return
-        work, library = found
-        stream = dict(beside.currents)[library]
-        if stream.kind == "foreign":
-            return  # a value from out of view that was entered: nothing shows that it is a stream
-        made = next((step.span for step in stream.trail[:1]), None)
-        yield self.told(operation, made, work.span, stream.kind, library)
 
     def told(self, start: Operation, made: Span | None, work: Span, kind: str, library: str = "") -> Finding:
         """The start of a thread whose work runs on its default stream, as a finding."""
@@ -113,37 +78,3 @@ class StreamContextNotInherited(Check):
             help="enter the stream in the function that the thread runs",
             facts={"api": library or start.api, "stream": kind},
         )
-
-    def _work_on_default(self, spawn: Spawn, path: Trace) -> tuple[Operation, str] | None:
-        """The first work of the thread on its own default stream, and the library whose stream it should have been on."""
-        assert spawn.beside is not None
-        currents = dict(spawn.beside.currents)
-        for operation in path.after(spawn):
-            if operation.context.beside is None or operation.context.beside.key != spawn.beside.key:
-                return None
-            if isinstance(operation, Wait | Synchronize) and not _is_default(operation.of if isinstance(operation, Synchronize) else None):
-                return None  # the thread orders its work itself
-            library = _library(operation)
-            if library in currents:
-                return operation, library
-        return None
-
-
-def _library(operation: Operation) -> str:
-    """Whose default stream an operation works on; empty where it does not."""
-    if not isinstance(operation, Launch | Copy | Opaque) or operation.stream is None or not _is_default(operation.stream):
-        return ""
-    if isinstance(operation, Opaque):
-        return "torch" if operation.works <= Evidence.SCOPE else ""
-    if isinstance(operation, Copy):
-        return operation.api if operation.evidence <= Evidence.SCOPE else ""
-    buffers = (*operation.reads, *operation.writes)
-    sure = not buffers or any(buffer.storage.evidence <= Evidence.SCOPE for buffer in buffers)
-    # A kernel of a torch extension is launched by the runtime, on the stream that is torch's current one.
-    return (operation.stream.library if operation.stream.kind == "ambient" else operation.api) if sure else ""
-
-
-def _is_default(stream: object) -> bool:
-    """The default stream because no other was chosen."""
-    kind = getattr(stream, "kind", "")
-    return kind == "ambient" or (kind == "null" and getattr(stream, "how", "") in ("", "omitted"))

@@ -102,13 +102,25 @@ class Bindings(Cpp):
         """What C++ binds to a name of Python arrives at a node; false if there is nothing."""
         if "." not in name or not self.program.cpp.any:
             return False
-        found = self.exports.find(name, self.models.is_known(name.partition(".")[0]))
+        near = target.site.function.unit if target.site is not None else None
+        found = self.exports.find(name, self.models.is_known(name.partition(".")[0]), near)
         if isinstance(found, ClassInfo):
             self.solver.add(target, self.objects(ClassObject, found))
             return True
         for one in found:
-            self.solver.edge(self.bound(one), target)
+            if one.is_of_c:
+                self.solver.when(self.bound(one), lambda held: self.solver.add(target, self._of_module(held)))
+            else:
+                self.solver.edge(self.bound(one), target)
         return bool(found)
+
+    def _of_module(self, held: Object) -> Object:
+        """A function of the C API, which is given its module first."""
+        return self.objects(PartialObject, held, self._module_first) if isinstance(held, FunctionObject) else held
+
+    @cached_property
+    def _module_first(self) -> Arguments:
+        return self._of_nodes(Node(None))
 
     def bound(self, export: Export) -> Node:
         """What a binding binds."""
@@ -235,9 +247,17 @@ class Bindings(Cpp):
     def _names_in_python(self, function: Function) -> list[str]:
         """The names under which Python knows a function, or the class that it makes."""
         names = [one.name for one in self.exports.of(function)]
+        if function.owner is None and function.is_linked and self._opens_libraries:
+            names.append(function.code.name)
         if function.code.name == "__init__":
             names += [name for name, held in self.exports.classes.items() if any(one is function.owner for _, one in held)]
         return list(dict.fromkeys(names))
+
+    @cached_property
+    def _opens_libraries(self) -> bool:
+        """Whether Python opens shared libraries, whose functions it calls by symbol."""
+        rows = (row for row in self.models.calls.values() if row.effect == "extension" and row.get("part") in ("symbols", "held"))
+        return any(unit for name in {row.names[0].partition(".")[0] for row in rows} for unit in self.program.mentioning(name))
 
     def _places_in_cpp(self, function: Function) -> list[Place]:
         """The calls in C++ of what Python knows by a name that stands in it as a text, or of a function that it was given."""

@@ -13,6 +13,7 @@ from streamlint.facts.objects import (
     BoundMethod,
     ClassObject,
     Constant,
+    Container,
     External,
     FunctionObject,
     Group,
@@ -101,6 +102,8 @@ class Calls(Constructions):
             self.library_call(callee, arguments, target)
         elif isinstance(callee, (LibraryObject, Memory)):
             self.library_object_call(callee, arguments, target)
+        elif isinstance(callee, Container) and callee.kind == "modules":
+            self.chain_call(callee, arguments, target)
         elif isinstance(callee, Unknown):
             self.unknown_call(callee.reason, arguments, target)
         else:
@@ -112,6 +115,10 @@ class Calls(Constructions):
 
     def library_object_call(self, callee: Object, arguments: Arguments, target: Node) -> None:
         """An object of a library is called: a module, a context manager that is used as a decorator."""
+        raise NotImplementedError
+
+    def chain_call(self, callee: Container, arguments: Arguments, target: Node) -> None:
+        """A module that runs others, one behind the other, is called."""
         raise NotImplementedError
 
     def unknown_call(self, reason: str, arguments: Arguments, target: Node) -> None:

@@ -52,7 +52,7 @@ class Cpp(CppCallers):
         return kind
 
     def _cpp_name(self, frame: Frame, one: Instruction, node: Node) -> None:
-        self.cpp_name(frame, frame.function.text(one[3]), node)
+        self.cpp_name(frame, frame.function.text(one[3]), node, one)
 
     def _address(self, frame: Frame, one: Instruction, node: Node) -> None:
         name, owner = frame.function.unit.ir.constants[one[3]]

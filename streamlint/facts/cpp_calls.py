@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from streamlint.facts.cpp_places import CppPlaces
 from streamlint.facts.cpp_scopes import Variable, scope_of
 from streamlint.facts.frames import Arguments, Frame
@@ -36,8 +38,8 @@ class CppCalls(CppPlaces):
 
     # --- names
 
-    def cpp_name(self, frame: Frame, name: str, node: Node) -> None:
-        """What a name that is no local means."""
+    def cpp_name(self, frame: Frame, name: str, node: Node, read: Instruction | None = None) -> None:
+        """What a name that is no local means; ``read`` is the instruction that reads it."""
         function = frame.function
         owner = self.member_of(function, name)
         if owner is not None:
@@ -54,9 +56,9 @@ class CppCalls(CppPlaces):
             else:
                 self.meant(one, node)
         if not found:
-            self._static_member(frame, name, node)
+            self._static_member(frame, name, node, read)
 
-    def _static_member(self, frame: Frame, name: str, node: Node) -> None:
+    def _static_member(self, frame: Frame, name: str, node: Node, read: Instruction | None = None) -> None:
         """`C::x`, or a name of a library."""
         function = frame.function
         head, separator, last = name.rpartition("::")
@@ -68,20 +70,51 @@ class CppCalls(CppPlaces):
             for one in method[1]:
                 self.solver.add(node, self.function_object(one, None))
         else:
-            value = self.constant_of(name) or self._declared_elsewhere(function, name)
-            self.solver.add(node, value if value is not None else self._external(function, name))
+            value = self._constant_named(function, name) or self._declared_elsewhere(function, name)
+            self.solver.add(node, value if value is not None else self._external(function, name, read))
+
+    def _constant_named(self, function: Function, name: str) -> Object | None:
+        """The constant of a library that a name means, maybe in a namespace that takes it in."""
+        known = self.constant_of(name)
+        others = self._spelled_names(function, name) if known is None and "::" in name else ()
+        return known or next((value for one in others if (value := self.constant_of(one)) is not None), None)
 
     def _declared_elsewhere(self, function: Function, name: str) -> Object | None:
         """A variable that a file in view only declares, by its type."""
         types = [one.ir.globals[name] for one in self.cpp.visible(function.unit) if name in one.ir.globals]
         return self.object_of(function, types[0], ("extern", name), False) if types else None
 
-    def _external(self, function: Function, name: str) -> Object:
+    def _external(self, function: Function, name: str, read: Instruction | None = None) -> Object:
         """A name of a library, as its rows spell it."""
-        spelled, prefixes = self.cpp.spellings(function.unit, scope_of(function), name)
-        names = [self.spelled(f"{prefix}::{spelled}" if prefix else spelled) for prefix in prefixes]
+        names = [self.spelled(one) for one in self._spelled_names(function, name)]
+        if read is not None and "::" not in name:
+            names += [f"{space}::{name}" for space in self._spaces_given(function, read)]
         known = next((one for one in names if self.cpp_models.call(one) is not None or self.cpp_models.type_named(one) is not None), None)
-        return self.objects(CppName, known or self.spelled(spelled), None)
+        return self.objects(CppName, known or self.spelled(self.cpp.spellings(function.unit, scope_of(function), name)[0]), None)
+
+    def _spelled_names(self, function: Function, name: str) -> list[str]:
+        """The qualified names that a name may stand for, the innermost scope first; a scope may take in a name of another one."""
+        spelled, prefixes = self.cpp.spellings(function.unit, scope_of(function), name)
+        aliases = self.cpp.context(function.unit).aliases
+        full = [f"{prefix}::{spelled}" if prefix else spelled for prefix in prefixes]
+        return [each for one in full for each in (one, str(aliases[one][0]) if one in aliases else "") if each]
+
+    def _spaces_given(self, function: Function, read: Instruction) -> Iterator[str]:
+        """The namespaces of the constants and types that a call of a name is given: a plain name is looked up there, too."""
+        calls = (use for use in function.uses[read[2]] if use[0] == op.CALL and use[3] == read[2])
+        for register in (each for call in calls for each in call[5:]):
+            one = function.definitions[register] if register >= 0 else None
+            while one is not None and one[0] in (op.INVOKE, op.CALL, op.COPY):
+                one = function.definitions[one[3]]
+            names: list[str] = []
+            if one is not None and one[0] == op.NAME:
+                value = self._constant_named(function, function.text(one[3]))
+                names = [value.name] if isinstance(value, CppName) else []
+            elif one is not None and one[0] == op.CAST and (kind := function.unit.ir.constants[one[3]]) is not None:
+                names = [str(self.cpp.resolved(function.unit, scope_of(function), kind)[0])]
+            for name in names:
+                while name := name.rpartition("::")[0]:
+                    yield name
 
     def spelled(self, name: str) -> str:
         """A library's name as the rows have it."""

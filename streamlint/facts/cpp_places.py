@@ -24,6 +24,7 @@ from streamlint.facts.objects import (
 from streamlint.facts.program import Program, Unit
 from streamlint.ir import FieldIR, Instruction
 from streamlint.ir import opcodes as op
+from streamlint.ir.code import TypeTuple
 from streamlint.models import Models
 
 Place = tuple[Function, Instruction]
@@ -141,12 +142,18 @@ class CppPlaces(CppTypes):
             for function, use in self._resets(unit, owner, name) if kind is not None and self.held_type(owner.body, kind) else ():
                 self.solver.edge(self.register(self.base(function), use[6]), raw, Site(function, use))
         if kind is not None:
-            value = self.object_of(owner.body, kind, ("field", owner, name), True)
+            value = self.object_of(owner.body, kind, ("field", owner, name), not self._is_only_declared(owner, kind, name))
             if value is not None and value is not self.scalar:
                 self.solver.add(node, value)
         self.given_as_field(self.objects(Instance, owner, True), name, raw)
         self.stored_through(self._member_addresses(owner, name), node)
         self.converted(owner.body, kind, raw, node)
+
+    def _is_only_declared(self, owner: ClassInfo, kind: TypeTuple, name: str) -> bool:
+        """Whether a member is a pointer to an object of the program that nothing in view assigns: it has the class that is declared."""
+        if not kind[2] or owner.assigned.get(name) or any(unit.cpp_stores.get(name) for unit in self.cpp.mentioning(name)):
+            return False
+        return isinstance(self.named_type(owner.body, kind)[1], ClassInfo)
 
     def _resets(self, unit: Unit, owner: ClassInfo, name: str) -> Iterator[Place]:
         """Where a member that is a smart pointer gets another object: ``member_.reset(p)``."""

@@ -138,16 +138,29 @@ class CppScopes:
         return self._found[key]
 
     def _find_around(self, unit: Unit, scope: str, name: str) -> list[Meaning]:
-        """What a name of a header means that does not include what it uses: the one file that has it, of those that are read with it."""
+        """What a name of a header, or of another file that is included, means that does not include what it uses: the one file that has
+        it, of those that are read with it."""
         homes = self.mentioning(last_part(name))
-        if unit.path.endswith(SOURCES) or not any(one is not unit for one in homes):
+        if not any(one is not unit for one in homes) or (unit.path.endswith(SOURCES) and not self._is_included(unit)):
             return []
         around = self._around.get(unit)
         if around is None:
             around = self._around[unit] = {other: None for one in self.seeing(unit) for other in self.visible(one)}
         _, prefixes = self.spellings(unit, scope, name)
         near = [one for one in homes if one in around and any(joined(prefix, name) in one.named for prefix in prefixes)]
+        if not near and unit.path.endswith(SOURCES):
+            return self._in_namespace(name, [one for one in homes if one in around])
         return self._find(unit, scope, name, 0, dict.fromkeys(near)) if len(near) == 1 else []
+
+    def _is_included(self, unit: Unit) -> bool:
+        """Whether other files include a file."""
+        name = PurePosixPath(unit.path).name
+        return any(one is not unit for one in self.mentioning(name.partition(".")[0])) and len(self.seeing(unit)) > 1
+
+    def _in_namespace(self, name: str, homes: list[Unit]) -> list[Meaning]:
+        """The class of a name where a file is included in a namespace that it does not name itself, if there is one."""
+        found = [one for home in homes for one in home.classes if one.ir.name == name]
+        return [found[0]] if len(found) == 1 else []
 
     def _find(self, unit: Unit, scope: str, name: str, depth: int, near: dict[Unit, None] | None = None) -> list[Meaning]:
         name, prefixes = self.spellings(unit, scope, name)

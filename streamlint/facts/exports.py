@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from os.path import dirname
 from typing import NamedTuple
 
 from streamlint.facts.cpp_scopes import last_part, scope_of
@@ -18,7 +19,9 @@ OPERATORS = frozenset({"TORCH_LIBRARY", "TORCH_LIBRARY_IMPL", "TORCH_LIBRARY_FRA
 _CLASSES = frozenset({"class_", "py::class_", "pybind11::class_", "nb::class_", "nanobind::class_"})
 _NAMED_BY_BUILD = "TORCH_EXTENSION_NAME"
 _BINDS = frozenset({"def", "def_static", "impl", "def_property", "def_property_readonly", "def_prop_ro", "def_prop_rw"})
-_MARKS = ("PYBIND11_MODULE", "PYBIND11_EMBEDDED_MODULE", "NB_MODULE", "class_", "module_", "module", *OPERATORS)
+_REGISTERS = "RegisterOperators"
+_TABLE = "PyMethodDef"
+_MARKS = (_REGISTERS, _TABLE, "PYBIND11_MODULE", "PYBIND11_EMBEDDED_MODULE", "NB_MODULE", "class_", "module_", "module", *OPERATORS)
 
 
 class Export(NamedTuple):
@@ -32,6 +35,7 @@ class Export(NamedTuple):
     module: str
     definition: ClassInfo | None = None
     is_operator: bool = False
+    is_of_c: bool = False  # by the C API: its first argument is the module
 
 
 class Exports:
@@ -47,18 +51,42 @@ class Exports:
             self._read(unit)
 
     def _read(self, unit: Unit) -> None:
+        self._tables(unit)
         for function in unit.functions:
             for one in (*function.by_opcode[op.CALL], *function.by_opcode[op.CONSTRUCT]):
                 held = self._class_of(function, one)
                 if held is not None:
                     self.classes[held[1]].append((self._module(function), held[0]))
             for one in function.by_opcode[op.INVOKE]:
-                if function.text(one[4]) in _BINDS and len(one) > 7:
+                if function.text(one[4]) == "op" and len(one) > 7:
+                    self._registered(function, one)
+                elif function.text(one[4]) in _BINDS and len(one) > 7:
                     for export in self._exported(function, one):
                         if export.definition is not None:
                             self.members[export.definition, export.name].append(export)
                         else:
                             self.functions[export.name].append(export)
+
+    def _tables(self, unit: Unit) -> None:
+        """``static PyMethodDef methods[] = {{"name", function, METH_VARARGS, …}, …}`` of a module."""
+        body = unit.body
+        made = (one for one in body.by_opcode[op.CONSTRUCT] if (body.unit.ir.constants[one[3]] or ("",))[0] == "PyModuleDef")
+        module = next((str(body.constant(one[6])) for one in made if len(one) > 6), "")
+        for one in body.by_opcode[op.CAST]:
+            kind, table = body.unit.ir.constants[one[3]], body.definitions[one[4]]
+            if not module or kind is None or kind[0] != _TABLE or table is None or table[0] != op.BUILD:
+                continue
+            for entry in (body.definitions[row] for row in table[4:]):
+                if entry is not None and entry[0] == op.BUILD and len(entry) > 5 and isinstance(name := body.constant(entry[4]), str):
+                    self.functions[name].append(Export(body, entry, entry[5], name, module, None, False, True))
+
+    def _registered(self, function: Function, one: Instruction) -> None:
+        """``static auto registry = torch::RegisterOperators().op("space::name", &f)``."""
+        made, name = self._receiver(function, one[3]), function.constant(one[6])
+        called = function.dotted(made[3]) if made is not None and made[0] == op.CALL else ""
+        if last_part(called) == _REGISTERS and isinstance(name, str):
+            space, _, plain = name.partition("(")[0].strip().rpartition("::")
+            self.functions[plain].append(Export(function, one, one[7], plain, space, None, True))
 
     def _module(self, function: Function) -> str:
         """The name of the module that a function opens; "" if it opens none, or the build names it."""
@@ -109,8 +137,9 @@ class Exports:
 
     # --- what a name means
 
-    def find(self, name: str, is_known: bool) -> list[Export] | ClassInfo:
-        """What a dotted name of Python stands for. ``is_known``: it is one of a library that a model knows."""
+    def find(self, name: str, is_known: bool, near: Unit | None = None) -> list[Export] | ClassInfo:
+        """What a dotted name of Python stands for. ``is_known``: it is one of a library that a model knows. Of several of a name that
+        the build gives a module, the one in the folder of the file that asks."""
         parts = name.split(".")
         if parts[:2] == ["torch", "ops"]:
             return self._operators(parts[2:])
@@ -122,6 +151,8 @@ class Exports:
         if named:
             return named
         loose = [one for one in self.functions.get(last, ()) if not one.is_operator and not one.module]
+        if near is not None and len({one.within.unit for one in loose}) > 1:
+            loose = [one for one in loose if dirname(one.within.unit.path) == dirname(near.path)]
         single = len({one.within.unit for one in loose}) == 1
         return loose if single and heads and not is_known else []
 

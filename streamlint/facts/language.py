@@ -89,6 +89,10 @@ class Language(Library):
         super()._contents(value, key, node)
         if self._makes_what_it_lacks(value):
             self._make_lacked(value, node)
+        if value.kind == "modules" and self.holds(value) == "chain" and (key is None or isinstance(key, int)):
+            given = self.arguments(value.frame, value.instruction).positional
+            for source in given if key is None else given[key : key + 1 or None]:
+                self.solver.edge(source, node)
 
     def given_by_dict(self, value: Container, keyed: Keyed) -> None:
         super().given_by_dict(value, keyed)
@@ -115,6 +119,8 @@ class Language(Library):
         if value.instruction[0] not in (op.CALL, op.INVOKE):
             return []
         arguments = self.arguments(value.frame, value.instruction)
+        if value.kind == "modules" and self.holds(value) == "chain":
+            return arguments.starred
         return [*self.copied_mappings(value, arguments), *arguments.keywords.values()]
 
 

@@ -59,7 +59,11 @@ class Library(Selectors):
             return
         effect = EFFECTS.get(row.effect)
         if effect is not None:
-            effect(self, row, callee.receiver, arguments, target)
+            made = target
+            if row.gives_pair:
+                made = Node(None, arguments.site)
+                self.solver.add(target, self.objects(Group, "tuple", (self.holding(self.scalar), made)), None, arguments.site)
+            effect(self, row, callee.receiver, arguments, made)
         else:
             self.solver.add(target, self.scalar)
 
@@ -288,6 +292,46 @@ class Library(Selectors):
         kind = self.models.type_named(name)
         self.solver.add(target, self.objects(LibraryObject, name, kind.kind if kind is not None else "object", ""))
 
+    def modules_member(self, value: Container, name: str, target: Node) -> None:
+        kind = self._maker(value, "type")
+        if kind and self.models.method(kind, name) is not None:
+            self.solver.add(target, self.objects(External, f"{kind}.{name}", value))
+
+    def holds(self, value: Container) -> str:
+        """How a module holds others: as a ``list``, or as a ``chain`` that runs them."""
+        return self._maker(value, "holds")
+
+    def _maker(self, value: Container, key: str) -> str:
+        """A field of the row of what made a module that holds others."""
+        for callee in self.callee(value.frame, value.instruction).values:
+            row = self.row_of(callee) if isinstance(callee, External) else None
+            if row is not None and row.get("holds"):
+                return str(row.get(key))
+        return ""
+
+    @cached_property
+    def _chained(self) -> dict[tuple[Container, Node], Node]:
+        """By chain and result: what its modules are given."""
+        return {}
+
+    def chain_call(self, callee: Container, arguments: Arguments, target: Node) -> None:
+        """Each of the modules is given what the call is, or what another one gives: which stands before which is not told."""
+        if self.holds(callee) != "chain":
+            self.unknown(target, "dynamic")
+            return
+        known = self._chained.get((callee, target))
+        if known is not None:  # a chain that holds itself, or another call with the same result
+            for source in arguments.positional[:1]:
+                self.solver.edge(source, known)
+            return
+        each = Arguments(arguments.frame, arguments.site, arguments.joint)
+        each.positional = [Node(None), *arguments.positional[1:]]
+        self._chained[callee, target] = each.positional[0]
+        each.starred, each.keywords, each.double = arguments.starred, arguments.keywords, arguments.double
+        for source in (*arguments.positional[:1], target):
+            self.solver.edge(source, each.positional[0])
+        self.solver.when(self.any_element(callee), lambda module: self.call(module, each, target))
+
     def _stream(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
         kind = "event" if row.effect == "event" else "stream"
         detail = str(row.get("which", "created"))
@@ -349,7 +393,7 @@ class Library(Selectors):
         if row.get("part") in ("symbols", "held"):
             self.solver.add(target, self.objects(LibraryObject, row.names[0], SYMBOLS))
         else:
-            for node in arguments.positional[:1]:
+            for node in arguments.positional[-1:] if row.get("part") == "memory" else arguments.positional[:1]:  # behind its type
                 self.solver.edge(node, target)
 
     def _prepare(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:

@@ -94,6 +94,8 @@ class Members(Containers):
         elif isinstance(value, (Container, Varargs, Rest, Group)):
             if name in _OF_CONTAINERS:
                 self.solver.add(target, self.objects(External, f"builtins.container.{name}", value))
+            elif isinstance(value, Container) and value.kind == "modules":
+                self.modules_member(value, name, target)
         elif isinstance(value, (Scalar, Constant)):
             if name in _OF_SCALARS:
                 self.solver.add(target, self.objects(External, f"builtins.scalar.{name}", self.scalar))
@@ -103,6 +105,10 @@ class Members(Containers):
             self.solver.add(target, value)
         else:
             self.unknown(target, "dynamic")
+
+    def modules_member(self, value: Container, name: str, target: Node) -> None:
+        """A member of a list of modules that is no list's: it is a module itself."""
+        raise NotImplementedError
 
     def _member_of_one(self, one: Object, value: Many, name: str, node: Node) -> None:
         """A member of one of many. What their classes do not have is looked up in libraries for all of them."""

@@ -24,12 +24,13 @@ _FREEING = frozenset({"free", "unregister"})
 
 
 class Allocation(NamedTuple):
-    """An allocation. ``by`` is the library."""
+    """An allocation. ``by`` is the library; ``bytes`` is None where the number is not written out."""
 
     held: Held
     memory: str
     by: str
     name: str
+    bytes: int | None = None
 
     @property
     def site(self) -> Site:
@@ -73,7 +74,9 @@ class Allocations(Churning):
             return self._registered(call)
         memory = str(row.get("memory") or DEVICE)
         if row.effect == "alloc":
-            return Allocation(Held(function, one, made_by(self.places, call), bool(row.get("owned"))), memory, row.library, call.name)
+            held, size = Held(function, one, made_by(self.places, call), bool(row.get("owned"))), call.one("bytes")
+            number = function.constant(size) if size is not None else None
+            return Allocation(held, memory, row.library, call.name, number if isinstance(number, int) else None)
         spaces = {value.space for value in call.memory(call.result)}
         if row.get("raw"):
             if self._has_allocator(row.library) or call.one("out") is not None:
@@ -92,7 +95,7 @@ class Allocations(Churning):
         places = frozenset(name for register in shared for name in self.places.names(function, register))
         scoped = any(use[0] == op.ENTER for use in function.uses[one[2]])
         places |= {register_place(one[2])} if scoped else frozenset()
-        return Allocation(Held(function, one, places, False), REGISTERED, call.row.library, call.name)
+        return Allocation(Held(function, one, places, False, is_given=True), REGISTERED, call.row.library, call.name)
 
     @cached_property
     def _settings(self) -> list[ModelledCall]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from streamlint.facts.call_graph import CallGraph
 from streamlint.facts.facts import Facts
@@ -11,6 +12,7 @@ from streamlint.facts.objects import Site
 from streamlint.facts.program import Program
 from streamlint.findings import Span
 from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
 from streamlint.models import Models
 from streamlint.operations import Context as Surroundings
 from streamlint.options import Options
@@ -49,3 +51,14 @@ def span_of(site: Site) -> Span:
 def span_at(function: Function, one: Instruction) -> Span:
     """The place of an instruction of a function in its file."""
     return Span(function.unit.path, *function.code.at(one[1]))
+
+
+def made_at(site: Site) -> Span:
+    """The place where an object of C++ is made: the first row, where it is given a lambda whose body covers rows of its own."""
+    span, function, one = span_of(site), site.function, site.instruction
+    given = (function.definitions[register] for register in op.reads(one) if register >= 0)
+    if one[0] != op.CONSTRUCT or span.row == span.end_row or not any(each is not None and each[0] == op.FUNCTION for each in given):
+        return span
+    rows = function.unit.source.text.split("\n")
+    end = len(rows[span.row - 1].rstrip()) + 1 if span.row <= len(rows) else 0
+    return replace(span, end_row=span.row, end_column=end) if end > span.column else span

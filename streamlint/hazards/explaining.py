@@ -19,12 +19,13 @@ from streamlint.transfer.actions import Action, Copied, Lost, Read, Stream, Sync
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import ANY_ROW, Order, RowTest, Transfer
 
+RELEASED = "the GIL is not held at the wait of the host"
 SYNCHRONOUS = "the copy is synchronous: the host waits for it"
 
 
 class Silenced(NamedTuple):
     """A finding that is not told, the operation that it follows, and what stands against it: an order at a place, or (at the place of the
-    operation itself) that a copy is synchronous."""
+    operation itself) that a copy is synchronous, or that the GIL is let go there."""
 
     finding: Finding
     operation: Span
@@ -52,6 +53,12 @@ class _Asynchronous(Transfer):
         return super().sites(effects, "" if key == "asynchronous" else key, where, among)
 
 
+class _Holding(Transfer):
+    """What instructions do if the GIL were never let go."""
+
+    keeps_gil = True
+
+
 def silenced(sources: Sequence[Source], options: Options, lowered: Lowered) -> Iterator[Silenced]:
     """What the rules that are answered here would tell of the sources, and why they do not."""
     options = replace(options, evidence="possible")  # what is not shown for want of evidence alone is told elsewhere
@@ -66,6 +73,11 @@ def silenced(sources: Sequence[Source], options: Options, lowered: Lowered) -> I
                 if (finding.code, finding.span) not in told:
                     told.add((finding.code, finding.span))
                     yield from _reasons(context, finding)
+    for code in sorted(code for code in codes() if hazard(code).RULE.from_python):
+        for finding in hazard(code).find(context_of(sources, options, lowered, _Holding)):
+            if (finding.code, finding.span) not in told:
+                wait = finding.trail[-1].span if finding.trail else finding.span
+                yield Silenced(finding, wait, wait, RELEASED)
 
 
 def _reasons(context: Context, finding: Finding) -> Iterator[Silenced]:

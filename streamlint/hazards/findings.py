@@ -77,6 +77,7 @@ def find_of(asked: Sequence[str], sources: Sequence[Source], options: Options, l
 
 
 def context_of(sources: Sequence[Source], options: Options, lowered: Lowered, kind: type[Transfer] = Transfer) -> Context:
-    """The facts of the sources as one program, and what its instructions do."""
-    program = Program([SourceFile(one.path, one.language, one.text, partial(lowered, one)) for one in sources])
+    """The facts of the sources as one program, and what its instructions do. Files are asked in the order of their paths, however given."""
+    ordered = sorted(sources, key=lambda one: one.path)
+    program = Program([SourceFile(one.path, one.language, one.text, partial(lowered, one)) for one in ordered])
     return Context(program, options, models.load("python", options.user_models), kind)

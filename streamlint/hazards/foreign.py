@@ -29,6 +29,7 @@ class Pair(NamedTuple):
     foreign: Event
     other: Event
     is_behind: bool
+    function: Function
 
 
 class ForeignWork:
@@ -54,9 +55,13 @@ class ForeignWork:
                         seen.add(pair.foreign.at)
                         yield pair
 
-    def _of_function(self, function: Function) -> Iterator[Pair]:
+    def _working(self, function: Function) -> list[Event]:
+        """The work of libraries in a function, on streams that are in view."""
         events = [event for event in self.streams.beside.events(function) if event.work is not None and event.work.library in LIBRARIES]
-        events = [event for event in events if event.choice is not None and event.choice.kind in _IN_VIEW]
+        return [event for event in events if event.choice is not None and event.choice.kind in _IN_VIEW and self._does_work(event)]
+
+    def _of_function(self, function: Function) -> Iterator[Pair]:
+        events = self._working(function)
         for second in events:
             for first in reversed(events):
                 assert first.work is not None
@@ -67,8 +72,26 @@ class ForeignWork:
                 if places and self._is_unordered(function, first, second):
                     home = self._home(function, places, first, second)
                     is_first = first.work.library == OPENED or (second.work.library != OPENED and home == second.work.library)
-                    yield Pair(first, second, False) if is_first else Pair(second, first, True)
+                    yield Pair(first, second, False, function) if is_first else Pair(second, first, True, function)
                     break
+
+    def partners(self, pair: Pair) -> Iterator[Event]:
+        """All work of the other library that is as little ordered with the foreign work."""
+        function, foreign = pair.function, pair.foreign
+        for event in self._working(function):
+            if event.work is not None and foreign.work is not None and event.work.library != foreign.work.library:
+                for first, second in ((event, foreign), (foreign, event)):
+                    if self._shared(first, second) and self._is_unordered(function, first, second):
+                        yield event
+                        break
+
+    def _does_work(self, event: Event) -> bool:
+        """Whether something is done with memory: it is not only allocated, or taken over as it is."""
+        assert event.work is not None
+        call = event.work.call
+        if call is not None and call.row.effect == "factory" and "empty" in call.name:
+            return False
+        return event.work.kind not in ("copy", "compute") or not self.storages.is_taken_over(event.at.function, event.at.instruction)
 
     # --- memory
 
@@ -95,9 +118,10 @@ class ForeignWork:
             }
         elif work.kind in ("kernel", "library"):
             for register in work.reads:
-                more = self.storages.parts(function, register)
+                parts = self.storages.parts(function, register)
                 if event.via:  # names of the function that is called mean nothing in the one that calls
-                    more = {place for place in more if place.root[0] == "global"}
+                    parts = {place for place in parts if place.root[0] in ("global", "parameter")}
+                more = {place for part in parts if (place := self.storages.outward(event, part)) is not None}
                 reads, writes = reads | more, writes | more
         return (reads, writes) if not self._is_handed_over(event) else (set(), set())
 

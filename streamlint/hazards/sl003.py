@@ -38,8 +38,10 @@ def find(context: Context) -> Iterator[Finding]:
 def _told(rule: AllocInLoop, context: Context, allocations: Allocations, inside: Inside, allocation: Allocation, churn: Churn) -> Finding:
     around = context.surroundings(churn.function, churn.made[:-1])
     is_registered = allocation.memory == REGISTERED
-    kind: type[Operation] = Register if is_registered else Alloc
-    allocated = kind(span_of(churn.made[-1]), allocation.by, allocation.name, context=around)
+    at = span_of(churn.made[-1])
+    allocated: Operation = Register(at, allocation.by, allocation.name, context=around)
+    if not is_registered:
+        allocated = Alloc(at, allocation.by, allocation.name, context=around, nbytes=allocation.bytes)
     memory = Memory.PINNED if is_registered else Memory(allocation.memory)
     end = span_of(churn.ended[-1]) if churn.ended else allocated.span
     free = Free(end, allocation.by, context=around, memory=memory, kind="unregister" if is_registered else "free")

@@ -19,20 +19,21 @@ RULE = D2hReadBeforeSync
 def find(context: Context) -> Iterator[Finding]:
     """The findings of the rule."""
     rule = RULE()
-    for read in EarlyReads(context.transfer).find():
-        finding = _told(rule, context, read)
+    reads = EarlyReads(context.transfer)
+    for read in reads.find():
+        finding = _told(rule, context, read, reads.memory(read.copy.function, read.copied.target))
         if finding.shown or context.options.evidence == "possible":
             yield finding
 
 
-def _told(rule: D2hReadBeforeSync, context: Context, read: EarlyRead) -> Finding:
+def _told(rule: D2hReadBeforeSync, context: Context, read: EarlyRead, held: list[Held]) -> Finding:
     function, copied = read.copy.function, read.copied
     row = copied.call.row
     assert row is not None
-    held = [value for value in context.facts.values(function, copied.target).values if isinstance(value, Held)]
     made = function.definitions[copied.target] if copied.target >= 0 else None
     is_variable = made is not None and made[0] in (op.ADDRESS, op.ADDRESS_ATTR)  # on the stack
     pageable = is_variable or (bool(held) and all(value.pinning == "pageable" for value in held))
+    is_locked = any(value.pinning == "pinned" for value in held)
     sources = [value for value in context.facts.values(function, copied.source).values if isinstance(value, Held)]
     on_device = any(value.space == "device" for value in sources) or row.library != "torch"
     copy = Copy(
@@ -42,7 +43,7 @@ def _told(rule: D2hReadBeforeSync, context: Context, read: EarlyRead) -> Finding
         context=context.surroundings(function, read.copy_calls),
         direction=Direction.D2H,
         asked_async=True,
-        host_memory=Memory.PAGEABLE if pageable else Memory.PINNED,
+        host_memory=Memory.PAGEABLE if pageable else Memory.PINNED if is_locked else Memory.UNKNOWN,
         evidence=Evidence.LITERAL if on_device else Evidence.SCOPE,
     )
     looked = HostRead(

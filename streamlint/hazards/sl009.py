@@ -7,8 +7,11 @@ from collections.abc import Iterator
 from streamlint import operations as ops
 from streamlint.checks.base import Category
 from streamlint.checks.sl009_gil_held_across_cuda_call import GilHeldAcrossCudaCall
+from streamlint.facts.facts import Facts
+from streamlint.facts.functions import Function
 from streamlint.findings import Finding, Span
 from streamlint.hazards.context import Context, span_of
+from streamlint.ir import opcodes as op
 from streamlint.operations import Holding
 from streamlint.ordering.entries import Entry
 from streamlint.ordering.gil import FOR_DRIVER, Gil, Held
@@ -17,6 +20,8 @@ from streamlint.transfer import device
 from streamlint.transfer.device import DeviceOperation
 
 RULE = GilHeldAcrossCudaCall
+_OBJECTS = ("pybind11::", "nanobind::")
+_NO_OBJECT = ("gil_scoped", "call_guard", "error_already_set")
 
 
 def find(context: Context) -> Iterator[Finding]:
@@ -27,7 +32,7 @@ def find(context: Context) -> Iterator[Finding]:
     best: dict[Span, Finding] = {}
     for entry, held in gil.find():
         shown = _is_seen(held) and not entry.is_for_tests and not _is_meant(entry, held, measuring, agreements)
-        found = _told(rule, entry, held, shown)
+        found = _told(rule, context, entry, held, shown)
         earlier = best.get(found.span)
         is_better = earlier is None or _rank(found) > _rank(earlier)
         if is_better and (found.shown or context.options.evidence == "possible"):
@@ -50,11 +55,12 @@ def _is_meant(entry: Entry, held: Held, measuring: Measuring, agreements: Agreem
     return is_copy and agreements.is_one(held.site.function, held.site.instruction, operation.direction)
 
 
-def _told(rule: GilHeldAcrossCudaCall, entry: Entry, held: Held, shown: bool) -> Finding:
+def _told(rule: GilHeldAcrossCudaCall, context: Context, entry: Entry, held: Held, shown: bool) -> Finding:
     calls = [span_of(call) for call in held.calls]
     span = span_of(held.site)
     if entry.binding is not None:
-        holding = Holding("binding", span_of(entry.binding), handles_objects=_handles_objects(entry), for_tests=entry.is_for_tests)
+        handles = _handles_objects(context.facts, entry.function)
+        holding = Holding("binding", span_of(entry.binding), handles_objects=handles, for_tests=entry.is_for_tests)
         place, trail = holding.place, tuple(calls)
     else:
         code = entry.function.code
@@ -68,10 +74,14 @@ def _is_seen(held: Held) -> bool:
     return held.operation.kind != device.ALLOC or held.why != FOR_DRIVER
 
 
-def _handles_objects(entry: Entry) -> bool:
-    """Whether a function works with objects of Python."""
-    types = [str(one.type[0]) for one in entry.function.code.parameters if one.type is not None]
-    return any(name.startswith(("py::", "pybind11::", "nb::", "nanobind::", "PyObject")) for name in types)
+def _handles_objects(facts: Facts, function: Function) -> bool:
+    """Whether a function is given Python's objects, or names the classes and functions that work with them."""
+    names = [str(one.type[0]) for one in function.code.parameters if one.type is not None]
+    names += [function.text(one[3]) for one in function.by_opcode[op.NAME]]
+    kinds = (function.unit.ir.constants[one[3]] for code in (op.DECLARE, op.CONSTRUCT) for one in function.by_opcode[code])
+    names += [str(kind[0]) for kind in kinds if kind is not None]
+    full = (facts.cpp.spellings(function.unit, "", name)[0] for name in names if "::" in name)
+    return any(name.startswith(_OBJECTS) and not any(word in name for word in _NO_OBJECT) for name in full)
 
 
 def _named(operation: DeviceOperation, span: Span) -> ops.Operation:

@@ -17,6 +17,7 @@ from streamlint.ordering.threads import Started, Threads
 from streamlint.transfer.actions import CURRENT, NAMED, Copied, Stream
 from streamlint.transfer.contexts import Known
 from streamlint.transfer.host_copies import HostCopies
+from streamlint.transfer.lifting import lifted
 from streamlint.transfer.modelled import ModelledCall, operands_of
 from streamlint.transfer.origins import Origins
 
@@ -105,8 +106,11 @@ class _Search:
         return found
 
     def is_on_device(self, function: Function, register: int) -> bool:
-        """Whether a register holds memory that is on a CUDA device for sure."""
-        return any(origin.space == "device" and origin.evidence != "asked" for origin in self.origins.of(function, register))
+        """Whether a register holds memory that is on a CUDA device for sure: of no way it is on the host."""
+        origins = list(self.origins.of(function, register))
+        if any(origin.space == "host" for origin in origins):
+            return False
+        return any(origin.space == "device" and origin.evidence != "asked" for origin in origins)
 
     # --- the work beside it
 
@@ -152,10 +156,15 @@ class _Search:
     def _in_methods(self, function: Function, started: Started) -> Site | None:
         """What methods do of an object whose constructor has started a thread."""
         owner = function.owner
-        if owner is None or function.code.name not in ("__init__", owner.ir.name):
+        if owner is None or not self._constructs(function):
             return None
-        methods = [each for group in owner.methods.values() for each in group if each is not function and each not in started.body]
-        return self.work_of(tuple(methods))
+        methods = (each for group in owner.methods.values() for each in group if each is not function and each not in started.body)
+        return self.work_of(tuple(each for each in methods if not _is_constructor(each)))
+
+    def _constructs(self, function: Function) -> bool:
+        """Whether a function is a constructor, or a method that the constructor of its class calls."""
+        places = (site.function for site in lifted(self.transfer, Site(function, next(function.code.instructions()))))
+        return any(_is_constructor(place) and place.owner is function.owner for place in places)
 
     def _of_another(self, started: Started, call: ModelledCall) -> Site | None:
         """What a thread does that was started before the copy, and that nobody has waited for."""
@@ -163,17 +172,23 @@ class _Search:
             return None
         where, function = started.site, call.function
         if where.function is function:
-            is_behind = self.threads.reached(function, where.instruction, lambda _, one: one is call.instruction, False) is not None
+            is_behind = self._comes_behind(where, Site(function, call.instruction))
+        elif self._is_over(call):
+            return None
         else:
-            is_behind = self._is_started_by_constructor(where.function, function) and not self._is_over(call)
+            is_behind = self._is_started_by_constructor(where.function, function) or any(
+                self._comes_behind(where, place)
+                for place in lifted(self.transfer, Site(function, call.instruction))
+                if place.function is where.function
+            )
         return self.work_of(started.body) if is_behind else None
 
     def _is_started_by_constructor(self, starter: Function, function: Function) -> bool:
         owner = starter.owner
         method = function.method
-        if owner is None or method is None or starter.code.name not in ("__init__", owner.ir.name):
+        if owner is None or method is None or method.owner is not owner or method is starter:
             return False
-        return method.owner is owner and method is not starter
+        return not _is_constructor(method) and self._constructs(starter)
 
     def _is_over(self, call: ModelledCall) -> bool:
         """Whether the function of a copy has waited for the end of threads before."""
@@ -219,7 +234,7 @@ class _Search:
             if call.row.effect in _WORK:
                 return True
             if call.row.effect == "compute" and not call.row.get("host"):
-                return any(self.is_on_device(function, register) for register in call.operands)
+                return call.is_of_arrays or any(self.is_on_device(function, register) for register in call.operands)
             if call.row.effect in ("copy", "transfer"):
                 return self._is_moved(call)
         callee = self.transfer.values(function, one[3]) if one[0] == op.CALL else ()
@@ -251,3 +266,7 @@ class _Search:
             host_memory=Memory.PAGEABLE,
         )
         return RULE().told(operation, trail)
+
+
+def _is_constructor(function: Function) -> bool:
+    return function.owner is not None and function.code.name in ("__init__", function.owner.ir.name)

@@ -13,8 +13,9 @@ from streamlint.ir import Instruction
 from streamlint.operations import Operation, Touch
 from streamlint.ordering.channel_uses import ChannelUses
 from streamlint.ordering.forks import Forks
-from streamlint.ordering.sent_tensors import LaterWrites, UnorderedPuts, sent
+from streamlint.ordering.sent_tensors import LaterWrites, sent
 from streamlint.ordering.streams import Currents
+from streamlint.ordering.unordered_puts import UnorderedPuts
 from streamlint.transfer.channels import Channels, End
 from streamlint.transfer.uses import Uses
 
@@ -37,7 +38,6 @@ class _Processes:
         self.uses = Uses(context.transfer, self._is_scoped)
         self.misused = ChannelUses(context.transfer, self.channels, self.uses)
         self.writes = LaterWrites(context.transfer, self.channels, self.uses)
-        self.unordered = UnorderedPuts(context.transfer, self.uses)
 
     def _is_scoped(self, function: Function, one: Instruction) -> bool:
         return self.currents.at(function, one) is not None
@@ -45,18 +45,20 @@ class _Processes:
     def find(self) -> Iterator[Finding]:
         for put in self.channels.puts:
             yield from self._of_put(put)
+        for missed in UnorderedPuts(self.context.transfer, self.uses, self.channels.puts).missed():
+            made = span_of(missed.stream) if missed.stream is not None else None
+            feeds = bool(missed.put.call.row.get("feeder"))
+            yield self.rule.told_unordered(self._at(missed.put.site), span_of(missed.written), made, feeds)
         for fork in Forks(self.context.transfer).find():
             yield self.rule.told_fork(self._at(fork.start), span_of(fork.before), span_of(fork.inside), fork.method)
 
     def _of_put(self, put: End) -> Iterator[Finding]:
         for relayed in self.misused.forwarded(put):
-            yield self.rule.told_relayed(self._at(put.site), span_of(relayed.source), span_of(relayed.started))
+            started = span_of(relayed.started) if relayed.started is not None else None
+            yield self.rule.told_relayed(self._at(put.site), span_of(relayed.source), started)
         registers = sent(put.site.function, put, self.uses)
         if not registers:
             return
-        for missed in self.unordered.find(put, registers):
-            made = span_of(missed.stream) if missed.stream is not None else None
-            yield self.rule.told_unordered(self._at(put.site), span_of(missed.written), made, bool(put.call.row.get("feeder")))
         for write in self.writes.find(put, registers):
             yield self.rule.told_written(self._at(write.write, write.calls), span_of(put.site), write.again)
         spawn = self.misused.outlived(put)

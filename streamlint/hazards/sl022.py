@@ -9,7 +9,7 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import Site
 from streamlint.findings import Finding, Step
 from streamlint.hazards.context import Context, span_of
-from streamlint.hazards.repetition import Repetition
+from streamlint.hazards.repetition import DEEPEST, Repetition
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.operations import Copy, Direction
@@ -20,6 +20,8 @@ from streamlint.transfer.origins import Origins
 from streamlint.transfer.sizes import Size, Sizes
 
 RULE = PinThenCopy
+_THERE = frozenset({op.PARAM, op.ATTR, op.NAME, op.LOAD})
+"""What a function has not made itself."""
 
 
 def find(context: Context) -> Iterator[Finding]:
@@ -69,7 +71,7 @@ class _Search:
     def _is_new(self, made: Site, pinned: Site, copy: HostCopy) -> bool:
         """Whether memory is made, pinned and copied in one round of a loop, or in one call of what is called again and again."""
         function, call = copy.call.function, copy.call.instruction
-        if made.function is not function or made.instruction[0] in (op.PARAM, op.ATTR, op.NAME, op.LOAD):
+        if made.function is not function or _taken_from(made).instruction[0] in _THERE:
             return False
         mine = next(self.repetition.own(function, call), None)
         if any(next(self.repetition.own(function, one), None) != mine for one in (made.instruction, pinned.instruction)):
@@ -83,14 +85,15 @@ class _Search:
             return False
         return name == "__call__" or (name == "forward" and "torch.nn.Module" in self.context.facts.hierarchy.libraries(owner))
 
-    def _is_elsewhere(self, function: Function) -> bool:
-        """Whether a thread runs a function."""
+    def _is_elsewhere(self, function: Function, depth: int = DEEPEST) -> bool:
+        """Whether a thread runs a function, or what calls it."""
         transfer = self.context.transfer
-        return any(
-            edge.callee is function and edge.is_elsewhere
-            for caller, call in self.context.facts.call_places(function)
-            for edge in transfer.edges(caller, call)
-        )
+        places = self.context.facts.call_places(function) if depth else ()
+        edges = [(caller, edge) for caller, call in places for edge in transfer.edges(caller, call) if edge.callee is function]
+        if any(edge.is_elsewhere for _, edge in edges):
+            return True
+        callers = {caller for caller, edge in edges if edge.is_followed and caller is not function}
+        return bool(callers) and all(self._is_elsewhere(caller, depth - 1) for caller in callers)
 
     def _is_used(self, function: Function, pinned: Instruction, call: Instruction) -> bool:
         """Whether what was pinned is copied or changed elsewhere."""
@@ -119,3 +122,12 @@ class _Search:
         )
         trail = (Step("allocated in pageable host memory here", span_of(made.site)), Step("pinned here", span_of(pinned)))
         return RULE().told(operation, trail)
+
+
+def _taken_from(made: Site) -> Site:
+    """Where that comes from of which an element was taken."""
+    one: Instruction | None = made.instruction
+    while one is not None and one[0] == op.ITEM:
+        made = Site(made.function, one)
+        one = made.function.definitions[one[3]]
+    return Site(made.function, one) if one is not None else made

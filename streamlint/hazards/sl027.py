@@ -21,7 +21,8 @@ RULE = ForeignLibraryStream
 def find(context: Context) -> Iterator[Finding]:
     """The findings of the rule."""
     streams = Streams(context, presumes=True)
-    for pair in ForeignWork(streams).find():
+    search = ForeignWork(streams)
+    for pair in search.find():
         made = streams.made_at(pair.other.choice) if pair.other.choice is not None else None
         if made is None and pair.foreign.choice is not None:
             made = streams.made_at(pair.foreign.choice)
@@ -34,8 +35,9 @@ def find(context: Context) -> Iterator[Finding]:
         if foreign.inner is not None:
             trail.append(Step("the work is here", span_of(foreign.inner)))
         trail += [Step("called from here", span_of(site)) for site in pair.foreign.via]
-        accesses = (pair.other, pair.foreign) if pair.is_behind else (pair.foreign, pair.other)
-        places = (span_of(accesses[0].at), span_of(accesses[1].at))
+        mine = span_of(foreign.inner or pair.foreign.at)
+        others = dict.fromkeys(span_of(event.at) for event in (pair.other, *search.partners(pair)))
+        places = tuple(each for span in others for each in ((span, mine), (mine, span)))
         if foreign.library == OPENED:
             whose = _whose(streams, pair)
             yield RULE().told_opened(span_of(pair.foreign.at), whose, other.library, trail, pair.foreign.at.function.name, places)

@@ -82,7 +82,7 @@ class Trims:
 
     def _told(self, call: ModelledCall, function: Function, loop: Loop, made: tuple[Site, ...]) -> Iterator[Trim]:
         loops = self.rounds.body(function).graph.loops
-        if any(other.parent >= 0 and loops[other.parent] == loop for other in loops):
+        if any(other.parent >= 0 and loops[other.parent] == loop and self._does_something(function, other) for other in loops):
             return  # behind an inner loop it is called once an epoch
         steps = list(self.inside.steps(function, loop))
         uploads = any(map(self.inside.uploads, steps))
@@ -92,6 +92,12 @@ class Trims:
         is_long = any(map(self.inside.is_long, steps)) or any(step.is_deeper for step in works)
         waits = any(self.inside.waits(step) for step in steps if step.instruction != made[-1].instruction)
         yield Trim(call, function, loop, made, not (is_long or waits) and any(self._is_stepwise(site.function) for site in made))
+
+    def _does_something(self, function: Function, loop: Loop) -> bool:
+        """Whether a loop queues work or moves data."""
+        return any(
+            self.inside.is_work(step) or self.inside.uploads(step) or self.inside.waits(step) for step in self.inside.steps(function, loop)
+        )
 
     def _collects(self, steps: list[Step]) -> bool:
         """Whether the garbage is collected too: memory is to be let go between heavy rounds."""

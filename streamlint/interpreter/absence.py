@@ -38,13 +38,6 @@ class Unrecorded:
     may_record: bool = False  # it is asked for something else than records
 
 
-@question
-@remembered(512)
-def unrecorded_events(file: File) -> list[Unrecorded]:
-    """The events made in a file that are waited for, and that nothing records, hands on or renames."""
-    return [*_waited_for(file, may_record=False), *(_in_objects(file) if file.is_cuda else ())]
-
-
 @remembered(512)
 def ordering_events(file: File) -> frozenset[Span]:
     """Where events are made that the code at hand records and waits for, and neither hands on, renames nor asks for a time.

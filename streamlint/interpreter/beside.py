@@ -13,11 +13,10 @@ from streamlint import operations as ops
 from streamlint.findings import Span, Step
 from streamlint.interpreter.reach import reachable
 from streamlint.interpreter.run import STREAM_TYPES, RaiseSignal, Run
-from streamlint.interpreter.values import Buffer, Handle, Storage, Stream, Value
+from streamlint.interpreter.values import Buffer, Storage, Stream, Value
 from streamlint.operations import Beside, Memory
 from streamlint.record import replace
 
-_CHANNELS = ("multiprocessing.Queue", "multiprocessing.queues.SimpleQueue", "multiprocessing.connection.Connection")
 _STARTED = {
     "thread": "thread started here",
     "process": "process started here",
@@ -25,19 +24,9 @@ _STARTED = {
 }
 
 
-def begun(run: Run, kind: str, span: Span, *, several: bool = False, awaited: bool = False, method: str = "") -> Beside:
-    """Another thread, process or worker, begun here with these streams current."""
-    others = tuple((library, stream) for library, stream in run.current.items() if stream.kind not in ("null", "ambient", "ptds"))
-    return Beside(
-        kind,
-        Step(_STARTED[kind], span),
-        len(run.machine.operations),
-        currents=others,
-        busy=bool(run.machine.clocks.in_flight([stream.key for _, stream in others])),
-        several=several or bool(run.context.loops),
-        awaited=awaited,
-        method=method,
-    )
+def begun(run: Run, kind: str, span: Span) -> Beside:
+    """Another thread, process or worker, begun here."""
+    return Beside(kind, Step(_STARTED[kind], span), len(run.machine.operations))
 
 
 def run_beside(run: Run, spawn: ops.Spawn, body: Callable[[], Value], handed: Collection[Storage] = ()) -> Value | None:
@@ -58,18 +47,11 @@ def run_beside(run: Run, spawn: ops.Spawn, body: Callable[[], Value], handed: Co
     plain = {"callback": None, "capture": None, "loops": (), "guards": (), "setup": False, "teardown": False, "handles_error": False}
     try:
         with run.machine.aside(handed), run.machine.gil.entered(None), run.within(beside=spawn.beside, **plain):
-            before = _on_null(run)
-            result = body()
-            spawn.leaves_work = _on_null(run) > before and bool(run.machine.clocks.in_flight(["null"]))
-            return result
+            return body()
     except RaiseSignal:
         return None
     finally:
         run.current, run.carried = current, carried
-
-
-def _on_null(run: Run) -> int:
-    return run.machine.clocks.of("null").get("null", 0)
 
 
 def _once_more(run: Run, spawn: ops.Spawn, body: Callable[[], Value]) -> Value | None:
@@ -122,20 +104,6 @@ def under_way(run: Run, values: list[Value]) -> list[Storage]:
     """The pinned memory that can be reached from values with copies under way."""
     held = [v.storage for v in reachable(values, limit=40) if isinstance(v, Buffer)]
     return [storage for storage in held if storage.memory is Memory.PINNED and run.machine.is_busy(storage)]
-
-
-def channels_in(run: Run, values: list[Value]) -> tuple[str, ...]:
-    """The queues and pipes between processes that can be reached from values."""
-    return channels_among(run, list(reachable(values, limit=60)))
-
-
-def channels_among(run: Run, values: list[Value]) -> tuple[str, ...]:
-    return tuple(value.key for value in values if isinstance(value, Handle) and is_channel(run, value.type))
-
-
-def is_channel(run: Run, type_name: str) -> bool:
-    """Whether a type is a queue or one end of a pipe between processes."""
-    return any(name in _CHANNELS for name in run.file.models.lineage(type_name))
 
 
 def joined(run: Run, span: Span, name: str, what: str = "join") -> None:

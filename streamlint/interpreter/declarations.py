@@ -79,17 +79,8 @@ def declared_value(run: Run, node: p.Declare) -> Value:
         return converted(run, value, kind, node.name)
     if node.args is not None:
         arguments = evaluate_arguments(run, node.args)
-        return construct(run, kind, _given(arguments), made_at(run, node), node.name, node)
+        return construct(run, kind, _given(arguments), run.node_span(node), node.name, node)
     return default_value(run, kind, f"{node.name}{run.visit_key(node)}", run.node_span(node))
-
-
-def made_at(run: Run, node: p.Declare | p.Construct | p.New) -> Span:
-    """Where an object is made: of code that hands it a lambda whose body covers rows of its own, the first row."""
-    span = run.node_span(node)
-    if span.row == span.end_row or not any(isinstance(arg.value, p.Lambda) for arg in node.args or ()):
-        return span
-    end = len(run.file.lines[span.row - 1].rstrip()) + 1
-    return run.span((span.row, span.column, span.row, end)) if end > span.column else span
 
 
 def make_declared(run: Run, declared: p.Field, given: Arguments | None, name: str) -> Value:
@@ -312,7 +303,7 @@ def new_object(run: Run, node: p.New) -> Value:
         storage.trail = (Step("allocated in pageable host memory here (new[])", span),)
         return Buffer(storage)
     arguments = evaluate_arguments(run, node.args)
-    value = construct(run, kind, [(None, v) for v in arguments.positional], made_at(run, node), f"new{run.visit_key(node)}", node)
+    value = construct(run, kind, [(None, v) for v in arguments.positional], span, f"new{run.visit_key(node)}", node)
     if isinstance(value, Instance):
         value.shared = True
     return value

@@ -19,7 +19,7 @@ from streamlint.interpreter.roots import Root, run_root
 from streamlint.interpreter.run import Coverage, Decision, OutOfBudget, Run, Settings
 from streamlint.interpreter.snapshots import Made, Sight, Unnoticed
 from streamlint.interpreter.stakes import Stakes, everything
-from streamlint.operations import Conflict, Copy, Create, Entry, Memory, Operation, Record, Synchronize
+from streamlint.operations import Conflict, Copy, Entry, Memory, Operation, Synchronize
 from streamlint.program import Position, Statement
 from streamlint.record import field, record, replace
 
@@ -251,16 +251,6 @@ class Explorer:
             for operation in run.machine.operations:
                 if isinstance(operation, Copy) and operation.host_memory is Memory.PINNED:
                     found.add((operation.span, operation.context.calls))
-        return frozenset(found)
-
-    def recorded_places(self) -> frozenset[Place]:
-        """Where events are made that are recorded on some path, whichever condition the record hangs on."""
-        found: set[Place] = set()
-        for run in self.runs.values():
-            recorded = {id(o.event) for o in run.machine.operations if isinstance(o, Record)}
-            if recorded:
-                made = (o for o in run.machine.operations if isinstance(o, Create) and id(o.value) in recorded)
-                found.update((o.span, o.context.calls) for o in made)
         return frozenset(found)
 
     def waited_places(self) -> frozenset[Place]:

@@ -13,7 +13,7 @@ from streamlint.interpreter.attributes import get_attribute, settle_method
 from streamlint.interpreter.calls import call, call_on, call_value
 from streamlint.interpreter.choices import choice, chosen
 from streamlint.interpreter.conditions import compare
-from streamlint.interpreter.declarations import cast_to, construct, made_at, new_object
+from streamlint.interpreter.declarations import cast_to, construct, new_object
 from streamlint.interpreter.extension import TENSORS
 from streamlint.interpreter.lifetimes import delete_object
 from streamlint.interpreter.names import lookup
@@ -308,7 +308,7 @@ def _delete(run: Run, node: p.DeleteExpr) -> Value:
 
 
 def _construct(run: Run, node: p.Construct) -> Value:
-    return construct(run, node.type, [(a.keyword, evaluate(run, a.value)) for a in node.args], made_at(run, node))
+    return construct(run, node.type, [(a.keyword, evaluate(run, a.value)) for a in node.args], run.node_span(node))
 
 
 def _unknown(run: Run, node: p.Unknown) -> Value:

@@ -4,23 +4,18 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator
 
 from streamlint import program as p
 from streamlint.build import build_root
 from streamlint.findings import Span
-from streamlint.interpreter.absence import Unrecorded, ordering_events, unrecorded_events
+from streamlint.interpreter.absence import ordering_events
 from streamlint.interpreter.at_hand import contains
 from streamlint.interpreter.extension import is_own_program, is_torch_extension
-from streamlint.interpreter.guards import called_name, lvalue, places_given, places_in
 from streamlint.interpreter.holders import is_private
-from streamlint.interpreter.hot import stepwise_functions
-from streamlint.interpreter.index import File, dotted_name, is_declaration, walk_module
-from streamlint.interpreter.locks import held_over_waits, last_name
+from streamlint.interpreter.index import File, is_declaration, walk_module
 from streamlint.interpreter.measuring import measures_time
 from streamlint.interpreter.per_thread import built_per_thread
 from streamlint.interpreter.questions import question
-from streamlint.interpreter.spelling import ends_in
 from streamlint.interpreter.stale import Kept, kept_streams
 from streamlint.interpreter.stand_ins import stand_ins
 from streamlint.interpreter.uncalled import is_uncalled
@@ -51,16 +46,6 @@ _CURRENT = (
 _MAKES_OR_SWITCHES = re.compile(r"Stream(?:Create|Guard|FromPool|PerThread)|setCurrent\w*Stream|\bcuda_stream(?:_pool)?\b")
 
 
-@record(slots=True)
-class Threads:
-    """Which threads of a file make CUDA calls, and which locks are held while the device is waited for."""
-
-    wakers_work: bool = False  # some function that wakes others (notify, set, put) makes CUDA calls as well
-    work: bool = False  # some function that is run on another thread makes CUDA calls
-    handed: set[str] = field(default_factory=set)  # functions that are given to another thread
-    locks_over_waits: set[str] = field(default_factory=set)  # locks under which some code waits for the device
-
-
 @record(slots=False)
 class FileFacts:
     """What a check may ask of the file that holds a root."""
@@ -80,17 +65,6 @@ class FileFacts:
     stream_is_told: bool = True  # C++: whether settings or build files say which default stream it is built with
     measures_time: bool = False  # the time between two events that may be any is asked for, here or in a file at hand
 
-    @functools.cached_property
-    def threads(self) -> Threads:
-        """What its threads do."""
-        return _threads(self.file)
-
-    def is_held_over_a_wait(self, lock: str) -> bool:
-        """Whether some code waits for the device under this lock. A name with its class (C++) means the lock of that class."""
-        last = lock.rpartition("::")[2]
-        held = {name for name in self.threads.locks_over_waits if name.rpartition("::")[2] == last}
-        return lock in held or any("::" not in lock or "::" not in name for name in held)
-
     def is_given_stream(self, function: str, place: Span) -> bool:
         """Whether the function of this name that holds a place is given a stream: of its overloads some may not be."""
         return function in self.functions_given_streams and not any(
@@ -102,26 +76,12 @@ class FileFacts:
         entered = next((function for function in operation.context.functions if function != "<module>"), "")
         return bool(entered) and is_uncalled(self.file, entered)
 
-    def is_stepwise(self, function: str) -> bool:
-        """Whether a function of this file trains, or is a method of a ``torch.nn.Module``: it works in each of many steps."""
-        return function in stepwise_functions(self.file)
-
     def is_stand_in(self, span: Span) -> bool:
         """Whether a place is in a class that is taken where another one, which pins its memory, cannot be."""
         file = self._met(span.file)
         names = stand_ins(file) if file is not None and not file.is_cuda else ()
         methods = p.functions_of(file.module) if file is not None and names else ()
         return any(owner is not None and owner.qualname in names and contains(method.at, span.at) for method, owner in methods)
-
-    def asks_for_changing(self, branch: Span, loop: Span) -> bool:
-        """Whether the condition of a branch in a loop asks for what the loop's rounds give other values."""
-        file = self._met(branch.file)
-        if file is None or branch.file != loop.file:
-            return False
-        nodes = list(walk_module(file.module))
-        found = next((node for node in nodes if isinstance(node, p.If) and node.at == branch.at), None)
-        around = next((node for node in nodes if isinstance(node, p.Loop) and node.at == loop.at), None)
-        return found is not None and around is not None and bool(places_in(found.test) & places_given(around))
 
     def is_in(self, function: str, span: Span) -> bool:
         """Whether a place is in the body of the function of that name."""
@@ -133,24 +93,9 @@ class FileFacts:
         """What a message says of the default stream where no build file tells which one it is."""
         return "" if self.stream_is_told else " (with --default-stream=legacy)"
 
-    def statement_at(self, span: Span) -> p.Position:
-        """The innermost statement around a place of the program; the place itself where there is none."""
-        file, wanted = self._met(span.file), span.at
-        found = wanted
-        for node in walk_module(file.module) if file is not None else ():
-            if isinstance(node, p.Statement) and contains(node.at, wanted) and (found == wanted or contains(found, node.at)):
-                found = node.at
-        return found
-
     def is_private(self, made: Span) -> bool:
         """Whether only this file's code can use the stream that is made there, and none of it makes that stream wait."""
         return not self.file.is_cuda and is_private(self.file, made)
-
-    @functools.cached_property
-    def makes_only_non_blocking(self) -> bool:
-        """C++: whether the files at hand make streams, and every one of them non-blocking."""
-        made = [call for file in (self.file, *self.file.neighbours()) if file.is_cuda for call in _stream_makers(file)]
-        return bool(made) and all(_asks_non_blocking(call) for call in made)
 
     @functools.cached_property
     def own_stream(self) -> Span | None:
@@ -161,12 +106,6 @@ class FileFacts:
         enough = len(own) >= max(4, 4 * sum(not given for *_, given in self.launches))
         return Span(self.file.path, *own[0].at) if enough else None
 
-    @functools.cached_property
-    def unrecorded(self) -> list[Unrecorded]:
-        """Events that are waited for and that no code at hand records."""
-        text = self.file.module.text.lower()
-        return unrecorded_events(self.file) if "event" in text and ("wait" in text or "sync" in text) else []
-
     @property
     def kept_streams(self) -> list[Kept]:
         """C++: current streams that are asked for once and used by later calls."""
@@ -176,13 +115,6 @@ class FileFacts:
         """Whether no code at hand can ask for the time of the event that is made there."""
         file = self.file if made.file == self.file.path else self._met(made.file)
         return file is not None and made in ordering_events(file)
-
-    def unrecorded_in(self, path: str) -> list[Unrecorded]:
-        """The same of another file of the program."""
-        if path == self.file.path:
-            return self.unrecorded
-        other = self._met(path)
-        return unrecorded_events(other) if other is not None else []
 
     def is_without_streams(self, path: str) -> bool:
         """Whether no function of this file, or of another one that a run was led to, works with a stream."""
@@ -235,24 +167,6 @@ def launches_of_project(file: File) -> tuple[int, int]:
                         given, null = (given + 1, null) if _given_stream(node) else (given, null + 1)
         counts[root] = (null, given)
     return counts[root]
-
-
-def _stream_makers(file: File) -> Iterator[p.Call]:
-    if "StreamCreate" not in file.module.text:
-        return
-    for node in walk_module(file.module):
-        if isinstance(node, p.Call) and isinstance(node.function, p.Name) and _MAKES_STREAM.match(node.function.id):
-            yield node
-
-
-_MAKES_STREAM = re.compile(r"^(?:cuda|hip|cu)StreamCreate(?:With(?:Flags|Priority))?$")
-
-
-_NON_BLOCKING = frozenset({"cudaStreamNonBlocking", "CU_STREAM_NON_BLOCKING", "hipStreamNonBlocking"})
-
-
-def _asks_non_blocking(call: p.Call) -> bool:
-    return any(isinstance(n, p.Name) and n.id in _NON_BLOCKING for arg in call.args[1:] for n in p.walk(arg.value))
 
 
 def _is_stream(kind: p.Type) -> bool:
@@ -315,52 +229,3 @@ def _given_stream(node: p.Launch) -> bool:
     return not (isinstance(last, p.Const) and last.value in (0, None)) and not (
         isinstance(last, p.Name) and last.id in ("NULL", "nullptr", "cudaStreamLegacy")
     )
-
-
-# --- threads ----------------------------------------------------------------------------------------------------------------------------
-
-_WAKES = frozenset({"notify", "notify_all", "notify_one", "set", "set_value", "put", "put_nowait", "release", "unlock"})
-_RUNS = frozenset({"Thread", "submit", "std::thread", "thread", "std::async", "async", "emplace_back", "apply_async", "run_in_executor"})
-_SAYS_WAIT = "ynchronize"
-_WAITS = frozenset({("synchronize",)})
-_CUDA_CALL = re.compile(r"^(?:cuda|cu|cublas|cufft|curand)[A-Z]")
-_CUDA_PACKAGES = ("cupy", "torch.cuda", "numba.cuda", "cuda.", "cupyx")
-
-
-def _threads(file: File) -> Threads:
-    """Which threads make CUDA calls, which of them wake others, and which locks are held while the device is waited for."""
-    found = Threads()
-    working: set[str] = set()
-    if not file.is_cuda and not any(word in file.module.text for word in (*_RUNS, _SAYS_WAIT, *_WAKES)):
-        return found
-    for node in walk_module(file.module):
-        if isinstance(node, p.Function):
-            if file.is_cuda:
-                found.locks_over_waits.update(held_over_waits(node))
-            if _works(file, node):
-                working.add(node.name)
-                found.wakers_work = found.wakers_work or _calls(node) & _WAKES != set()
-        elif isinstance(node, p.Call) and called_name(node.function) in _RUNS:
-            found.handed.update(n for arg in node.args if (n := last_name(arg.value)))
-        elif isinstance(node, p.Declare) and node.type.name in ("std::thread", "std::jthread"):
-            found.handed.update(n for arg in node.args or () if (n := last_name(arg.value)))
-        elif isinstance(node, p.With) and any(ends_in(name, _WAITS) for statement in node.body for name in _calls(statement)):
-            found.locks_over_waits.update((lvalue(e) or "").rpartition(".")[2] for e, _ in node.items)
-    found.work = bool(found.handed & working)
-    return found
-
-
-def _calls(node: object) -> set[str]:
-    return {called_name(item.function) for item in p.walk(node) if isinstance(item, p.Call)}
-
-
-def _works(file: File, function: p.Function) -> bool:
-    """Whether a body makes CUDA calls, as far as its own text says."""
-    for node in p.walk(function):
-        if isinstance(node, p.Launch):
-            return True
-        if isinstance(node, p.Call):
-            name = dotted_name(file, node.function) or called_name(node.function)
-            if _CUDA_CALL.match(name) or name.startswith(_CUDA_PACKAGES):
-                return True
-    return False

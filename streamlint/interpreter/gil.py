@@ -20,7 +20,6 @@ class Gil:
     held: Holding | None = None
     home: Holding | None = None
     before: list[Holding | None] = field(default_factory=list)
-    taken: int = 0  # how often code took it
 
     def let_go(self) -> None:
         """``PyEval_SaveThread`` and its like."""
@@ -31,7 +30,6 @@ class Gil:
         """``PyGILState_Ensure`` and its like: held, by the function that Python called if there is one."""
         self.before.append(self.held)
         self.held = self.home
-        self.taken += 1
 
     def back(self) -> None:
         """The last change is undone."""

@@ -82,13 +82,6 @@ def places_assigned(body: Iterable[object]) -> set[str]:
     return found
 
 
-def places_given(loop: p.Loop) -> set[str]:
-    """Every place that a loop gives a value in its rounds: its own variable, what it assigns, and what it declares."""
-    target = {text for node in p.walk(loop.target) if (text := lvalue(node))} if loop.target is not None else set()
-    declared = {node.name for part in loop.body for node in p.walk(part) if isinstance(node, p.Declare)}
-    return target | declared | places_assigned(loop.body)
-
-
 def _targets(node: object) -> Iterator[object]:
     if isinstance(node, p.AssignExpr) and isinstance(node.target, p.Call) and isinstance(node.target.function, p.Attr):
         yield node.target.function.value  # C++: ``sizes.at(i) = n``

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from streamlint import program as p
-from streamlint.interpreter.at_hand import body_of, class_at_hand, enclosing, is_module
+from streamlint.interpreter.at_hand import body_of, class_at_hand, enclosing
 from streamlint.interpreter.guards import called_name, is_search, lvalue
 from streamlint.interpreter.index import File, dotted_name, walk_module
 from streamlint.interpreter.notes import remembered
@@ -275,17 +275,4 @@ def _steps_its_groups(owner: p.Class, file: File) -> bool:
         for node in p.walk(step)
         if isinstance(node, p.Loop) and node.iterable is not None
         for part in p.walk(node.iterable)
-    )
-
-
-@remembered(512)
-def stepwise_functions(file: File) -> frozenset[str]:
-    """The qualified names of the functions that hold a hot loop, and of the methods of modules."""
-    if file.is_cuda or not file.names_torch:
-        return frozenset()
-    return frozenset(
-        function.qualname
-        for function, owner in p.functions_of(file.module)
-        if (owner is not None and is_module(owner, file))
-        or any(isinstance(node, p.Loop) and is_hot(node, file) for node in p.walk(function))
     )

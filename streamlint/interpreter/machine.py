@@ -270,31 +270,11 @@ class Machine:
             event.unknown = True
             return
         self.know(operation.stream)
-        before = event.snapshot
         event.snapshot = self.clocks.record(operation.stream.key)
         for key in self.alike.may_be(operation.stream):
             event.snapshot = {**self.clocks.of(key), **event.snapshot}
-        if isinstance(event.recorded, Record) and before is not None and not event.awaited and not event.unknown:
-            lost = any(self.clocks.in_flight([key]) and event.snapshot.get(key, 0) < tick for key, tick in before.items())
-            operation.loses = event.recorded if lost else None
-            operation.replaces = event.recorded if self._is_out_of_view(event.recorded, operation) else None
         event.awaited = False
         event.recorded = operation
-
-    def _is_out_of_view(self, earlier: Record, record: Record) -> bool:
-        """Whether what an earlier record stands for is work that others gave its stream, and this one's stream is another."""
-        stream = earlier.stream
-        if (
-            stream is None
-            or record.stream is None
-            or stream.key == record.stream.key
-            or stream.kind not in ("created", "parameter", "foreign")
-        ):
-            return False
-        made = next((o for o in self.operations if isinstance(o, Create) and o.value is stream), None)
-        if made is not None and not made.context.setup and not made.before:
-            return False
-        return not any(isinstance(o, Copy | Launch | Wait) and o.stream is not None and o.stream.key == stream.key for o in self.operations)
 
     def wait(self, operation: Wait) -> None:
         self.note(operation)

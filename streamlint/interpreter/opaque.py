@@ -8,7 +8,6 @@ from streamlint import operations as ops
 from streamlint import program as p
 from streamlint.interpreter import weights
 from streamlint.interpreter.arguments import Arguments, CallSite
-from streamlint.interpreter.beside import channels_among
 from streamlint.interpreter.extension import TENSORS
 from streamlint.interpreter.gradients import leave, step
 from streamlint.interpreter.guards import called_name
@@ -56,8 +55,7 @@ def opaque_call(run: Run, name: str, receiver: Value | None, arguments: Argument
     on_device = (_device_argument(memory) or _captured_argument(run, memory)) if memory else None
     tensors = bool(memory) and any(isinstance(v, Buffer) and not v.storage.on_host for v in near[:40])
     works = _module_work(run, receiver, on_device, name)
-    channels = channels_among(run, near)
-    operation = ops.Opaque(site.span, callee=name, on_device=tensors, works=works, stream=run.stream_of("torch"), channels=channels)
+    operation = ops.Opaque(site.span, callee=name, on_device=tensors, works=works, stream=run.stream_of("torch"))
     operation.awaits = awaits
     operation.on_host = () if on_device is not None else tuple(v for v in memory if v.storage.on_host)
     run.machine.opaque_among(operation, reached)

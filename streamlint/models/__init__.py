@@ -275,11 +275,15 @@ _SPOKEN = {"cython": ("python", "cuda", "cython")}
 @functools.cache
 def builtin(language: str) -> Models:
     """The rows that streamlint ships for ``python`` or ``cuda``."""
-    return load(language, ())
+    return _loaded(language, ())
 
 
 def load(language: str, user_rows: tuple[tuple[str, dict[str, Any]], ...]) -> Models:
     """The shipped rows of a language, then the user's (source, data), which win."""
+    return _loaded(language, user_rows) if user_rows else builtin(language)
+
+
+def _loaded(language: str, user_rows: tuple[tuple[str, dict[str, Any]], ...]) -> Models:
     models = Models()
     for path in model_files():
         if _language_of(path) in _SPOKEN.get(language, (language,)):

@@ -83,6 +83,11 @@ class Row:
     def get(self, name: str, default: object = None) -> object:
         return self.values.get(name, default)
 
+    @property
+    def gives_pair(self) -> bool:
+        """Whether the function gives a tuple, with its status before what it makes: those of CUDA's C API in cuda-python."""
+        return self.library == "cuda_python" and "into" in self.values and self.names[0].rpartition(".")[2].startswith("cu")
+
 
 _SELECTOR = re.compile(r"^(?:(self|result|\*)|(&)(\d+)|(\d+)?(?::(\w+))?)(?:=([\w-]+))?$")
 

@@ -30,7 +30,7 @@ WORKING = frozenset({"launch", "copy", "memset", "free", "transfer", "compute", 
 _MAKING = frozenset({"stream"})
 _MOST_INSIDE = 60
 """Functions that are looked at for one that makes a stream current."""
-_DEEPEST = 6
+_DEEPEST = 20
 Begun = tuple[Function, Instruction, Worked]
 Key = tuple[object, ...]
 
@@ -44,20 +44,29 @@ class Beginnings:
         self.places = places
         self.currents = currents
         self.sharing = Sharing(transfer)
+        self.waiting = False  # whether copies for which the host waits are work on a stream of their own
 
-    def find(self) -> Iterator[Begun]:
-        """The work, in the order of the program."""
-        found: dict[Begun, None] = {}
+    def find(self) -> Iterator[tuple[Begun, frozenset[Function] | None]]:
+        """The work, in the order of the program, each with the functions of the work that it may race with; None for all functions."""
+        found: dict[Begun, set[Function] | None] = {}
         for function, instructions in self._chosen().items():
-            held: list[Held] = []
-            for one in instructions:
-                for work in self.transfer.works(function, one):
-                    found[function, one, work] = None
-                    held += [(function, register) for register in (*work.reads, *work.writes, work.made) if register >= 0]
-            if not function.is_cpp or self._is_scoped(function):
-                found.update(dict.fromkeys(self._on(self.sharing.with_any(held))))
+            chosen = [(function, one, work) for one in instructions for work in self.transfer.works(function, one)]
+            held = [(function, register) for _, _, work in chosen for register in (*work.reads, *work.writes, work.made) if register >= 0]
+            if function.is_cpp:
+                others = list(self._on(self.sharing.with_any(held))) if self._is_scoped(function) else []
+                found.update(dict.fromkeys((*chosen, *others)))
+                continue
+            others = list(self._on(self.sharing.with_any(held)))
+            partners = {function, *(each[0] for each in others)}
+            for begun, those in ((chosen, partners), (others, {function})):
+                for each in begun:
+                    known = found.setdefault(each, set())
+                    if known is not None:
+                        known |= those
         order = {one: index for function in {each[0] for each in found} for index, one in enumerate(function.code.instructions())}
-        yield from sorted(found, key=lambda each: (each[0].unit.number, each[0].code.number, order[each[1]]))
+        for each in sorted(found, key=lambda each: (each[0].unit.number, each[0].code.number, order[each[1]])):
+            partners_of = found[each]
+            yield each, frozenset(partners_of) if partners_of is not None else None
 
     def _on(self, held: list[Held]) -> Iterator[Begun]:
         """The work on some memory."""
@@ -150,8 +159,9 @@ class Beginnings:
         found: dict[Function, list[tuple[Instruction, Stream]]] = defaultdict(list)
         for call in self.transfer.sites(WORKING, "stream", lambda row: isinstance(row.get("stream"), Selector)):
             found[call.function].append((call.instruction, call.stream()))
-        for call in self.transfer.sites(WORKING, among=self._cpp):
-            if call.row.library.startswith("cuda") and not self._waits(call):
+        among = [unit for unit in self.facts.program.units.values() if unit.is_cpp] if self.waiting and self._cpp else self._cpp
+        for call in self.transfer.sites(WORKING, among=among):
+            if call.row.library.startswith("cuda") and (self.waiting or not self._waits(call)):
                 found[call.function].append((call.instruction, call.stream()))
         for unit in self._cpp:
             for function in unit.functions:

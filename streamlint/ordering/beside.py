@@ -10,7 +10,7 @@ from streamlint.facts.objects import Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Graph
-from streamlint.ordering.choices import MADE, NULL, PARAMETER, Choice, Choices, given_to
+from streamlint.ordering.choices import AMBIENT, MADE, NULL, PARAMETER, Choice, Choices, given_to
 from streamlint.transfer.actions import Stream, Synchronized
 from streamlint.transfer.launches import OMITTED, Launches, Queued
 from streamlint.transfer.transfer import CALLING, Transfer, last_name
@@ -67,7 +67,8 @@ class Beside:
         for event in self.own(callee):
             if event.instruction in under and event.choice is not None and event.choice.how == OMITTED:
                 continue  # it works on the stream that the caller has made current
-            for choice in self._handed(callee, via, event.choice):
+            library = event.work.library if event.work is not None and not callee.is_cpp else ""
+            for choice in self._handed(callee, via, event.choice, library):
                 if choice is None or (not choice.calls and choice.kind != PARAMETER) or (choice.calls and choice.calls[0] == via[0]):
                     yield event._replace(instruction=via[0].instruction, via=via, choice=choice)
         for one in callee.code.instructions():
@@ -76,8 +77,20 @@ class Beside:
                     if edge.is_followed and not edge.is_handed:
                         yield from self._inside(edge.callee, (*via, Site(callee, one)), seen)
 
-    def _handed(self, callee: Function, via: tuple[Site, ...], choice: Choice | None) -> Iterator[Choice | None]:
-        """Who chose the stream that Cython hands to a function of C++; anything else is as it is."""
+    def _current(self, via: tuple[Site, ...], choice: Choice, library: str) -> Iterator[Choice]:
+        """The stream that a caller has made the current one of a library; the choice as it is where none has."""
+        for site in reversed(via):
+            stream = self.choices.currents.of_library(site.function, site.instruction, library)
+            if stream is not None and stream.register >= 0:
+                yield from self.choices.of_register(site.function, stream.register, site)
+                return
+        yield choice
+
+    def _handed(self, callee: Function, via: tuple[Site, ...], choice: Choice | None, library: str) -> Iterator[Choice | None]:
+        """Who chose the stream that Cython hands to a function of C++, or that is current for a library of Python."""
+        if choice is not None and library and _is_left_open(choice):
+            yield from self._current(via, choice, "torch" if choice.kind == AMBIENT else library)
+            return
         caller, call = via[-1].function, via[-1].instruction
         if choice is None or choice.kind != PARAMETER or choice.place is None or caller.is_cpp or not callee.is_cpp:
             yield choice
@@ -191,3 +204,8 @@ def _waits_for(wait: Event, choice: Choice) -> bool:
     if wait.choice.kind == choice.kind == MADE:
         return bool(wait.choice.made & choice.made)
     return wait.choice.key == choice.key or wait.choice.kind == "held"
+
+
+def _is_left_open(choice: Choice) -> bool:
+    """Whether work goes to the stream that is current where its function is called."""
+    return choice.kind == AMBIENT or (choice.kind == NULL and choice.how == OMITTED)

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import BoundMethod, FunctionObject, Instance, Object, PartialObject, Site
+from streamlint.facts.objects import BoundMethod, FunctionObject, Instance, ModuleObject, Object, PartialObject, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector
@@ -106,6 +106,8 @@ class Callbacks:
         """Whether a call calls a value that it was given, under no name of its own."""
         if one[0] == op.INVOKE:
             edges = self.reach.edges(function).get(one, ())
+            if any(isinstance(value, ModuleObject) for value in self.transfer.values(function, one[3])):
+                return False
             return not any(edge.callee.code.name == function.text(one[4]) for edge in edges)
         if one[0] != op.CALL:
             return False

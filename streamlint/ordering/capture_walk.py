@@ -95,14 +95,19 @@ class CaptureWalk(Unordered):
             called = frame.call[0] in (op.CALL, op.INVOKE)
             given = operand_of(frame.caller.function, frame.call, function, one[3]) if called else None
             if given is None or given < 0:
-                values = list(self.transfer.values(function, register))
-                return all(isinstance(value, Memory) and value.space == "device" for value in values)
+                return self._is_never_on_host(function, register)
             return self._is_shown(frame.caller, given, depth + 1)
         if one[0] in _COMPUTING:
+            if not any(self.device.on_device(function, each) for each in op.reads(one)):
+                return self._is_never_on_host(function, register)  # an element of what is on no device itself
             return any(self._is_shown(frame, each, depth + 1) for each in op.reads(one))
         if one[0] in (op.CALL, op.INVOKE) and any(call.row.effect in ("compute", "view") for call in self.transfer.modelled(function, one)):
             return any(self._is_shown(frame, each, depth + 1) for each in op.reads(one))
         return True
+
+    def _is_never_on_host(self, function: Function, register: int) -> bool:
+        """Whether all memory that a register may hold is on a device, whoever gives it."""
+        return all(value.space == "device" for value in self.transfer.values(function, register) if isinstance(value, Memory))
 
     def _results(self, state: State, one: Instruction) -> Iterator[Tracked]:
         """What a value from out of view gives that is called in the capture is on the device, and so is what is computed of it."""

@@ -12,20 +12,23 @@ from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Graph
 from streamlint.ordering.sent_tensors import sent
 from streamlint.transfer.actions import Lost
-from streamlint.transfer.channels import Channels, End
+from streamlint.transfer.channels import Channel, Channels, End
+from streamlint.transfer.lifting import lifted
 from streamlint.transfer.spawns import Spawn
 from streamlint.transfer.transfer import Transfer
 from streamlint.transfer.uses import Uses
+from streamlint.waits.operands import operand_of
 
+_DEEPEST = 3
 _PASSED_ON = frozenset({op.COPY, op.AWAIT, op.PHI})
 
 
 class Forwarded(NamedTuple):
-    """A put of what another process has sent, and where that process sends it."""
+    """A put of what another process has sent, where that one sends it, and where the process that forwards was started, if it was."""
 
     put: Site
     source: Site
-    started: Site
+    started: Site | None
 
 
 class ChannelUses:
@@ -44,16 +47,16 @@ class ChannelUses:
         own = self.channels.runs.get(function, ())
         for register in put.call.all("of"):
             taken = self._taken(function, register)
-            if taken is None or not own:
+            if taken is None:
                 continue
             received, part = taken
             for source in self.channels.puts:
                 others = self.channels.runs.get(source.site.function, ())
                 if source.channel & received and set(map(_process, others)) != set(map(_process, own)) and self._sends(source, part):
-                    yield Forwarded(put.site, source.site, own[0].start)
+                    yield Forwarded(put.site, source.site, own[0].start if own else None)
                     return
 
-    def _taken(self, function: Function, register: int) -> tuple[frozenset[Site], int | None] | None:
+    def _taken(self, function: Function, register: int, depth: int = 0) -> tuple[Channel, int | None] | None:
         """The channel that a value was taken from, and which part of what was taken it is."""
         part: int | None = None
         seen: set[int] = set()
@@ -69,8 +72,22 @@ class ChannelUses:
             elif one[0] == op.INVOKE and any(call.row.effect == "get" for call in self.transfer.modelled(function, one)):
                 return self.channels.of(function, one[3]), part
             else:
-                return None
+                found = (self._taken(*there, depth + 1) for there in self._elsewhere(function, one) if depth < _DEEPEST)
+                taken = next((each for each in found if each is not None), None)
+                return (taken[0], part if part is not None else taken[1]) if taken is not None else None
         return None
+
+    def _elsewhere(self, function: Function, one: Instruction) -> Iterator[tuple[Function, int]]:
+        """Where a value comes from that callers give, or that a called function gives back."""
+        if one[0] == op.PARAM:
+            for caller, call in self.transfer.facts.call_places(function):
+                register = operand_of(caller, call, function, one[3]) if call[0] in (op.CALL, op.INVOKE) else None
+                if register is not None:
+                    yield caller, register
+        elif one[0] in (op.CALL, op.INVOKE):
+            for edge in self.transfer.edges(function, one):
+                if edge.is_followed and not edge.is_handed:
+                    yield from ((edge.callee, end[2]) for end in edge.callee.by_opcode[op.RETURN])
 
     def _sends(self, source: End, part: int | None) -> bool:
         """Whether a put sends memory of a device, in a part of what it sends."""
@@ -87,19 +104,30 @@ class ChannelUses:
 
     def outlived(self, put: End) -> Spawn | None:
         """The process that ends behind a put, without word of the receiver."""
-        function = put.site.function
-        spawns = [spawn for spawn in self.channels.runs.get(function, ()) if function in spawn.roots and spawn.pool is None]
-        if not spawns or self._is_in_endless_loop(function, put.site.instruction):
-            return None
-        spawn = spawns[0]
+        for spawn, calls in self.channels.ways.get(put.site.function, ()):
+            if spawn.pool is None:
+                return spawn if self._is_last(put, spawn, calls) else None
+        return None
+
+    def _is_last(self, put: End, spawn: Spawn, calls: tuple[Site, ...]) -> bool:
         for caller, register in spawn.given.values():
             channel = self.channels.of(caller, register)
             if channel and not channel & put.channel and self._is_channel(channel):
-                return None  # another channel may tell it when to end
-        for one in _behind(function, put.site.instruction):
-            if any(isinstance(action, Lost) for action in self.transfer.of(function, one)) or self._is_end(function, one):
-                return None
-        return spawn
+                return False  # another channel may tell it when to end
+        for function, one in ((site.function, site.instruction) for site in (*calls, put.site)):
+            if self._is_in_endless_loop(function, one) or any(self._may_answer(function, each) for each in _behind(function, one)):
+                return False
+        return True
+
+    def _may_answer(self, function: Function, one: Instruction, depth: int = 0) -> bool:
+        """Whether an instruction may wait for the receiver, by itself or in what it calls."""
+        if any(isinstance(action, Lost) for action in self.transfer.of(function, one)) or self._is_end(function, one):
+            return True
+        edges = self.transfer.edges(function, one) if depth < _DEEPEST else ()
+        return any(
+            edge.is_followed and any(self._may_answer(edge.callee, each, depth + 1) for each in edge.callee.code.instructions())
+            for edge in edges
+        )
 
     def _is_channel(self, channel: frozenset[Site]) -> bool:
         return any(end.channel & channel for end in (*self.channels.puts, *self.channels.gets))
@@ -126,14 +154,20 @@ class ChannelUses:
 
     def taken_back(self, put: End) -> Site | None:
         """The get by which a process takes what it has put itself."""
-        function = put.site.function
-        if not put.channel or function in self.channels.runs or self.channels.is_given_away(put.channel):
+        if not put.channel or put.site.function in self.channels.runs or self.channels.is_given_away(put.channel):
             return None
-        behind = set(_behind(function, put.site.instruction))
+        places = list(lifted(self.transfer, put.site))
         for get in self.channels.gets:
-            if get.channel & put.channel and get.site.function is function and get.site.instruction in behind:
-                return get.site
+            if get.channel & put.channel and get.site.function not in self.channels.runs:
+                for taken in lifted(self.transfer, get.site):
+                    if any(place.function is taken.function and _comes_behind(place, taken) for place in places):
+                        return get.site
         return None
+
+
+def _comes_behind(first: Site, second: Site) -> bool:
+    """Whether an instruction may follow another one in its function."""
+    return any(one == second.instruction for one in _behind(first.function, first.instruction))
 
 
 def _process(spawn: Spawn) -> tuple[Site, Site | None]:

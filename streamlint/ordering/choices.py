@@ -153,13 +153,9 @@ class Choices:
         if is_null(function, register, values):
             yield Choice(NULL, "literal", at, calls)
             return
-        if one[0] == op.UNPACK and (returned := self._of_runtime(function, one)) is not None:
-            yield Choice(MADE, GIVEN, at, calls, frozenset({returned}), place)
-            return
         if not function.is_cpp and not values and one[0] == op.CONST:
             return
         streams = [value for value in values if isinstance(value, LibraryObject) and value.kind == "stream"]
-        streams = streams or self._of_attribute(function, one)
         kinds = {_DETAILS[value.detail] for value in streams if value.detail in _DETAILS}
         made = frozenset(value for value in streams if value.detail in _MADE)
         if kinds == {AMBIENT} and not made and not function.is_cpp:
@@ -202,19 +198,6 @@ class Choices:
                             inner = self.facts.values(method, end[2]).values
                             found |= {each for each in inner if isinstance(each, LibraryObject) and each.kind == "stream"}
         return found
-
-    def _of_attribute(self, function: Function, one: Instruction) -> list[LibraryObject]:
-        """``_, self.stream = cudaStreamCreate()`` in a method of the class."""
-        owner = function.method.owner if function.method is not None and one[0] == op.ATTR else None
-        stores = owner.own_stores.get(function.text(one[4]), ()) if owner is not None and function.is_parameter(one[3]) else ()
-        made = [(store.function, store.function.definitions[store.value]) for store in stores if store.value >= 0]
-        found = [self._of_runtime(holder, each) for holder, each in made if each is not None and each[0] == op.UNPACK]
-        return [each for each in found if each is not None]
-
-    def _of_runtime(self, function: Function, one: Instruction) -> LibraryObject | None:
-        """``error, stream = cudaStreamCreate()``."""
-        values = self.facts.values(function, one[3]).values if one[4] == 1 else ()
-        return next((value for value in values if isinstance(value, LibraryObject) and value.kind == "stream"), None)
 
     # --- parameters
 

@@ -103,6 +103,14 @@ class Conditions:
         made = function.parent.definitions[default] if default is not None and function.parent is not None else None
         return (function.parent.unit.ir.constants[made[3]],) if made is not None and made[0] == op.CONST and function.parent else None
 
+    def given(self, frame: Frame) -> tuple[object, ...]:
+        """What decides conditions in a function as its caller calls it: the constants that it is given, and template arguments."""
+        function, caller, call = frame.function, frame.caller, frame.call
+        if caller is None or call is None:
+            return ()
+        found = [repr(self._given(function, index, caller, call, _DEEPEST)) for index in range(len(function.code.parameters))]
+        return (*found, caller) if function.code.template else tuple(found)
+
     def _compared(self, function: Function, one: Instruction) -> bool | None:
         """A status that is compared with success."""
         operator = function.text(one[3])

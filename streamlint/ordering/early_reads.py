@@ -9,12 +9,13 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import Instance, LibraryObject, Memory, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ordering.flow import BUFFER
-from streamlint.ordering.pending import Pending
+from streamlint.ordering.alternation import Alternation
+from streamlint.ordering.flow import BUFFER, Tracked
 from streamlint.ordering.places import rest_behind
 from streamlint.ordering.shown import is_shown_on_host
+from streamlint.ordering.updating import Updating
 from streamlint.ordering.walk import MOST_GUESSES, State
-from streamlint.transfer.actions import Action, Copied, Read
+from streamlint.transfer.actions import Action, Copied, Read, Updated
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.operands import operand_of
@@ -38,14 +39,17 @@ class EarlyRead(NamedTuple):
     doubts: int
 
 
-class EarlyReads(Pending):
-    """Finds the early reads of a program."""
+class EarlyReads(Updating):
+    """Finds the early reads of a program. An optimizer's step reads the gradients of its parameters."""
+
+    inside = ("grad",)
 
     def __init__(self, transfer: Transfer) -> None:
         super().__init__(transfer)
         self._copied: Copied
         self._site: Site
         self._is_sure = True
+        self._alternation = Alternation()
         self._found: dict[tuple[Site, Site], EarlyRead] = {}
 
     def find(self) -> Iterator[EarlyRead]:
@@ -69,7 +73,15 @@ class EarlyReads(Pending):
             function = call.function
             block = self.home(function, call.instruction)[0]
             return self._is_told(call) and not is_shown_on_host(self.transfer, self.control(function), function, block, copied.source)
-        return any(value.pinning == "pinned" for value in call.memory(copied.target))
+        return any(value.pinning == "pinned" for value in self.memory(call.function, copied.target))
+
+    def memory(self, function: Function, register: int) -> list[Memory]:
+        """The memory that a register may hold; of an attribute, what the function assigns to it as well (``x.grad = torch.empty(…)``)."""
+        place = self.places.of(function, register)
+        made = function.definitions[register] if register >= 0 else None
+        stores = function.by_opcode[op.SET_ATTR] if made is not None and made[0] == op.ATTR and not function.is_cpp else ()
+        same = [value for one in stores for target, value in self.places.assigned(function, one) if target == place]
+        return [value for each in (register, *same) for value in self.transfer.values(function, each) if isinstance(value, Memory)]
 
     def _is_to_locked(self, call: ModelledCall, copied: Copied) -> bool:
         """Whether a copy goes from memory that may be on a device to memory that is page-locked where it is known."""
@@ -113,13 +125,37 @@ class EarlyReads(Pending):
             return True
         return any((caller, call) in self._choosing(self._site.function, register) for register in asked.all("device"))
 
+    def _given(self, state: State, one: Instruction, callee: Function) -> frozenset[Tracked]:
+        """Gradients of what loops have taken from containers, also by the names of these."""
+        found = [held for held in state.tracked if held.kind == BUFFER and held.place.path[-1:] == self.inside]
+        more = {other for held in found for other in self.by_origin(state.frame.function, held)}
+        return super()._given(state._replace(tracked=state.tracked | more) if more else state, one, callee)
+
+    def _entering(self, state: State, block: int) -> Iterator[State]:
+        """In the next round two slots that take turns have each other's names."""
+        function = state.frame.function
+        graph = self.control(function)
+        again = next((loop for loop in graph.loops if loop.header == block and state.block in loop.body), None)
+        for after in super()._entering(state, block):
+            if again is None:
+                yield after
+            else:
+                homes = {one: number for number, code in enumerate(function.code.blocks) for one in code}
+                yield after._replace(tracked=self._alternation.next_round(function, graph, again, homes, after.tracked))
+
     def redone(self, state: State, one: Instruction) -> bool:
         """The same copy for another caller fills other memory, unless it is seen to be the same."""
-        return not state.path or self.held(state, self._copied.target) is not None
+        if self.held(state, self._copied.target) is not None:
+            return True
+        function = state.frame.function
+        return not state.path and not any(
+            held.kind == BUFFER and self._alternation.takes_turns(function, held.place) for held in state.tracked
+        )
 
     def meets(self, state: State, one: Instruction, action: Action) -> bool:
         held = self.held(state, action.register, action.depth) if isinstance(action, Read) else None
-        if not isinstance(action, Read) or held is None or state.doubts > MOST_GUESSES:
+        held = self.updated(state, action) if isinstance(action, Updated) else held
+        if not isinstance(action, Read | Updated) or held is None or state.doubts > MOST_GUESSES:
             return False
         if not self._is_sure and not action.name.startswith(_OF_TENSORS):
             return False

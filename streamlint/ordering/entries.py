@@ -53,6 +53,7 @@ class Entries:
             for function in unit.functions:
                 yield from self._bound(function)
         yield from self._of_held_libraries()
+        yield from self._of_strings()
         for unit in dict.fromkeys(self.program.mentioning("PyObject")):
             yield from self._of_c_api(unit)
         for unit in self.program.units.values():
@@ -71,6 +72,17 @@ class Entries:
                         units = self.program.cpp.mentioning(name)
                         bodies = (each for unit in units for each in unit.functions if each.code.name == name and each.owner is None)
                         yield from (Entry(body, site) for body in bodies)
+
+    def _of_strings(self) -> Iterator[Entry]:
+        """Functions of C++ that stands in strings of Python, which a call binds by their names."""
+        for call in self.transfer.sites({"extension"}):
+            register = call.one("functions")
+            made = call.function.definitions[register] if register is not None and register >= 0 else None
+            named = made[4:] if made is not None and made[0] == op.BUILD else (register,) if register is not None else ()
+            names = {call.function.constant(each) for each in named}
+            for unit in self.program.units.values() if names else ():
+                if unit.is_cpp and unit.path == call.function.unit.path:
+                    yield from (Entry(one, None) for one in unit.functions if one.code.name in names and one.owner is None)
 
     def _is_result(self, function: Function, register: int, call: ModelledCall) -> bool:
         """Whether a register holds what a call gave, by the global name that it was stored under."""
@@ -184,10 +196,11 @@ class Entries:
             return
         found: dict[Function, None] = {}
         for function in unit.functions:
-            for one in function.by_opcode[op.CAST]:
+            for one in (*function.by_opcode[op.CAST], *function.by_opcode[op.CONSTRUCT]):
                 spelled = function.unit.ir.constants[one[3]]
                 if spelled is not None and _TABLES.match(str(spelled[0])):
-                    found.update(dict.fromkeys(self._in_table(function, one[4], 0)))
+                    parts = one[4:5] if one[0] == op.CAST else one[5:]
+                    found.update(dict.fromkeys(each for part in parts for each in self._in_table(function, part, 0)))
             for one in function.by_opcode[op.SET_ATTR]:
                 if _SLOTS.match(function.text(one[3])):
                     found.update(dict.fromkeys(self._named(function, one[4])))

@@ -10,7 +10,7 @@ from streamlint.facts.objects import Instance, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector
-from streamlint.ordering.places import ANY, POINTEE, Place, Places, register_place
+from streamlint.ordering.places import ANY, POINTEE, Element, Place, Places, register_place
 from streamlint.ordering.streams import sites_of
 from streamlint.transfer.actions import Recorded, Synchronized
 from streamlint.transfer.modelled import ModelledCall
@@ -63,6 +63,8 @@ class EventPlaces:
         selector = call.row.get("into")
         if not isinstance(selector, Selector):
             return register_place(call.result)
+        if call.row.gives_pair:
+            return register_place(call.result).behind(Element(1))
         register = call.given(selector)
         if register is None:
             return None

@@ -17,6 +17,8 @@ DONE, LATE, STATUS = "done", "late", "status"
 """What a query has said: true once the work is done, true before, or zero once it is."""
 SET, FILLED = "set", "filled"
 """What a path has put at a place: something true, something that is not None."""
+UPDATER = "updater"
+"""An optimizer that works on the memory."""
 EXACT = frozenset({BUFFER, SET, FILLED})
 """Of these one element is not another: where an index cannot be named, nothing is known."""
 _SAME = {op.COPY: 3, op.AWAIT: 3, op.CAST: 4, op.REBIND: 5, op.ITER: 3, op.ENTER: 3}
@@ -136,12 +138,9 @@ class Flow:
                 yield from self.moved(tracked, places.names(function, given[0][1]), target.behind(ANY, Element(1)), (ANY,))
             elif name == "next" and given:
                 yield from self.moved(tracked, places.names(function, given[0][1]), target, (ANY,))
-            for index, field in enumerate(places.fields(function, one)):
-                for place, (kind, register) in enumerate(given):
-                    if kind == field or (kind is None and place == index):
-                        for key in (field, Element(index)):
-                            yield from self.moved(tracked, places.names(function, register), target.behind(key))
+            yield from self._recorded(function, one, tracked, target)
             return
+        yield from self._recorded(function, one, tracked, target)
         receiver = places.names(function, one[3])
         if name in _KEEPS and self._is_container(function, one[3]):
             for _, register in given:
@@ -156,6 +155,14 @@ class Flow:
                 yield held._replace(place=target.behind(ANY, Element(1), *held.place.path))
         elif name in _ALL:
             yield from self.moved(tracked, receiver, target)
+
+    def _recorded(self, function: Function, one: Instruction, tracked: frozenset[Tracked], target: Place) -> Iterator[Tracked]:
+        """What a record is made of, each to its field."""
+        for index, field in enumerate(self.places.fields(function, one)):
+            for place, (kind, register) in enumerate(argument_registers(function, one)):
+                if kind == field or (kind is None and place == index):
+                    for key in (field, Element(index)):
+                        yield from self.moved(tracked, self.places.names(function, register), target.behind(key))
 
     def _is_container(self, function: Function, register: int) -> bool:
         values = self.facts.values(function, register).values

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import NamedTuple
 
-from streamlint.facts.call_graph import Edge
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Memory, Site
+from streamlint.facts.objects import CppName, Memory, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Models, Row, builtin
 from streamlint.ordering.callbacks import Callbacks
 from streamlint.ordering.entries import Entries, Entry
+from streamlint.ordering.given import NOTHING, Callables, Given
 from streamlint.ordering.reach import Reach
 from streamlint.transfer import device
 from streamlint.transfer.device import DeviceOperation
@@ -35,6 +35,9 @@ class Held(NamedTuple):
     needing: Site | None = None
 
 
+_Found = dict[tuple[Site, tuple[Site, ...], str], Held]
+
+
 class _At(NamedTuple):
     """A point of a function: whether the GIL is held, what scopes put back, and the last host function that needs the GIL."""
 
@@ -53,7 +56,8 @@ class Gil:
         self.callbacks = Callbacks(transfer)
         self.operations = self.callbacks.operations
         self.reach: Reach = self.callbacks.reach
-        self._known: dict[tuple[Function, bool, bool], tuple[tuple[Held, ...], frozenset[bool]]] = {}
+        self.callables = Callables(transfer)
+        self._known: dict[tuple[Function, bool, bool, Given], tuple[tuple[Held, ...], frozenset[bool]]] = {}
         self._takes: dict[Function, bool] = {}
         self._entered: set[Function] = set()  # what Python calls in Cython
 
@@ -65,17 +69,19 @@ class Gil:
             for held in self.within(entry.function, True, False)[0]:
                 yield entry, held
 
-    def within(self, function: Function, held: bool, on_device: bool, depth: int = 0) -> tuple[tuple[Held, ...], frozenset[bool]]:
+    def within(
+        self, function: Function, held: bool, on_device: bool, depth: int = 0, given: Given = NOTHING
+    ) -> tuple[tuple[Held, ...], frozenset[bool]]:
         """The waits of a function that is entered with the GIL held or not, and whether it is held at its end. ``on_device``: its caller
-        has chosen a CUDA device for the tensors that it works on."""
-        key = function, held, on_device
+        has chosen a CUDA device for the tensors that it works on; ``given`` are the functions that it gives."""
+        key = function, held, on_device, given
         known = self._known.get(key)
         if known is not None:
             return known
         self._known[key] = (), frozenset({held})  # in a cycle, the others tell
         if depth > _DEEPEST:
             return self._known[key]
-        found: dict[tuple[Site, tuple[Site, ...], str], Held] = {}
+        found: _Found = {}
         ends: set[bool] = set()
         on_device = on_device or self._guards_device(function)
         seen: set[_At] = set()
@@ -85,7 +91,7 @@ class Gil:
             if at in seen:
                 continue
             seen.add(at)
-            for after in self._block(function, at, on_device, found, depth):
+            for after in self._block(function, at, on_device, found, depth, given):
                 if not self._ends(function, after.block):
                     waiting += (after._replace(block=block) for block in self._next(function, after.block))
                 else:
@@ -100,12 +106,9 @@ class Gil:
         after = list(function.code.successors(block))
         return after[:-1] if block in function.code.handlers else after
 
-    def _block(
-        self, function: Function, at: _At, on_device: bool, found: dict[tuple[Site, tuple[Site, ...], str], Held], depth: int
-    ) -> Iterator[_At]:
+    def _block(self, function: Function, at: _At, on_device: bool, found: _Found, depth: int, given: Given) -> Iterator[_At]:
         """Run a block; the states behind it."""
         states = [at]
-        edges = self.reach.edges(function)
         for one in function.code.blocks[at.block]:
             part, scope = self._change(function, one)
             if part:
@@ -116,19 +119,12 @@ class Gil:
                 states = [_restored(state, register) for state in states]
             after: list[_At] = []
             for state in states:
-                after += self._instruction(function, one, state, on_device, found, depth, edges)
+                after += self._instruction(function, one, state, on_device, found, depth, given)
             states = list(dict.fromkeys(after))
         yield from states
 
     def _instruction(
-        self,
-        function: Function,
-        one: Instruction,
-        state: _At,
-        on_device: bool,
-        found: dict[tuple[Site, tuple[Site, ...], str], Held],
-        depth: int,
-        edges: dict[Instruction, list[Edge]],
+        self, function: Function, one: Instruction, state: _At, on_device: bool, found: _Found, depth: int, given: Given
     ) -> list[_At]:
         site = Site(function, one)
         for operation in self.operations.of(function, one) if one[0] in CALLING else ():
@@ -140,10 +136,12 @@ class Gil:
             elif operation.kind == device.SYNCHRONIZE:
                 state = state._replace(needing=None)
         outs: set[bool] = set()
-        for edge in edges.get(one, ()):
+        edges = self.reach.edges(function).get(one, [])
+        for edge in self.callables.narrowed(function, one, edges, given):
             if edge.callee in self._entered:
                 continue  # it is told of by itself
-            waits, ends = self.within(edge.callee, state.held, on_device, depth + 1)
+            handed = self.callables.given(function, one, edge.callee, given)
+            waits, ends = self.within(edge.callee, state.held, on_device, depth + 1, handed)
             outs |= ends
             for each in waits:
                 calls = (site, *each.calls)
@@ -155,7 +153,7 @@ class Gil:
     def _change(self, function: Function, one: Instruction) -> tuple[str, int]:
         """What an instruction does to the GIL, and the register of the scope that ends that."""
         for row in self._rows(function, one):
-            if row.effect == "gil":
+            if row.effect == "gil" and not (self.transfer.keeps_gil and row.get("part") == "drop"):
                 scope = one[2] if row.get("scope") else one[3] if one[0] == op.ENTER else op.NONE
                 return str(row.get("part")), scope
         return "", op.NONE
@@ -299,7 +297,10 @@ class Policies:
         one = function.definitions[register] if register >= 0 else None
         while one is not None and one[0] in (op.INVOKE, op.CALL, op.COPY):
             one = function.definitions[one[3]]
-        return function.text(one[3]) if one is not None and one[0] == op.NAME else ""
+        if one is None or one[0] != op.NAME:
+            return ""
+        values = self.call.values(one[2])
+        return next((value.name for value in values if isinstance(value, CppName)), function.text(one[3]))
 
 
 def _changed(state: _At, part: str, scope: int) -> _At:

@@ -15,6 +15,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector
 from streamlint.ordering.flow import BUFFER, Flow, Tracked
+from streamlint.ordering.lookup import Lookup, roots_of
 from streamlint.ordering.places import ANY, POINTEE, Place, Places, Root, register_place, rest_behind
 from streamlint.transfer.actions import Viewed
 from streamlint.transfer.modelled import ModelledCall
@@ -30,13 +31,15 @@ Ends = Callable[[Function, Instruction], "Iterator[int]"]
 
 class Held(NamedTuple):
     """An object that an instruction makes, by itself or through calls that lead to where it is made, the outermost first; and where it is
-    held in the function. ``is_owned``: it ends with its last reference."""
+    held in the function. ``is_owned``: it ends with its last reference. ``is_given``: it is a state of memory that was there before, which
+    callers have under the names of what they give."""
 
     function: Function
     instruction: Instruction
     places: frozenset[Place]
     is_owned: bool
     calls: tuple[Site, ...] = ()
+    is_given: bool = False
 
 
 class End(NamedTuple):
@@ -51,13 +54,17 @@ class _Named:
 
     def __init__(self, places: Iterable[Place]) -> None:
         self._by_root: dict[Root, set[Tracked]] = {}
+        self._fresh: list[Root] = []
         self.count = 0
         self.add(Tracked(BUFFER, place) for place in places)
 
     def add(self, found: Iterable[Tracked]) -> None:
         """Take more."""
         for each in found:
-            here = self._by_root.setdefault(each.place.root, set())
+            here = self._by_root.get(each.place.root)
+            if here is None:
+                here = self._by_root[each.place.root] = set()
+                self._fresh.append(each.place.root)
             if each not in here:
                 here.add(each)
                 self.count += 1
@@ -66,9 +73,28 @@ class _Named:
         """Those that begin at some roots."""
         return frozenset[Tracked]().union(*(self._by_root.get(root, ()) for root in roots))
 
+    def roots(self) -> list[Root]:
+        """Where they begin."""
+        return list(self._by_root)
+
+    def fresh(self) -> list[Root]:
+        """Where those begin that have come since this was asked last."""
+        found, self._fresh = self._fresh, []
+        return found
+
     def places(self) -> frozenset[Place]:
         """All of them."""
         return frozenset(each.place for here in self._by_root.values() for each in here)
+
+
+def _is_range(function: Function, key: int) -> bool:
+    """Whether a key means many elements: what is stored there is copied, not held."""
+    one = function.definitions[key] if key >= 0 else None
+    if one is None:
+        return False
+    if one[0] == op.BUILD:
+        return any(_is_range(function, each) for each in one[4:])
+    return one[0] == op.SLICE or (one[0] == op.CONST and function.unit.ir.constants[one[3]] is Ellipsis)
 
 
 class Lifetimes:
@@ -81,6 +107,9 @@ class Lifetimes:
         self.flow = Flow(places)
         self._ends = ends
         self._inside: dict[Function, list[tuple[Place, tuple[Site, ...]]]] = {}
+        self._lookups: dict[Function, Lookup] = {}
+        self._ending: dict[Function, dict[Instruction, list[int]]] = {}
+        self._entering: dict[Function, list[tuple[Instruction, Function]]] = {}
 
     # --- names
 
@@ -90,10 +119,10 @@ class Lifetimes:
         named, is_owned = _Named(held.places), held.is_owned
         for _ in range(_MOST_ROUNDS):
             before = named.count
-            for one in function.code.instructions():
-                if one[0] == op.SET_ITEM and self._is_data(function, one[2]):
+            for one in self._lookup(function).naming(named.roots(), named.fresh):
+                if one[0] == op.SET_ITEM and (_is_range(function, one[3]) or self._is_data(function, one[2])):
                     continue
-                tracked = named.behind(self._roots(function, one))
+                tracked = named.behind(roots_of(function, self.places, one))
                 if not tracked:
                     continue
                 named.add(self._after(function, one, tracked))
@@ -104,11 +133,11 @@ class Lifetimes:
                 break
         return held._replace(places=named.places(), is_owned=is_owned)
 
-    def _roots(self, function: Function, one: Instruction) -> Iterator[Root]:
-        """Where the places begin that an instruction can read."""
-        for register in (*op.reads(one), one[2]) if op.DEFINES[one[0]] else op.reads(one):
-            for name in self.places.names(function, register):
-                yield name.root
+    def _lookup(self, function: Function) -> Lookup:
+        found = self._lookups.get(function)
+        if found is None:
+            found = self._lookups[function] = Lookup(function, self.places)
+        return found
 
     def _after(self, function: Function, one: Instruction, tracked: frozenset[Tracked]) -> Iterator[Tracked]:
         edges = range(len(one) - 3) if one[0] == op.PHI else (0,)
@@ -137,17 +166,33 @@ class Lifetimes:
 
     def ends(self, held: Held) -> Iterator[End]:
         """What ends an object in its function, through calls too."""
+        found = [*self._own_ends(held), *self._inner_ends(held)]
+        order = {one: number for number, one in enumerate(held.function.code.instructions())} if len(found) > 1 else {}
+        yield from sorted(found, key=lambda end: order.get(end.instruction, 0))
+
+    def _own_ends(self, held: Held) -> Iterator[End]:
         function = held.function
-        for one in function.code.instructions():
-            for register in self._ends(function, one):
+        ending = self._ending.get(function)
+        if ending is None:
+            ending = {one: list(self._ends(function, one)) for one in function.code.instructions()}
+            self._ending[function] = ending = {one: registers for one, registers in ending.items() if registers}
+        for one in self._lookup(function).naming({place.root for place in held.places}):
+            for register in ending.get(one, ()):
                 if self.holds(held, register):
                     yield End(one, ())
             if one[0] == op.DESTROY and held.is_owned and self._owns(held, one[2]) and not self.is_moved(function, one[2]):
                 yield End(one, ())
-            for callee in self._entered(function, one):
-                for place, calls in self.ended_inside(callee):
-                    if self._is_given(held, one, callee, place):
-                        yield End(one, (Site(function, one), *calls))
+
+    def _inner_ends(self, held: Held) -> Iterator[End]:
+        function = held.function
+        entering = self._entering.get(function)
+        if entering is None:
+            entered = ((one, callee) for one in function.code.instructions() for callee in self._entered(function, one))
+            entering = self._entering[function] = [(one, callee) for one, callee in entered if self.ended_inside(callee)]
+        for one, callee in entering:
+            for place, calls in self.ended_inside(callee):
+                if self._is_given(held, one, callee, place):
+                    yield End(one, (Site(function, one), *calls))
 
     def holds(self, held: Held, register: int) -> bool:
         """Whether a register holds the object, as far as the names of ``spread`` tell."""
@@ -251,7 +296,7 @@ class Lifetimes:
         for caller, call in self.starts(function):
             places = frozenset(self._handed_back(held, caller, call))
             if places:
-                yield Held(caller, call, places, held.is_owned, (Site(caller, call), *held.calls))
+                yield Held(caller, call, places, held.is_owned, (Site(caller, call), *held.calls), held.is_given)
 
     def starts(self, function: Function) -> Iterator[tuple[Function, Instruction]]:
         """The calls that run a function from its beginning."""
@@ -270,7 +315,7 @@ class Lifetimes:
         for place in held.places:
             if place.root[0] == "global":
                 yield place
-            elif place.root[0] == "parameter" and place.path:
+            elif place.root[0] == "parameter" and (place.path or held.is_given):
                 given = self.operand(caller, call, function, int(str(place.root[1])))
                 if given is not None and given >= 0:
                     yield from (name.behind(*place.path) for name in self.places.names(caller, given))

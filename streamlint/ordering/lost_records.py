@@ -22,8 +22,10 @@ from streamlint.ordering.walk import ORDERED, State
 from streamlint.transfer.actions import CURRENT, NAMED, Action, Lost, Recorded, Stream, Synchronized
 from streamlint.transfer.transfer import Transfer
 from streamlint.transfer.waiting import Waited
+from streamlint.waits.operands import operand_of
 
 AGAIN = "recorded again"
+_HIGHEST = 3
 
 
 class LostRecord(NamedTuple):
@@ -43,6 +45,7 @@ class LostRecords(EventWalk):
         self._site: Site
         self._stream: Stream
         self._loop: Loop | None = None
+        self._home: Function | None = None  # where the loop stands
         self._kept = False
         self._wait: Site | None = None
         self._found: LostRecord | None = None
@@ -63,7 +66,7 @@ class LostRecords(EventWalk):
         self._site, self._name = Site(function, one), name
         self._found, self._wait, self._kept = None, None, False
         self._stream = self._stream_at(function, one, action.stream)
-        self._loop = self._loop_of(function, one, action)
+        self._home, self._loop = self._loop_of(function, one, action.event, self._stream)
         tracked = {Tracked(EVENT, place) for place in self.events.names(function, action.event)}
         if self._stream.register >= 0:
             tracked |= {Tracked(STREAM, place) for place in self.places.names(function, self._stream.register)}
@@ -75,16 +78,28 @@ class LostRecords(EventWalk):
 
     # --- loops
 
-    def _loop_of(self, function: Function, one: Instruction, action: Recorded) -> Loop | None:
-        """The innermost loop around a record, if each round records the same event on another stream."""
+    def _loop_of(
+        self, function: Function, one: Instruction, event: int, stream: Stream, depth: int = 0
+    ) -> tuple[Function | None, Loop | None]:
+        """The innermost loop around a record, or around the call that gives it both, if each round records the same event on another
+        stream."""
         graph = self.control(function)
         place = graph.innermost[self.home(function, one)[0]]
-        if place == NOBODY or self._stream.kind != NAMED:
-            return None
-        loop = graph.loops[place]
-        if self._varies(function, loop, action.event) or not self._varies(function, loop, self._stream.register):
-            return None
-        return loop
+        if stream.kind != NAMED:
+            return None, None
+        if place != NOBODY:
+            loop = graph.loops[place]
+            is_lost = self._varies(function, loop, stream.register) and not self._varies(function, loop, event)
+            return (function, loop) if is_lost else (None, None)
+        params = [function.definitions[register] for register in (event, stream.register)]
+        if depth < _HIGHEST and all(each is not None and each[0] == op.PARAM for each in params):
+            for caller, call in self.callers(function):
+                given = [operand_of(caller, call, function, each[3]) if each is not None else None for each in params]
+                if call[0] in (op.CALL, op.INVOKE) and given[0] is not None and given[1] is not None:
+                    found = self._loop_of(caller, call, given[0], stream._replace(register=given[1]), depth + 1)
+                    if found[1] is not None:
+                        return found
+        return None, None
 
     def _varies(self, function: Function, loop: Loop, register: int) -> bool:
         """Whether a register is computed anew in a loop from what is another one in each round."""
@@ -180,7 +195,7 @@ class LostRecords(EventWalk):
             self._found = LostRecord(self._site, self._name, again, Site(function, one))
             return ORDERED
         if self._is_event(state, EVENT, of):
-            if self._loop is not None and state.frame.caller is None and function is self._site.function and self._is_within(state):
+            if self._is_within(state):
                 self._kept = True
             elif self._loop is not None and self._wait is None:
                 self._wait = Site(function, one)
@@ -194,11 +209,16 @@ class LostRecords(EventWalk):
         return None
 
     def _keep(self, state: State) -> None:
-        if self._loop is not None and state.frame.function is self._site.function and self._is_within(state):
+        if self._is_within(state):
             self._kept = True
 
     def _is_within(self, state: State) -> bool:
-        return self._loop is not None and state.block in self._loop.body
+        """Whether a path is in a round of the loop, or in what that calls."""
+        frame, block = state.frame, state.block
+        while (caller := frame.caller) is not None and frame.call is not None:
+            block = self.home(caller.function, frame.call)[0]
+            frame = caller
+        return self._loop is not None and frame.function is self._home and block in self._loop.body
 
     def _is_event(self, state: State, kind: str, register: int) -> bool:
         names: tuple[Place, ...] = self.events.names(state.frame.function, register)

@@ -143,6 +143,7 @@ class RacesBehindNull(Races, PassingNull):
     def __init__(self, transfer: Transfer) -> None:
         super().__init__(transfer)
         self.waits = {}
+        self.beginnings.waiting = True
         self.missed: dict[tuple[Site, NullWait | None], MissedWork] = {}
         self._is_told = True
 

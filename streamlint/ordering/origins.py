@@ -80,14 +80,28 @@ class Origins:
             one = function.definitions[one[3]]
         return (one, path) if one is not None and one[0] in (op.CALL, op.INVOKE) else (None, ())
 
-    def made_with(self, function: Function, register: int, position: int) -> Iterator[Place]:
-        """The places of an argument that the object in a register was made with."""
+    def parameters(self, function: Function, register: int, position: int) -> Iterator[Place]:
+        """The places of the tensors in an argument that the optimizer in a register was made with: a list of them, or of groups."""
         for maker, one in self._makers(function, register):
             given = argument_registers(maker, one)
-            if position < len(given) and self._learns(maker, given[position][1]):
-                for place in self.places.names(maker, given[position][1]):
-                    if maker is function or (place.root[0] in ("parameter", "global") and place.path):
-                        yield place
+            for place in self._listed(maker, given[position][1]) if position < len(given) else ():
+                if maker is function or (place.root[0] in ("parameter", "global") and place.path):
+                    yield place
+
+    def _listed(self, function: Function, register: int) -> Iterator[Place]:
+        """The places of the elements of a list, by its name and by where they were taken from."""
+        built = function.definitions[register] if register >= 0 else None
+        put = [use[-1] for use in function.uses[register] if use[0] == op.APPEND and use[2] == register]
+        for part in (*(built[4:] if built is not None and built[0] == op.BUILD else ()), *put):
+            group = function.definitions[part]
+            if group is not None and group[0] == op.DICT:
+                for key, value in zip(group[3::2], group[4::2], strict=False):
+                    if key != op.NONE and function.constant(key) == "params":
+                        yield from self._listed(function, value)
+                return
+            yield from self.of(function, part)
+        if self._learns(function, register):
+            yield from (place.behind(EACH) for place in self.places.names(function, register))
 
     def _makers(self, function: Function, register: int) -> Iterator[tuple[Function, Instruction]]:
         one = function.definitions[register] if register >= 0 else None

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from streamlint.facts.facts import Facts
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import External, LibraryObject, Memory, Object, Site, Unknown
+from streamlint.facts.objects import Constant, External, LibraryObject, Memory, Object, Scalar, Site, Unknown
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.conditions import Frame
@@ -36,9 +36,10 @@ from streamlint.transfer.actions import (
     Viewed,
 )
 from streamlint.transfer.modelled import ModelledCall
-from streamlint.transfer.transfer import Transfer
+from streamlint.transfer.transfer import CALLING, Transfer
 from streamlint.waits.questions import Key, alike, unnegated
 
+_NO_WAIT = ("h2h", "d2d")
 Answer = str | frozenset[Tracked] | None
 
 
@@ -51,6 +52,8 @@ class Where(NamedTuple):
 
 class Pending(Walk):
     """Follows copies that the host has not seen end. A subclass says what reaches them too early (`meets`)."""
+
+    meets_memory = True
 
     def __init__(self, transfer: Transfer) -> None:
         super().__init__(transfer)
@@ -73,6 +76,8 @@ class Pending(Walk):
             if block in heads:
                 continue
             end = function.code.blocks[block][-1]
+            if end[0] != op.BRANCH:
+                continue  # a loop that never ends
             asked, is_turned = unnegated(function, end[2])
             decided.add((alike(function, asked), (edge == end[3]) != is_turned))
         state = self.start(function, one, frozenset(self._memory(function, memory)), decided)
@@ -180,8 +185,12 @@ class Pending(Walk):
         mine, stream = state.stream, where.stream
         if UNKNOWN in (stream.kind, mine.kind):
             return True
-        if stream.kind == NAMED and self._has_place(state, STREAM, self._names(state.frame, where.frame, stream.register)):
-            return True
+        if stream.kind == NAMED:
+            held = self.places.of(where.frame.function, stream.register)  # without casts
+            register = int(str(held.root[1])) if held.root[0] == "register" and not held.path else stream.register
+            for each in {stream.register: None, **dict.fromkeys(self.transfer.shared(where.frame.function, register))}:
+                if self._has_place(state, STREAM, self._names(state.frame, where.frame, each)):
+                    return True
         if stream.kind != NAMED and mine.kind != NAMED:
             return True  # the null stream, or whatever is current
         if mine.kind == CURRENT:
@@ -282,9 +291,38 @@ class Pending(Walk):
             return self._is_awaited(state, action.of)
         if isinstance(action, Read) and action.waits:
             return self.held(state, action.register, action.depth) is None and self._may_wait(state, one, action)
-        if isinstance(action, Copied) and action.asynchronous is False and action.direction not in ("h2h", "d2d"):
+        if isinstance(action, Copied) and action.asynchronous is False and action.direction not in _NO_WAIT:
             return self._is_same_stream(state, self._where(state.frame, one, action.stream))
         return False
+
+    def may_hold_up(self, action: Action) -> bool:
+        return super().may_hold_up(action) or (
+            isinstance(action, Copied) and action.asynchronous is False and action.direction not in _NO_WAIT
+        )
+
+    def _may_order_inside(self, state: State, one: Instruction, callee: Function) -> bool:
+        """What a function reads of the memory itself orders nothing."""
+        given: set[int] = set()
+        for param in callee.by_opcode[op.PARAM]:
+            if any(self.held_at(state, (source,)) is not None for source in self.sources(state.frame.function, one, callee, param[3])):
+                given.add(param[2])
+        if not given or not self._orders_inside(callee):
+            return bool(self._orders_inside(callee))
+        for inner in (each for opcode in CALLING for each in callee.by_opcode[opcode]):
+            if any(edge.is_followed and self._orders_inside(edge.callee) for edge in self.transfer.edges(callee, inner)):
+                return True
+            for action in self.transfer.of(callee, inner):
+                is_of_it = isinstance(action, Read) and not given.isdisjoint(self._derived_from(callee, action.register))
+                if self.may_hold_up(action) and not is_of_it:
+                    return True
+        return False
+
+    def _derived_from(self, function: Function, register: int, depth: int = 6) -> Iterator[int]:
+        """A register, and those that it was computed from."""
+        yield register
+        one = function.definitions[register] if register >= 0 and depth else None
+        for each in op.reads(one) if one is not None and one[0] in (op.CALL, op.INVOKE, op.ATTR, op.ITEM, op.BINARY, op.UNARY) else ():
+            yield from self._derived_from(function, each, depth - 1)
 
     def _is_awaited(self, state: State, event: int) -> bool:
         """Whether a wait for an event waits for the copy: the event was recorded behind it, or nobody knows what it is."""
@@ -311,7 +349,8 @@ class Pending(Walk):
         """Whether a read of a value waits for its device, on the stream of the copy."""
         values = list(self.transfer.values(state.frame.function, action.register))
         there = {value.space for value in values if isinstance(value, Memory)}
-        if there.isdisjoint({"device", "unknown"}) and not (action.presumes and not there and is_unknown(values)):
+        is_number = bool(values) and all(isinstance(value, Scalar | Constant) for value in values)
+        if there.isdisjoint({"device", "unknown"}) and not (action.presumes and not there and not is_number and is_unknown(values)):
             return False
         library = "cupy" if any(isinstance(v, Memory) and v.type.startswith("cupy") for v in values) else "torch"
         return self._is_same_stream(state, self._where(state.frame, one, Stream(CURRENT, library=library)))

@@ -10,9 +10,10 @@ from typing import NamedTuple
 
 from streamlint.facts.facts import Facts
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import ClassObject, Instance
+from streamlint.facts.objects import ClassObject, Instance, ModuleObject
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.ordering.c_api import taken_apart
 from streamlint.waits.questions import alike
 
 MOST_KEYS = 5
@@ -26,6 +27,8 @@ class Element(NamedTuple):
 
 
 ANY = Element(None)
+TUPLE = "tuple"
+"""Begins the key of an index that is a tuple; its parts follow, each a constant or an expression."""
 ADDRESS = "&"
 """The key of a pointer to a place: what is behind it is the place itself."""
 POINTEE = "*"
@@ -75,6 +78,7 @@ class Places:
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
         self._known: dict[Function, dict[int, Place]] = {}
+        self._apart: dict[Function, dict[object, int]] = {}
         self._fields: dict[tuple[Function, Instruction], tuple[str, ...]] = {}
 
     def of(self, function: Function, register: int) -> Place:
@@ -103,6 +107,8 @@ class Places:
         if opcode in (op.NAME, op.ADDRESS_NAME):
             found = self.of_name(function, function.text(one[3]))
             return found.behind(ADDRESS) if opcode == op.ADDRESS_NAME else found
+        if opcode == op.LOAD and (index := self._argument(function, one)) is not None:
+            return Place(("parameter", 1), (Element(index),))
         if opcode in (op.LOAD, op.ADDRESS):
             found = Place(("cell", *function.unit.ir.constants[one[3]]))
             return found.behind(ADDRESS) if opcode == op.ADDRESS else found
@@ -123,6 +129,14 @@ class Places:
             return self.of(function, one[5])
         return register_place(register)
 
+    def _argument(self, function: Function, one: Instruction) -> int | None:
+        """C++: which argument of Python's a variable holds that a function of the C API has put there."""
+        if not function.is_cpp:
+            return None
+        if function not in self._apart:
+            self._apart[function] = taken_apart(self.facts, function)
+        return self._apart[function].get(function.unit.ir.constants[one[3]])
+
     def _pointee(self, function: Function, base: Place) -> Place:
         """C++: ``p->x`` and ``o.x`` are the same member, however ``o`` was passed."""
         if function.is_cpp and base.path and base.path[-1] == ADDRESS:
@@ -135,6 +149,8 @@ class Places:
         while one is not None and one[0] in (op.COPY, op.CAST):
             register = one[3 if one[0] == op.COPY else 4]
             one = function.definitions[register] if register >= 0 else None
+        if one is not None and one[0] == op.BUILD and function.text(one[3]) == "tuple":
+            return Element((TUPLE, *(self.element(function, part).key for part in one[4:])))
         constant = function.constant(register)
         return Element(constant if constant is not None else alike(function, register))
 
@@ -156,7 +172,7 @@ class Places:
 
     def fields(self, function: Function, call: Instruction) -> tuple[str, ...]:
         """The fields of the record that a call makes, in order, where a class without a constructor, or a named tuple, is called."""
-        if call[0] != op.CALL:
+        if call[0] not in (op.CALL, op.INVOKE):
             return ()
         found = self._fields.get((function, call))
         if found is None:
@@ -171,12 +187,16 @@ class Places:
                 return
 
     def _fields_of(self, function: Function, call: Instruction) -> Iterator[str]:
-        for value in self.facts.values(function, call[3]).values:
+        values = list(self.facts.values(function, call[3]).values)
+        if call[0] == op.INVOKE:
+            is_of_module = any(isinstance(value, ModuleObject) for value in values)
+            values = self.facts.callees(function, call) if is_of_module else []
+        for value in values:
             if isinstance(value, ClassObject) and self.facts.hierarchy.lookup(value.definition, "__init__") is None:
                 yield from (member.name for member in value.definition.ir.fields)
                 return
         one = function.definitions[call[3]]
-        if one is None or one[0] != op.NAME:
+        if call[0] == op.INVOKE or one is None or one[0] != op.NAME:
             return
         for holder, register in function.unit.globals.get(function.text(one[3]), ()):
             made = holder.definitions[register]

@@ -9,10 +9,12 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import Constant, LibraryObject, Memory, Scalar, Site, Unknown
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.ir.graph import NOBODY
 from streamlint.ordering.beginnings import Beginnings
 from streamlint.ordering.conditions import Frame
 from streamlint.ordering.flow import BUFFER, DONE, EVENT, STATUS, STREAM, Tracked
 from streamlint.ordering.lanes import AMBIENT, WAITER, Lane, Lanes
+from streamlint.ordering.meetings import Meeting, Meetings
 from streamlint.ordering.places import Element, Key, Place, register_place, rest_behind
 from streamlint.ordering.walk import MOST_GUESSES, ORDERED, State, Walk
 from streamlint.transfer.actions import CURRENT, NAMED, UNKNOWN, Action, Asked, Copied, Lost, Read, Recorded, Stream, Synchronized, Viewed
@@ -24,6 +26,7 @@ from streamlint.waits.questions import alike
 _DEEPEST = 12
 _RANGE = "range"
 _ON_HOST = frozenset({"numpy", "python", "host-cpp"})
+_RAW = "cupy.cuda.runtime."
 _ARRAYS = frozenset({"torch", "cupy", "numba"})
 """Libraries with arrays, each with a current stream of its own: what one does with memory of another is the affair of SL027."""
 
@@ -46,12 +49,18 @@ class Race(NamedTuple):
 class Races(Walk):
     """Finds the races of a program."""
 
+    meets_memory = True
+
     ordering: tuple[type[object], ...] = (Synchronized, Waited, Recorded)
+    reads_too = True
+    """Whether memory that is only read is followed to writes of it."""
 
     def __init__(self, transfer: Transfer) -> None:
         super().__init__(transfer)
         self.lanes = Lanes(transfer, self.places, self.currents)
         self.beginnings = Beginnings(transfer, self.places, self.currents)
+        self._meetings = Meetings(self.callers, self._repeats)
+        self._meeting: Meeting | None = None
         self._found: dict[Site, Race] = {}
         self._devices: dict[tuple[Function, int], bool] = {}
         self._site: Site
@@ -62,9 +71,22 @@ class Races(Walk):
 
     def find(self) -> Iterator[Race]:
         """The races of the program, one for each second piece of work."""
-        for function, one, work in self.beginnings.find():
-            self._follow_work(function, one, work)
+        for begun, partners in self.beginnings.find():
+            if self.comes_to(begun[0], partners):
+                self._follow_work(*begun)
         yield from self._found.values()
+
+    def comes_to(self, function: Function, partners: frozenset[Function] | None) -> bool:
+        """Whether a path from a function may come to work of others, to which it is held from here on."""
+        self._meeting = self._meetings.of(partners) if partners is not None else None
+        return self._meeting is None or self._meeting.is_ahead(function)
+
+    def may_go_up(self, state: State, caller: Function, call: Instruction) -> bool:
+        return self._meeting is None or self._meeting.is_behind(caller, call)
+
+    def _repeats(self, function: Function, one: Instruction) -> bool:
+        """Whether an instruction stands in a loop of its function."""
+        return self.control(function).innermost[self.home(function, one)[0]] != NOBODY
 
     def _follow_work(self, function: Function, one: Instruction, work: Worked) -> None:
         frame = Frame(function, None, None, 0)
@@ -81,7 +103,7 @@ class Races(Walk):
             written = {each for each in (*work.writes, work.made) if self._may_be_memory(function, each)}
         self._site, self._work, self._lane = Site(function, one), work, lane
         for registers, writes in ((written, True), (read, False)):
-            if not registers:
+            if not registers or not (writes or self.reads_too):
                 continue
             self._writes = writes
             tracked = {held for register in registers for held in self._names(function, register)}
@@ -233,7 +255,9 @@ class Races(Walk):
         return ORDERED
 
     def _is_foreign(self, work: Worked) -> bool:
-        """Whether two libraries with arrays of their own work on the memory."""
+        """Whether two libraries with arrays of their own work on the memory, or an operator made an address for CUDA's C API of numbers."""
+        if not self._is_evident and not self._work.library and (work.library == "cuda_python" or work.name.startswith(_RAW)):
+            return True
         return len({work.library, self._work.library} & _ARRAYS) > 1
 
     def _is_on_host(self, function: Function, register: int) -> bool:

@@ -66,8 +66,8 @@ class Releases(Races):
 
     def releases(self) -> Iterator[Release]:
         """The releases of the program, one for each allocation."""
-        for function, one, work in self.beginnings.find():
-            if not function.is_cpp or work.library == "torch":
+        for (function, one, work), partners in self.beginnings.find():
+            if (not function.is_cpp or work.library == "torch") and self.comes_to(function, partners):
                 self._follow_allocation(function, one, work)
         yield from self._released.values()
 

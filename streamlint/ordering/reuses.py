@@ -13,18 +13,17 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.conditions import Frame
 from streamlint.ordering.flow import BUFFER, EXACT, FILLED, SET, Tracked
-from streamlint.ordering.origins import EACH, YIELDED, Origins
+from streamlint.ordering.indices import Indexed
+from streamlint.ordering.origins import YIELDED
 from streamlint.ordering.parts import Sum, begins, length, lies_in, plus, sum_of
-from streamlint.ordering.pending import Pending
 from streamlint.ordering.places import ANY, Element, Place, register_place
 from streamlint.ordering.rounds import later
-from streamlint.ordering.turns import Pools, Turns, is_none
+from streamlint.ordering.turns import Pools, is_none
 from streamlint.ordering.walk import MOST_GUESSES, State, aside
 from streamlint.transfer.actions import Action, Copied, Freed, Updated, Viewed, Written
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.operands import operand_of
-from streamlint.waits.questions import Key
 
 COPYING = frozenset({"copy", "transfer", "move"})
 _UP = frozenset({"h2d", "unknown<host", "device<unknown", "unknown<unknown"})
@@ -45,14 +44,12 @@ class Reuse(NamedTuple):
     doubts: int
 
 
-class Reuses(Pending):
+class Reuses(Indexed):
     """Finds the writes of a program to memory that copies still use."""
 
     def __init__(self, transfer: Transfer) -> None:
         super().__init__(transfer)
         self.flow = Pools(self.places)
-        self.turns = Turns()
-        self.origins = Origins(transfer, self.places)
         self._copied: Copied
         self._site: Site
         self._side_of = op.NONE
@@ -148,8 +145,10 @@ class Reuses(Pending):
 
     def raised(self, state: State, call: Instruction) -> State:
         state = super().raised(state, call)
-        views = self._seen_by(state.frame.function, [held for held in state.tracked if held.kind == BUFFER])
-        return state._replace(tracked=state.tracked | set(views))
+        function = state.frame.function
+        names = [held for held in state.tracked if held.kind == BUFFER]
+        loops = {other for held in names for other in self.by_origin(function, held)}
+        return state._replace(tracked=state.tracked | set(self._seen_by(function, names)) | loops)
 
     def _seen_by(self, function: Function, names: Iterable[Tracked]) -> Iterator[Tracked]:
         """The views that a function makes of memory in its registers."""
@@ -181,21 +180,6 @@ class Reuses(Pending):
             part = parts.pop() if len(parts) == 1 else list(behind.values())[-1]
         return held._replace(part=part)
 
-    def known_as(self, function: Function, register: int) -> Iterable[Place]:
-        return (*self.places.names(function, register), *self._handed_out(function, register))
-
-    def _handed_out(self, function: Function, register: int) -> Iterator[Place]:
-        """Where a function of the program keeps what it gives back, alone or in a tuple."""
-        yield from self._given_back(function, register)
-        call, path = self.origins.call_of(function, register)
-        for edge in self.transfer.edges(function, call) if call is not None and path else ():
-            for returned in edge.callee.by_opcode[op.RETURN]:
-                inner = self.origins.inside(edge.callee, returned[2], path)
-                place = self.places.of(edge.callee, inner) if inner is not None else None
-                if call is not None and place is not None and place.root[0] == "parameter":
-                    for source in self.sources(function, call, edge.callee, int(str(place.root[1]))):
-                        yield source.behind(*place.path)
-
     def part_of(self, function: Function, one: Instruction, held: Tracked) -> Sum:
         return plus(held.part, begins(function, one))
 
@@ -215,14 +199,6 @@ class Reuses(Pending):
 
     def _returned(self, state: State, register: int) -> Iterator[State]:
         yield from super()._returned(self._anew(state, state.frame.function), register)
-
-    def _rekeyed(self, held: Tracked, keys: dict[Key, Element]) -> Tracked:
-        """An index that goes round means the same slot again, whichever function uses it."""
-        again: dict[Key, Element] = {}
-        for key in held.place.path if held.kind in EXACT else ():
-            if isinstance(key, Element) and isinstance(key.key, tuple) and self.turns.returns(self._site.function, key.key):
-                again[key.key] = key
-        return super()._rekeyed(held, {**again, **keys})
 
     def _anew(self, state: State, function: Function) -> State:
         """A state whose indices are computed anew: of memory only what comes again is known, of what orders any element may be meant."""
@@ -312,8 +288,7 @@ class Reuses(Pending):
         elif isinstance(action, Freed):
             return self.held(state, action.register)
         elif isinstance(action, Updated):
-            places = self.origins.made_with(function, action.register, action.given)
-            return self.held_at(state, [place.behind(EACH) for place in places])
+            return self.updated(state, action)
         elif isinstance(action, Copied) and action.asynchronous is False and action.direction not in ("d2h", "h2d", "d2d"):
             held = self.held(state, action.target)
         if held is None:

@@ -1,4 +1,4 @@
-"""SL012: tensors on a device that are sent to another process: written later, or sent before their stream has finished."""
+"""SL012: tensors on a device that are sent to another process, and written later."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ordering.flow import BUFFER, EVENT, STREAM, Tracked
+from streamlint.ordering.flow import BUFFER, Tracked
 from streamlint.ordering.places import register_place, rest_behind
 from streamlint.ordering.walk import ORDERED, State, Walk
-from streamlint.transfer.actions import CURRENT, NAMED, NULL, Action, Copied, Lost, Recorded, Stream, Synchronized, Viewed, Written
+from streamlint.transfer.actions import Action, Copied, Lost, Viewed, Written
 from streamlint.transfer.channels import Channels, End
 from streamlint.transfer.transfer import Transfer
-from streamlint.transfer.uses import WORK, Uses
-from streamlint.transfer.waiting import Waited
+from streamlint.transfer.uses import Uses
 
 _PASSED_ON = frozenset({op.COPY, op.AWAIT, op.PHI, op.UNPACK, op.ITEM})
 _DEEPEST = 3
@@ -103,99 +102,6 @@ class LaterWrites(Walk):
     def _is_given(self, state: State, register: int) -> bool:
         names = self.places.names(state.frame.function, register) if register >= 0 else ()
         return any(rest_behind(place, held.place) is not None for place in names for held in state.tracked)
-
-    def done_where(self, state: State, condition: int) -> bool | None:
-        return None
-
-    def derived(self, state: State, one: Instruction) -> frozenset[Tracked]:
-        return frozenset()
-
-
-class Unordered(NamedTuple):
-    """A put of memory whose stream may not have finished: where that was written, and the stream's making."""
-
-    put: Site
-    written: Site
-    stream: Site | None
-
-
-class UnorderedPuts(Walk):
-    """Finds puts whose event does not cover the work on what they send."""
-
-    def __init__(self, transfer: Transfer, uses: Uses) -> None:
-        super().__init__(transfer)
-        self.uses = uses
-        self._put: End
-        self._stream: Stream
-        self._found = False
-
-    def find(self, put: End, registers: tuple[int, ...]) -> Iterator[Unordered]:
-        """The work behind which a put is not ordered."""
-        function = put.site.function
-        for register in registers:
-            for one in self._writers(function, register):
-                stream = self.currents.at(function, one)
-                if stream is None or stream.kind != NAMED:
-                    continue
-                if not put.call.row.get("feeder") and self.currents.at(function, put.site.instruction) == stream:
-                    continue
-                self._put, self._stream, self._found = put, stream, False
-                places = self.places.names(function, stream.register)
-                tracked = frozenset({Tracked(BUFFER, register_place(one[2])), *(Tracked(STREAM, place) for place in places)})
-                self.run(self.start(function, one, tracked, ()), self._judge)
-                if self._found:
-                    made = next((value.site for value in self.transfer.values(function, stream.register) if hasattr(value, "site")), None)
-                    yield Unordered(put.site, Site(function, one), made)
-                    return
-
-    def _writers(self, function: Function, register: int) -> Iterator[Instruction]:
-        """The work that computes what a register holds."""
-        waiting, seen = [register], set[int]()
-        while waiting:
-            each = waiting.pop()
-            one = function.definitions[each] if each >= 0 else None
-            if one is None or each in seen:
-                continue
-            seen.add(each)
-            if any(use.kind == WORK for use in self.uses.at(function, one)):
-                yield one
-            elif one[0] in _PASSED_ON:
-                waiting += one[3:] if one[0] == op.PHI else one[3:4]
-            elif one[0] in (op.CALL, op.INVOKE) and any(c.row.effect in _VIEWS for c in self.transfer.modelled(function, one)):
-                waiting += op.reads(one)
-
-    def _judge(self, state: State, one: Instruction, action: Action) -> str | frozenset[Tracked] | None:
-        if self.orders(state, one, action):
-            return ORDERED
-        function = state.frame.function
-        if isinstance(action, Recorded):
-            at = self.currents.at(function, one) if action.stream.kind == CURRENT else action.stream
-            if at is not None and at.register >= 0 and self._has(state, STREAM, at.register):
-                return state.tracked | {Tracked(EVENT, place) for place in self.places.names(function, action.event)}
-        elif isinstance(action, Lost) and any(self._has(state, STREAM, register) for register in action.registers):
-            return ORDERED
-        return None
-
-    def orders(self, state: State, one: Instruction, action: Action) -> bool:
-        if isinstance(action, Synchronized):
-            if isinstance(action.of, Stream):
-                return action.of.register < 0 or self._has(state, STREAM, action.of.register)
-            return action.of is None or self._has(state, EVENT, action.of)
-        if isinstance(action, Waited):
-            is_current = action.stream.kind in (CURRENT, NULL)
-            return is_current and (self._has(state, STREAM, action.of) or self._has(state, EVENT, action.of))
-        return False
-
-    def passed(self, state: State, one: Instruction) -> bool:
-        """The put itself: the work has reached it."""
-        if state.frame.function is self._put.site.function and one == self._put.site.instruction:
-            self._found = True
-            return True
-        return False
-
-    def _has(self, state: State, kind: str, register: int) -> bool:
-        names = self.places.names(state.frame.function, register) if register >= 0 else ()
-        return any(held.kind == kind and rest_behind(place, held.place) == () for place in names for held in state.tracked)
 
     def done_where(self, state: State, condition: int) -> bool | None:
         return None

@@ -148,6 +148,8 @@ class Sharing:
             yield from self._attribute(function, function.text(use[3]), names)
         elif opcode == op.SET_NAME:
             yield from self._global(function, function.text(use[2]), names)
+        elif opcode in (op.RETURN, op.YIELD):
+            yield from self._handed_back(function)
         elif opcode in (op.SET_ITEM, op.APPEND, op.PUT) and use[-1] != register:
             yield function, use[-1]
         elif opcode in (op.SET_ITEM, op.APPEND, op.PUT, op.BUILD, op.DICT):
@@ -160,6 +162,12 @@ class Sharing:
             for edge in self.transfer.edges(function, use) if opcode != op.ATTR else ():
                 if edge.is_followed:
                     yield from self._given(function, use, edge.callee, register)
+
+    def _handed_back(self, function: Function) -> Iterator[Held]:
+        """What calls of a function hold that it gives a value back to."""
+        for caller, call in self.facts.call_places(function):
+            if op.DEFINES[call[0]] and self._enters(caller, call, function):
+                yield caller, call[2]
 
     def _given(self, function: Function, call: Instruction, callee: Function, register: int) -> Iterator[Held]:
         for one in callee.by_opcode[op.PARAM]:

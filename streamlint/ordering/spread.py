@@ -8,6 +8,7 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import FunctionObject, Object, PartialObject
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.ordering.c_api import is_of_c, taken_apart
 from streamlint.ordering.places import Element, Place, Places
 from streamlint.waits.operands import Given, argument_registers, bound_of
 
@@ -34,6 +35,11 @@ def spread(places: Places, function: Function, call: Instruction, callee: Functi
     """Places of a caller, and the places of the callee that mean the same, where one of them is within a tuple or dictionary."""
     kinds = [parameter.kind for parameter in callee.code.parameters]
     given = argument_registers(function, call) if call[0] in (op.CALL, op.INVOKE) else []
+    if is_of_c(function, callee):
+        for index, (kind, register) in enumerate(given):
+            target = Place(("parameter", 1), (Element(index),)) if taken_apart(places.facts, callee) else Place(("parameter", 1 + index))
+            yield from ((name, target) for name in places.names(function, register) if kind is None)
+        return
     if function.is_cpp or not ({"star", "double"} & set(kinds) or any(kind in (_LIST, _DICT) for kind, _ in given)):
         return
     yield from _by_position(places, function, kinds, given, bound_of(function, call, callee))

@@ -80,8 +80,11 @@ class Storages:
 
     def named(self, event: Event, register: int) -> Place | None:
         """The memory of a register, by the names of the function whose event it is."""
+        return self.outward(event, self.of(event.at.function, register))
+
+    def outward(self, event: Event, found: Place | None) -> Place | None:
+        """A place of the function where work stands, by the names of the function whose event it is."""
         function = event.at.function
-        found = self.of(function, register)
         for site in reversed(event.via):
             if found is None or found.root[0] != "parameter":
                 break
@@ -107,12 +110,19 @@ class Storages:
             return self._addressed(function, one)
         if one[0] == op.CONSTRUCT and len(one) == 6:
             return one[5]
+        if one[0] == op.UNPACK and one[6] == op.NONE:
+            built = function.definitions[one[3]]
+            return built[4 + one[4]] if built is not None and built[0] == op.BUILD and 4 + one[4] < len(built) else None
         if one[0] == op.ADDRESS_ITEM or (one[0] == op.ITEM and function.is_cpp and self._is_flat(function, one[3])):
             return one[3]
         if one[0] in (op.CALL, op.INVOKE, op.ITEM, op.ATTR) and not (one[0] == op.ITEM and function.is_cpp):
             viewed = (action.register for action in self.transfer.of(function, one) if isinstance(action, Viewed))
             return next(viewed, self._taken_over(function, one))
         return None
+
+    def is_taken_over(self, function: Function, one: Instruction) -> bool:
+        """Whether a call makes nothing but an array of memory that is there."""
+        return self._taken_over(function, one) is not None
 
     def _taken_over(self, function: Function, one: Instruction) -> int | None:
         """What another library's function takes over as it is: memory that is on the device already (``cupy.asarray(tensor)``)."""

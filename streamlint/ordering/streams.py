@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from functools import cached_property
 
 from streamlint.facts.functions import Function
@@ -12,6 +14,7 @@ from streamlint.ir.graph import Graph
 from streamlint.models.vocabulary import Selector
 from streamlint.transfer.actions import NAMED, UNKNOWN, Stream
 from streamlint.transfer.transfer import Transfer, last_name
+from streamlint.waits.operands import operand_of
 
 _GUARDED = {op.ENTER: 3, op.EXIT: 3, op.CONSTRUCT: 2, op.DESTROY: 2}
 """By opcode: where the register of a context manager or guard stands."""
@@ -67,6 +70,8 @@ class Currents:
                         opened[one[2]] = call.stream_in(register)
                     else:
                         chosen[one] = call.stream_in(register)
+        for one, stream in self._lasting.get(function, ()):  # what a called function has set
+            chosen.setdefault(one, stream)
         for one in function.by_opcode[op.CONSTRUCT]:  # C++: a guard, until it is destroyed
             if str(function.unit.ir.constants[one[3]][0]).rpartition("::")[2] in self._names:
                 for call in self.transfer.modelled(function, one):
@@ -85,11 +90,42 @@ class Currents:
                 continue
             values = list(self.transfer.values(function, one[3]))
             kinds = {value.kind for value in values if isinstance(value, LibraryObject)}
-            if self.guesses and all(isinstance(value, Unknown) for value in values):
-                opened[one[3]] = Stream(UNKNOWN, one[3])
+            if all(isinstance(value, Unknown) for value in values):
+                if self.guesses:
+                    opened[one[3]] = Stream(UNKNOWN, one[3])
+                elif _enters_streams(function, one, values):
+                    opened[one[3]] = Stream(NAMED, one[3], "cupy")
             if kinds & {"stream", "scope"}:
                 opened[one[3]] = Stream(NAMED if "stream" in kinds else UNKNOWN, one[3])
         return opened, chosen
+
+    @cached_property
+    def _lasting(self) -> dict[Function, list[tuple[Instruction, Stream]]]:
+        """The calls of functions that set a stream which they are given, and no other, on every path."""
+        found: dict[Function, list[tuple[Instruction, Stream]]] = {}
+        count = Counter(call.function for call in self.transfer.sites({"set_stream"}))
+        for call in self.transfer.sites({"set_stream"}) if count else ():
+            function, selector = call.function, call.row.get("stream")
+            register = call.given(selector) if isinstance(selector, Selector) else None
+            one = function.definitions[register] if register is not None and register >= 0 else None
+            if (
+                register is None
+                or one is None
+                or one[0] != op.PARAM
+                or count[function] > 1
+                or not self._is_always(function, call.instruction)
+            ):
+                continue
+            for caller, place in self.transfer.facts.call_places(function):
+                given = operand_of(caller, place, function, one[3]) if place[0] in (op.CALL, op.INVOKE) else None
+                edges = self.transfer.edges(caller, place) if given is not None and given >= 0 else ()
+                if given is not None and any(edge.callee is function and edge.is_followed and not edge.is_handed for edge in edges):
+                    found.setdefault(caller, []).append((place, call.stream_in(register)._replace(register=given)))
+        return found
+
+    def _is_always(self, function: Function, one: Instruction) -> bool:
+        graph = Graph.of(function.code, exceptions=False)
+        return any(one in block and graph.post_dominates(number, 0) for number, block in enumerate(function.code.blocks))
 
     @cached_property
     def _names(self) -> frozenset[str]:
@@ -118,6 +154,16 @@ class Currents:
                     stack = (*stack[:-1], chosen[one])
             for after in graph.successors[block]:
                 begin.setdefault(after, stack)
+
+
+def _enters_streams(function: Function, one: Instruction, values: Iterable[Object]) -> bool:
+    """Whether a context manager is a stream, as CuPy's are: one that callers out of view give, by itself. What a call gives may be any."""
+    made = function.definitions[one[3]]
+    given = all(isinstance(value, Unknown) and value.reason == "caller" for value in values)
+    if made is None or made[0] in (op.CALL, op.INVOKE, op.ITEM) or not given:
+        return False
+    imported = {module.partition(".")[0] for module, _ in function.unit.imports}
+    return "cupy" in imported and "torch" not in imported
 
 
 def sites_of(values: list[Object]) -> tuple[frozenset[Site], bool]:

@@ -10,7 +10,8 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import LibraryObject, Site
 from streamlint.facts.program import Unit
 from streamlint.ir import Instruction
-from streamlint.ir.graph import NOBODY, Graph
+from streamlint.ir.graph import NOBODY
+from streamlint.ordering.host_waits import HostWaits
 from streamlint.ordering.places import Places
 from streamlint.ordering.streams import Currents
 from streamlint.transfer.actions import CURRENT, NAMED, NULL, Stream, Synchronized
@@ -42,6 +43,7 @@ class ThreadStreams:
         self.spawns = Spawns(transfer)
         self.currents = Currents(transfer)
         self.places = Places(transfer.facts)
+        self.waits = HostWaits(transfer, self.places)
         self.uses = Uses(transfer, self._is_scoped)
 
     def find(self) -> Iterator[LostStream]:
@@ -53,8 +55,9 @@ class ThreadStreams:
             for home, stream, calls in self._currents_at(function, one, 0):
                 library = self._library(home, stream)
                 found = self._work(spawn, library)
-                if found is not None and (self._is_busy(function, one, stream) or not self._waits_behind(found)):
-                    yield LostStream(spawn.start, self._made(home, stream), found, library, calls)
+                entered = calls[0].instruction if calls else one
+                if found and (self._is_busy(home, entered, stream, library) or not any(map(self._waits_behind, found))):
+                    yield LostStream(spawn.start, self._made(home, stream), found[-1], library, calls)
                     break
 
     # --- what is current
@@ -101,40 +104,39 @@ class ThreadStreams:
 
     # --- what the thread does
 
-    def _work(self, spawn: Spawn, library: str) -> Site | None:
-        """The first work of the thread on its own default stream; None where it orders its work itself before."""
+    def _work(self, spawn: Spawn, library: str) -> tuple[Site, ...]:
+        """The first work of the thread on its own default stream, behind the calls that lead to it; () where it orders its work before."""
         if spawn.made is not None and not spawn.roots:
             is_module = self._runs_module(spawn)
-            return Site(spawn.made.function, spawn.made.instruction) if is_module and library == "torch" else None
+            return (Site(spawn.made.function, spawn.made.instruction),) if is_module and library == "torch" else ()
         self.uses.given = dict(spawn.given)
         for root in spawn.roots:
             found = self._first(root, library, 0)
-            if isinstance(found, Site):
+            if found is not None and found != ():
                 return found
-        return None
+        return ()
 
     def _runs_module(self, spawn: Spawn) -> bool:
         assert spawn.made is not None
         values = self.transfer.values(spawn.made.function, spawn.runs)
         return any(isinstance(value, LibraryObject) and value.kind == "module" for value in values)
 
-    def _first(self, function: Function, library: str, depth: int) -> Site | bool:
-        """The first work on the default stream; True where the thread waits before, False where it goes on."""
-        graph = Graph.of(function.code, exceptions=False)
-        for block in graph.order:
+    def _first(self, function: Function, library: str, depth: int) -> tuple[Site, ...] | None:
+        """The first work on the default stream, behind the calls that lead to it; () where the thread waits before, None where none is."""
+        for block in self.waits.graph(function).order:
             for one in function.code.blocks[block]:
                 if self.currents.at(function, one) is not None:
                     continue
                 for action in self.transfer.of(function, one):
                     if isinstance(action, Waited) or (isinstance(action, Synchronized) and not self._is_own(action)):
-                        return True
+                        return ()
                 if any(self._is_on_default(use, library) for use in self.uses.at(function, one)):
-                    return Site(function, one)
+                    return (Site(function, one),)
                 for edge in self.transfer.edges(function, one) if depth < _DEEPEST else ():
-                    found = self._first(edge.callee, library, depth + 1) if edge.is_followed else False
-                    if found:
-                        return found
-        return False
+                    found = self._first(edge.callee, library, depth + 1) if edge.is_followed else None
+                    if found is not None:
+                        return (Site(function, one), *found) if found else ()
+        return None
 
     def _is_own(self, action: Synchronized) -> bool:
         """Whether the host waits for what the thread itself has queued."""
@@ -147,35 +149,34 @@ class ThreadStreams:
 
     def _waits_behind(self, work: Site) -> bool:
         """Whether the thread waits for its work before it ends."""
-        function = work.function
-        graph = Graph.of(function.code, exceptions=False)
+        function, graph = work.function, self.waits.graph(work.function)
         homes = {one: (number, index) for number, block in enumerate(function.code.blocks) for index, one in enumerate(block)}
         place = homes[work.instruction]
         for one, (block, index) in homes.items():
             is_behind = (block == place[0] and index > place[1]) or (block != place[0] and graph.post_dominates(block, place[0]))
-            actions = self.transfer.of(function, one) if is_behind else ()
-            if any(isinstance(action, Synchronized) and not isinstance(action.of, int) for action in actions):
+            if is_behind and any(True for _ in self.waits.at(function, one)):
                 return True
         return False
 
     # --- what the one that starts it has done
 
-    def _is_busy(self, function: Function, start: Instruction, stream: Stream) -> bool:
+    def _is_busy(self, function: Function, start: Instruction, stream: Stream, library: str) -> bool:
         """Whether the stream has work that nobody has waited for when the thread starts, as far as its function shows."""
-        graph = Graph.of(function.code, exceptions=False)
+        graph = self.waits.graph(function)
         homes = {one: (number, index) for number, block in enumerate(function.code.blocks) for index, one in enumerate(block)}
         block, index = homes[start]
+        place = self.places.of(function, stream.register)
         while block != NOBODY:
             for one in reversed(function.code.blocks[block][:index] if index >= 0 else function.code.blocks[block]):
-                for action in self.transfer.of(function, one):
-                    if isinstance(action, Synchronized) and self._is_for(function, action, stream):
-                        return False
-                if self.currents.at(function, one) == stream and any(use.kind == WORK for use in self.uses.at(function, one)):
+                if any(awaited is None or awaited == place for awaited in self.waits.at(function, one)):
+                    return False
+                if self.currents.at(function, one) == stream and self._works(function, one, library):
                     return True
             block, index = graph.dominators[block], -1
         return False
 
-    def _is_for(self, function: Function, action: Synchronized, stream: Stream) -> bool:
-        if not isinstance(action.of, Stream) or action.of.register < 0:
-            return not isinstance(action.of, int)
-        return self.places.of(function, action.of.register) == self.places.of(function, stream.register)
+    def _works(self, function: Function, one: Instruction, library: str) -> bool:
+        """Whether an instruction queues work on the current stream, by itself or in what it calls."""
+        if any(use.kind == WORK for use in self.uses.at(function, one)):
+            return True
+        return any(edge.is_followed and self._first(edge.callee, library, 1) for edge in self.transfer.edges(function, one))

@@ -17,8 +17,10 @@ from streamlint.facts.objects import Container, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Graph, Loop
+from streamlint.ordering.c_api import is_of_c
 from streamlint.ordering.conditions import Conditions, Frame
 from streamlint.ordering.flow import BUFFER, EXACT, Flow, Tracked
+from streamlint.ordering.passages import Passages
 from streamlint.ordering.places import ANY, Element, Place, Places, register_place, rest_behind
 from streamlint.ordering.spread import bound_before, positional, spread
 from streamlint.ordering.streams import Currents
@@ -67,6 +69,8 @@ class Walk:
     """Walks for pending operations of a program. ``ordering`` are the actions for which calls are entered."""
 
     ordering: tuple[type[object], ...] = (Synchronized,)
+    meets_memory = False
+    """Whether only what touches memory that is tracked can be met: a call that can name none of it orders, or does nothing."""
 
     def __init__(self, transfer: Transfer) -> None:
         self.transfer = transfer
@@ -79,6 +83,8 @@ class Walk:
         self._homes: dict[Function, dict[Instruction, tuple[int, int]]] = {}
         self._asked: dict[Function, dict[int, list[int]]] = {}
         self._waiting: dict[Function, bool] = {}
+        self._passages = Passages(self)
+        self._run_block: Callable[[State], Iterable[State]] = lambda state: ()
         self.cut = 0  # operations that took more states
 
     def control(self, function: Function) -> Graph:
@@ -118,6 +124,7 @@ class Walk:
         origin = start.frame.function, (start.block, start.place - 1)
         seen: set[State] = set()
         waiting = deque([start])
+        self._run_block = lambda state: self._block(state, judge, origin)
         while waiting:
             state = waiting.popleft()
             if state in seen:
@@ -126,7 +133,7 @@ class Walk:
                 self.cut += 1
                 return
             seen.add(state)
-            waiting.extend(self._block(state, judge, origin))
+            waiting.extend(self._run_block(state))
 
     def _block(self, state: State, judge: Judge, origin: tuple[Function, tuple[int, int]]) -> Iterator[State]:
         """Run the rest of a block; what follows it."""
@@ -200,7 +207,7 @@ class Walk:
             tracked = frozenset(held._replace(place=Place(("register", call[2]), held.place.path)) for held in moved)
             frame = Frame(taker, None, None, 0)
             there = state._replace(frame=frame, block=block, place=index + 1, before=0, tracked=tracked)
-            yield there._replace(guards=frozenset(), decided=frozenset())
+            yield there._replace(guards=frozenset(), decided=frozenset(), path=())
 
     def _queues(self, function: Function, register: int) -> set[tuple[Function, Instruction]]:
         """Where the containers were made that a register may hold."""
@@ -252,9 +259,24 @@ class Walk:
                 continue  # of what builds choose from, a path has one
             inner = Frame(edge.callee, frame, one, frame.depth + 1)
             tracked = self._given(state, one, edge.callee)
-            if any(held.place.root[0] != "aside" for held in tracked) or self._orders_inside(edge.callee):
-                own = state.chosen | {edge.callee.unit.number} if len(units) > 1 else state.chosen
-                yield state._replace(frame=inner, block=0, place=0, before=0, tracked=tracked, chosen=own)
+            own = state.chosen | {edge.callee.unit.number} if len(units) > 1 else state.chosen
+            inside = state._replace(frame=inner, block=0, place=0, before=0, tracked=tracked, chosen=own)
+            near = (held.place for held in tracked if held.place.root[0] != "aside")
+            if any(map(_is_named, near) if self.meets_memory else near) or (not self.meets_memory and self._orders_inside(edge.callee)):
+                yield inside
+            elif self._orders_inside(edge.callee):
+                yield from self._passages.through(state, one, index, inside, self._run_block)
+
+    def current_around(self, frame: Frame, one: Instruction) -> object:
+        """The stream that is current at a call on a path, and the function that has made it so; None where none has."""
+        outer: Frame | None = frame
+        at: Instruction | None = one
+        while outer is not None and at is not None:
+            found = self.currents.at(outer.function, at)
+            if found is not None:
+                return outer.function, found
+            at, outer = outer.call, outer.caller
+        return None
 
     def _is_in_hand(self, state: State, iterator: int) -> bool:
         """Whether the memory is what a generator has given already: it is not run once more for it."""
@@ -281,6 +303,9 @@ class Walk:
 
     def sources(self, function: Function, one: Instruction, callee: Function, index: int) -> tuple[Place, ...]:
         """Where the value of a parameter is found in the function that calls."""
+        if is_of_c(function, callee):
+            wanted = Place(("parameter", index))
+            return tuple(source for source, target in spread(self.places, function, one, callee) if target == wanted)
         if one[0] in (op.EXIT, op.DESTROY):
             return self.places.names(function, one[3 if one[0] == op.EXIT else 2]) if index == 0 else ()
         if one[0] in (op.ENTER, op.NEXT, op.ITEM):
@@ -293,7 +318,10 @@ class Walk:
         if one[0] not in (op.CALL, op.INVOKE):
             place = 5 + index - (1 if callee.has_receiver else 0)
             return self.places.names(function, one[place]) if 5 <= place < len(one) else ()
-        before = bound_before(self.transfer.values(function, one[3]), callee) if one[0] == op.CALL and not function.is_cpp else 0
+        called = self.transfer.values(function, one[3]) if one[0] == op.CALL else ()
+        if one[0] == op.INVOKE and not callee.has_receiver:  # `module.function(…)`
+            called = self.facts.callees(function, one)
+        before = bound_before(called, callee) if not function.is_cpp else 0
         register = positional(function, one, index - before) if before else operand_of(function, one, callee, index)
         if register is None and not callee.is_cpp:
             wanted = Place(("parameter", index))
@@ -313,9 +341,14 @@ class Walk:
         call = state.frame.call
         if state.frame.caller is None or call is None:
             for up in self._up(state, one[3]):
-                yield up._replace(tracked=_as_element(up.tracked, up.path[-1][2]))
+                is_scope = _is_scope(up.frame.function, up.path[-1])
+                yield up if is_scope else up._replace(tracked=_as_element(up.tracked, up.path[-1][2]))
             return
-        is_next = call[0] == op.NEXT or (call[0] == op.CALL and last_name(state.frame.caller.function, call) == "next")
+        is_next = (
+            call[0] == op.NEXT
+            or _is_scope(state.frame.caller.function, call)
+            or (call[0] == op.CALL and last_name(state.frame.caller.function, call) == "next")
+        )
         for back in self._returned(state, one[3]):
             yield back if is_next else back._replace(tracked=_as_element(back.tracked, call[2]))
 
@@ -348,11 +381,23 @@ class Walk:
         for held in mine:
             held = self._rekeyed(held, keys)
             root = held.place.root
-            if root[0] == "parameter" and (held.place.path or state.frame.caller is None):
+            if root[0] == "parameter" and held.place.path and is_of_c(caller, function):
+                yield from self._handed_to_c(caller, call, function, held)
+            elif root[0] == "parameter" and (held.place.path or state.frame.caller is None):
                 for source in self._passed(caller, call, function, int(str(root[1])), bool(held.place.path)):
                     yield held._replace(place=source.behind(*held.place.path))
             elif root[0] == "global" or (root[0] == "cell" and root[2] != function.code.number):
                 yield held
+
+    def _handed_to_c(self, caller: Function, call: Instruction, function: Function, held: Tracked) -> Iterator[Tracked]:
+        """What a function of the C API has taken out of its arguments, by the names of these, and of the memory that they lead to."""
+        for source, target in spread(self.places, caller, call, function):
+            rest = rest_behind(target, held.place)
+            names: list[Place] = [source]
+            if source.root[0] == "register" and not source.path and not rest:
+                for each in self.transfer.shared(caller, int(str(source.root[1]))):
+                    names += self.places.names(caller, each)
+            yield from (held._replace(place=name.behind(*rest)) for name in names if rest is not None)
 
     def _passed(self, caller: Function, call: Instruction, function: Function, index: int, is_inside: bool) -> Iterator[Place]:
         """Where a caller has what it passed for a parameter: for what the parameter itself holds, also the memory that it is a view of."""
@@ -512,10 +557,18 @@ class Walk:
             for one in function.code.blocks[number]:
                 if any(self.orders(state, one, action) for action in self.actions(function, one) if not isinstance(action, Asked)):
                     return True
-                if any(edge.is_followed and self._orders_inside(edge.callee) for edge in self.transfer.edges(function, one)):
+                if any(edge.is_followed and self._may_order_inside(state, one, edge.callee) for edge in self.transfer.edges(function, one)):
                     return True
             waiting += self.control(function).successors[number]
         return False
+
+    def _may_order_inside(self, state: State, one: Instruction, callee: Function) -> bool:
+        """Whether a function that an instruction enters may order the operation."""
+        return self._orders_inside(callee)
+
+    def may_hold_up(self, action: Action) -> bool:
+        """Whether the host may wait in an action."""
+        return isinstance(action, self.ordering) or (isinstance(action, Read) and action.waits)
 
     def _orders_inside(self, function: Function) -> bool:
         """Whether a function waits on the host, by itself or through what it calls."""
@@ -523,10 +576,7 @@ class Walk:
         if found is None:
             self._waiting[function] = False  # in a cycle, the others tell
             found = self._waiting[function] = any(
-                any(
-                    isinstance(action, self.ordering) or (isinstance(action, Read) and action.waits)
-                    for action in self.transfer.of(function, one)
-                )
+                any(map(self.may_hold_up, self.transfer.of(function, one)))
                 or any(edge.is_followed and self._orders_inside(edge.callee) for edge in self.transfer.edges(function, one))
                 for opcode in CALLING
                 for one in function.by_opcode[opcode]
@@ -576,6 +626,11 @@ def _as_element(tracked: frozenset[Tracked], register: int) -> frozenset[Tracked
     )
 
 
+def _is_scope(function: Function, call: Instruction) -> bool:
+    """Whether a call of a generator is that of a context manager: what it yields is what ``as`` names."""
+    return any(use[0] == op.ENTER for use in function.uses[call[2]])
+
+
 def _is_plain_method(function: Function, one: Instruction) -> bool:
     """Whether a constructor is called as a method: ``super().__init__()``, ``Base.__init__(self)``."""
     return one[0] == op.INVOKE and function.text(one[4]) == "__init__"
@@ -584,6 +639,11 @@ def _is_plain_method(function: Function, one: Instruction) -> bool:
 def aside(place: Place, depth: int) -> Place:
     """A place of a function on the path, as those that it called see it."""
     return place if place.root[0] == "aside" else Place(("aside", depth, place.root), place.path)
+
+
+def _is_named(place: Place) -> bool:
+    """Whether a program can name a place: it does not stand for something without a name."""
+    return place.root[0] != "global" or isinstance(place.root[1], int)
 
 
 def _taken_up(place: Place, depth: int) -> Place | None:

@@ -15,7 +15,7 @@ from streamlint.errors import ConfigError, PathError
 from streamlint.files import Found, discover, left_out, shown
 from streamlint.findings import Finding, Problem, Report
 from streamlint.hazards import findings as hazards
-from streamlint.hazards.explaining import SYNCHRONOUS, Silenced, silenced
+from streamlint.hazards.explaining import RELEASED, SYNCHRONOUS, Silenced, silenced
 from streamlint.interpreter.index import Program
 from streamlint.ir import ModuleIR
 from streamlint.ir.modules import lower as to_ir
@@ -187,6 +187,10 @@ def _tell_silenced(answer: Answer, line: Line, one: Silenced) -> None:
         answer.add(
             "facts", f"needs an asynchronous copy; that in line {first} is synchronous: the host waits for it", one.finding.code, first
         )
+        return
+    if one.why == RELEASED:
+        where = f"line {first}" if one.operation.file == line.path else f"{one.operation.file}:{first}"
+        answer.add("facts", f"{RELEASED} ({where})", one.finding.code, first)
         return
     pair = f"the operation in line {last} is ordered after that in line {first}"
     by = f"`{line.quote(one.by)}` in line {one.by.row} {one.why}"

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Site
+from streamlint.facts.objects import LibraryObject, Site
 from streamlint.facts.program import Unit
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -19,7 +19,10 @@ from streamlint.transfer.transfer import Transfer
 from streamlint.waits.operands import argument_registers, operand_of
 
 _DEEPEST = 6
+_HIGHEST = 3
 _ENDS = frozenset({"put", "get"})
+_KEEPING = frozenset({op.BUILD, op.DICT, op.SET_ATTR, op.STORE, op.SET_NAME, op.RETURN, op.APPEND, op.SET_ITEM, op.YIELD})
+Way = tuple[Spawn, tuple[Site, ...]]
 Channel = frozenset[Site]
 """Where the queue or pipe was made; empty where that is not known."""
 
@@ -60,10 +63,23 @@ class Channels:
         near = units_near(self.transfer, _ENDS)
         return near | {function.unit for function in self.runs} if near else near
 
+    @cached_property
+    def _imported(self) -> set[Unit]:
+        """The files that those import: channels may be given to their functions."""
+        program = self.facts.program
+        found = (program.imported(module, unit) for unit in self._near if not unit.is_cpp for module, _ in unit.imports)
+        return {unit for unit in found if unit is not None} - self._near
+
     def _ends(self, effect: str) -> Iterator[End]:
-        for call in self.transfer.sites(frozenset({effect}), among=self._near):
-            if not call.row.get("local") and call.instruction[0] == op.INVOKE:
-                yield End(call, self.of(call.function, call.instruction[3]))
+        seen: set[Site] = set()
+        for call in self.transfer.sites(frozenset({effect}), among=self._near | self._imported):
+            site = Site(call.function, call.instruction)
+            if not call.row.get("local") and call.instruction[0] == op.INVOKE and site not in seen:
+                seen.add(site)  # a queue of several types: one end all the same
+                channel = self.of(call.function, call.instruction[3])
+                held = self.transfer.values(call.function, call.instruction[3])
+                if channel or call.function.unit in self._near or any(isinstance(value, LibraryObject) for value in held):
+                    yield End(call, channel)
 
     # --- which channel
 
@@ -115,31 +131,48 @@ class Channels:
     # --- who runs what
 
     @cached_property
-    def runs(self) -> dict[Function, list[Spawn]]:
-        """By function: the processes that run it, as their own or as a part of it."""
-        found: dict[Function, list[Spawn]] = {}
+    def ways(self) -> dict[Function, list[Way]]:
+        """By function: the processes that run it, as their own or as a part of it, each with calls that lead to it."""
+        found: dict[Function, list[Way]] = {}
         for spawn in self.spawns:
-            for function, _ in Spawns(self.transfer).processes.reached(list(spawn.roots)):
-                found.setdefault(function, []).append(spawn)
+            for function, calls in Spawns(self.transfer).processes.reached(list(spawn.roots)):
+                found.setdefault(function, []).append((spawn, tuple(Site(*call) for call in calls)))
         return found
 
+    @cached_property
+    def runs(self) -> dict[Function, list[Spawn]]:
+        """The same without the calls."""
+        return {function: [spawn for spawn, _ in ways] for function, ways in self.ways.items()}
+
     def is_given_away(self, channel: Channel) -> bool:
-        """Whether a channel is an argument of anything: another process or code out of view may use it."""
-        for site in channel:
-            function = site.function
-            waiting, seen = [site.instruction[2]], set[int]()
-            while waiting:
-                register = waiting.pop()
-                if register in seen:
-                    continue
-                seen.add(register)
-                for use in function.uses[register]:
-                    if use[0] in (op.CALL, op.INVOKE) and any(each == register for _, each in argument_registers(function, use)):
-                        return True
-                    if use[0] in (op.BUILD, op.DICT, op.SET_ATTR, op.STORE, op.SET_NAME, op.RETURN, op.APPEND, op.SET_ITEM, op.YIELD):
-                        return True
-                    if op.DEFINES[use[0]] and use[0] not in (op.CALL, op.INVOKE):
-                        waiting.append(use[2])
+        """Whether a channel is an argument of anything out of view, or kept: another process or other code may use it."""
+        return any(self._is_given_on(site.function, site.instruction[2], 0) for site in channel)
+
+    def _is_given_on(self, function: Function, begin: int, depth: int) -> bool:
+        waiting, seen = [begin], set[int]()
+        while waiting:
+            register = waiting.pop()
+            if register in seen:
+                continue
+            seen.add(register)
+            for use in function.uses.get(register, ()):
+                is_argument = use[0] in (op.CALL, op.INVOKE) and any(each == register for _, each in argument_registers(function, use))
+                if use[0] in _KEEPING or (is_argument and self._leaves(function, use, register, depth)):
+                    return True
+                if op.DEFINES[use[0]] and use[0] not in (op.CALL, op.INVOKE):
+                    waiting.append(use[2])
+        return False
+
+    def _leaves(self, function: Function, call: Instruction, register: int, depth: int) -> bool:
+        """Whether what a call is given leaves the functions in view."""
+        edges = self.transfer.edges(function, call)
+        if not edges or depth > _HIGHEST or not all(edge.is_followed and not edge.is_handed and not edge.is_guess for edge in edges):
+            return True
+        for edge in edges:
+            for param in edge.callee.by_opcode[op.PARAM]:
+                is_given = operand_of(function, call, edge.callee, param[3]) == register
+                if is_given and self._is_given_on(edge.callee, param[2], depth + 1):
+                    return True
         return False
 
     def replies_often(self, channel: Channel) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector
-from streamlint.transfer.actions import NULL, Action, Copied, Viewed
+from streamlint.transfer.actions import NAMED, NULL, Action, Copied, Viewed
 from streamlint.transfer.modelled import ModelledCall
 
 _DIRECTIONS = {("host", "device"): "d2h", ("device", "host"): "h2d", ("host", "host"): "h2h", ("device", "device"): "d2d"}
@@ -42,6 +42,8 @@ def _copied(call: ModelledCall, target: int, source: int, direction: str) -> Cop
     stream = call.stream()
     if call.row.library == "numba" and stream.kind == NULL:
         asynchronous = False
+    elif asynchronous is None and flag == op.NONE and stream.kind == NAMED and call.row.get("asynchronous") == call.row.get("stream"):
+        asynchronous = True  # it is asynchronous on any stream but the default one
     return Copied(target, source, stream, asynchronous, flag, direction, call.call)
 
 

@@ -13,6 +13,7 @@ from streamlint.transfer.actions import CURRENT, DEVICE, NULL, Copied, Read, Str
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.order import is_event
 from streamlint.transfer.transfer import Transfer
+from streamlint.waits.operands import operand_of
 
 COPY, READ, KERNEL, WORK, COMPUTE = "copy", "read", "kernel", "work", "compute"
 SYNCHRONIZE, QUERY, RECORD, WAIT = "synchronize", "query", "record", "wait"
@@ -85,6 +86,8 @@ class DeviceOperations:
                 return self.on_device(function, built[4 + one[4]])
         if one[0] in (op.ITEM, op.COPY, op.CAST, op.REBIND, op.UNPACK):
             return self.on_device(function, one[5] if one[0] == op.REBIND else one[4] if one[0] == op.CAST else one[3])
+        if one[0] == op.PARAM and not function.is_cpp:
+            return any(self.on_device(*given) for given in self._given(function, one[3]))
         if one[0] == op.LOAD:
             return any(self.on_device(*stored) for stored in stores_of(function, one[3]))
         if one[0] not in (op.CALL, op.INVOKE):
@@ -93,6 +96,14 @@ class DeviceOperations:
         if not calls and one[0] == op.INVOKE and self._is_tensor_method(function, one):
             return self.on_device(function, one[3])
         return any(self._gives_device(call) for call in calls)
+
+    def _given(self, function: Function, index: int) -> Iterator[tuple[Function, int]]:
+        """What the calls of a function give for a parameter."""
+        for caller, call in self.transfer.facts.call_places(function):
+            if call[0] in (op.CALL, op.INVOKE) and any(edge.callee is function for edge in self.transfer.edges(caller, call)):
+                register = operand_of(caller, call, function, index)
+                if register is not None:
+                    yield caller, register
 
     def _is_tensor_method(self, function: Function, one: Instruction) -> bool:
         """Whether a method is one of tensors or arrays that computes, by its name."""

@@ -42,6 +42,12 @@ def view(call: ModelledCall) -> Iterator[Action]:
         yield Viewed(of, call.text("type"), bool(call.row.get("host_access")))
 
 
+def extension(call: ModelledCall) -> Iterator[Action]:
+    """Memory as C sees it: ``ffi.from_buffer("float[]", x)``."""
+    if call.row.get("part") == "memory" and call.operands:
+        yield Viewed(call.operands[-1])
+
+
 def factory(call: ModelledCall) -> Iterator[Action]:
     """A factory that is given data reads it, or shares it; PyTorch's waits until what it uploads has arrived."""
     for register in call.all("data"):
@@ -75,6 +81,7 @@ EFFECTS = {
     "view": view,
     "same": view,
     "pin": view,
+    "extension": extension,
     "factory": factory,
     "compute": compute,
 }

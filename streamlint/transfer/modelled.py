@@ -46,6 +46,12 @@ class ModelledCall:
         return self.instruction[3] if self.instruction[0] == op.INVOKE else None
 
     @property
+    def is_of_arrays(self) -> bool:
+        """Whether it is a function of CuPy, which computes on a device whatever it is given; a method may be that of another object."""
+        is_compute = self.row.library == "cupy" and self.row.effect == "compute" and not self.row.get("host")
+        return is_compute and not self.name.startswith("cupy.ndarray.")
+
+    @property
     def operands(self) -> tuple[int, ...]:
         """All registers that the call is given, its receiver first."""
         return operands_of(self.function, self.instruction)

@@ -44,7 +44,8 @@ def _makers(models: Models, effects: Collection[str]) -> Iterator[str]:
 
 
 def _users(unit: Unit, makers: Collection[str]) -> Iterator[str]:
-    """The functions and classes of a file that make such objects."""
+    """The functions and classes of a file that make such objects, and the classes that derive from theirs."""
+    yield from (one.name for one in unit.ir.classes if any(_last(base) in makers for base in one.bases))
     for function in unit.functions:
         for opcode in (op.CALL, op.INVOKE, op.CONSTRUCT):
             if any(last_name(function, one) in makers for one in function.by_opcode[opcode]):

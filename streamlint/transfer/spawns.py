@@ -12,11 +12,12 @@ from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.nearness import units_near
 from streamlint.transfer.processes import Processes
 from streamlint.transfer.transfer import Transfer
-from streamlint.waits.operands import argument_registers
+from streamlint.waits.operands import argument_registers, operand_of
 
 _STARTS = frozenset({"thread", "start"})
 THREAD, PROCESS = "thread", "process"
 _POOL, _THREAD, _OBJECT = "pool", "thread", "object"
+_HIGHEST = 3
 Given = dict[tuple[Function, int], tuple[Function, int]]
 """By function and number of a parameter: the register, and its function, that is given for it."""
 
@@ -93,11 +94,23 @@ class Spawns:
             for site in node.trace(value):
                 if self._is_pool(site):
                     return site
-        one = call.function.definitions[register]
+        return self._pool_in(call.function, register, 0)
+
+    def _pool_in(self, function: Function, register: int, depth: int) -> Site | None:
+        """Where the pool was made that a register holds, or that callers give for it."""
+        one = function.definitions[register]
         while one is not None and one[0] in (op.ENTER, op.COPY):
-            register = one[3]
-            one = call.function.definitions[register]
-        return Site(call.function, one) if one is not None and self._is_pool(Site(call.function, one)) else None
+            one = function.definitions[one[3]]
+        if one is None:
+            return None
+        if one[0] != op.PARAM:
+            return Site(function, one) if self._is_pool(Site(function, one)) else None
+        for caller, call in self.facts.call_places(function) if depth < _HIGHEST else ():
+            given = operand_of(caller, call, function, one[3]) if call[0] in (op.CALL, op.INVOKE) else None
+            found = self._pool_in(caller, given, depth + 1) if given is not None and given >= 0 else None
+            if found is not None:
+                return found
+        return None
 
     def _is_pool(self, site: Site) -> bool:
         if site.instruction[0] not in (op.CALL, op.INVOKE):

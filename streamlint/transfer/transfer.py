@@ -21,7 +21,7 @@ from streamlint.transfer import copies, language, memory, order, updates, waitin
 from streamlint.transfer.actions import VARIABLE, Action, Asked, Copied, Lost, Read, Synchronized, Touched, Viewed
 from streamlint.transfer.members import member
 from streamlint.transfer.modelled import ModelledCall, operands_of
-from streamlint.waits.operands import argument_registers
+from streamlint.waits.operands import argument_registers, operand_of
 
 Effect = Callable[[ModelledCall], Iterator[Action]]
 RowTest = Callable[[Row], bool]
@@ -39,6 +39,7 @@ CALLING = frozenset({op.CALL, op.INVOKE, op.CONSTRUCT, op.NEW, op.LAUNCH, op.ENT
 
 
 _OF_LANGUAGE = ("builtins.", "elements::")
+_ITERATING = frozenset({"next", "iter", "enumerate", "zip", "reversed"})
 _INSIDE = frozenset({"begin", "end", "cbegin", "cend", "data", "get", "front", "back", "at"})
 """Methods of C++ containers and smart pointers that lead to their memory."""
 _TENSOR_HEADERS = frozenset({"torch", "ATen", "c10"})
@@ -56,6 +57,9 @@ class Order(NamedTuple):
 
 class Transfer:
     """The actions of instructions, and the calls that they make."""
+
+    keeps_gil = False
+    """Whether the GIL is taken for held where it is let go: to explain why nothing is told."""
 
     def __init__(self, graph: CallGraph) -> None:
         self.graph = graph
@@ -227,7 +231,7 @@ class Transfer:
         if any(edge.is_followed for edge in edges):
             return False
         libraries = self.libraries(function, one)
-        if any(call.name.startswith(_OF_LANGUAGE) for call in libraries):
+        if any(call.name.startswith(_OF_LANGUAGE) or call.name in _ITERATING for call in libraries):
             return False
         return any(call.row is None for call in libraries) or ((function, one) in self._unknown and not modelled)
 
@@ -261,8 +265,16 @@ class Transfer:
             return None
         if function.is_cpp:
             return self.facts.cpp_models.calls.get(f"at::Tensor::{method}") if self._has_tensors(function.unit) else None
-        rows = self._methods.get(method, ())
+        rows = self._methods.get(method, ()) or self._rows_with(method, names_given(function, one))
         return next((row for row in rows if self.rounds.is_used_near(function.unit, row.names[0].partition(".")[0])), None)
+
+    def _rows_with(self, method: str, names: frozenset[str]) -> list[Row]:
+        """The rows of a method whose name the language has as well, if a call gives names that are theirs: ``x.get(out=host)``."""
+        if not names or method not in LANGUAGE_MEMBERS:
+            return []
+        called = ((name.rpartition("."), row) for name, row in self.facts.models.calls.items())
+        of_types = (row for (owner, _, last), row in called if last == method and self.facts.models.type_named(owner) is not None)
+        return [row for row in of_types if names <= _keywords(row)]
 
     def _has_tensors(self, unit: Unit) -> bool:
         """C++: whether a file includes PyTorch."""
@@ -327,13 +339,17 @@ class Transfer:
         """What a register may hold."""
         return self.facts.values(function, register).values if register >= 0 else ()
 
-    def is_tensor(self, function: Function, register: int) -> bool:
-        """Whether a register holds a tensor or an array, or the result of a call that gives some."""
+    def is_tensor(self, function: Function, register: int, depth: int = 2) -> bool:
+        """Whether a register holds a tensor or an array, or the result of a call that gives some: here or in a caller."""
         if any(isinstance(value, Memory) for value in self.values(function, register)):
             return True
         one = function.definitions[register]
         while one is not None and one[0] in (op.UNPACK, op.ITEM):
             one = function.definitions[one[3]]
+        if one is not None and one[0] == op.PARAM and depth:
+            places = self.facts.call_places(function)
+            given = ((caller, operand_of(caller, call, function, one[3])) for caller, call in places if call[0] in (op.CALL, op.INVOKE))
+            return any(each is not None and each >= 0 and self.is_tensor(caller, each, depth - 1) for caller, each in given)
         if one is None or one[0] not in (op.CALL, op.INVOKE):
             return False
         return any(call.row.effect == "compute" and call.row.get("type") for call in self.modelled(function, one))
@@ -412,3 +428,14 @@ def last_name(function: Function, one: Instruction) -> str:
     if one[0] not in (op.CALL, op.LAUNCH):
         return ""
     return function.dotted(one[3]).replace("::", ".").rpartition(".")[2]
+
+
+def names_given(function: Function, one: Instruction) -> frozenset[str]:
+    """The names under which a call gives arguments."""
+    return frozenset(kind for kind, _ in argument_registers(function, one) if isinstance(kind, str))
+
+
+def _keywords(row: Row) -> frozenset[str]:
+    """The names of the arguments that a row knows."""
+    held = (each for value in row.values.values() for each in (value if isinstance(value, tuple) else (value,)))
+    return frozenset(each.keyword for each in held if isinstance(each, Selector) and each.keyword is not None)

@@ -97,7 +97,7 @@ class Uses:
         elif (effect == "load" and call.device_spaces() == {"device"}) or (effect == "module_to" and row.get("to") == "device"):
             yield Use(WORK, call.name, row.library, Stream(CURRENT, library=row.library))
         elif effect in ("compute", "factory", "read"):
-            if self._given(call) or self.on_device(function, call.result):
+            if call.is_of_arrays or self._given(call) or self.on_device(function, call.result):
                 yield Use(WORK, call.name, row.library, Stream(CURRENT, library=row.library), self._given(call))
             elif effect == "factory" and self._pins(call):
                 yield Use(PIN, call.name, row.library, Stream(CURRENT))
@@ -170,7 +170,7 @@ class Uses:
             return row.get("to") == "device" or call.device_spaces() == {"device"}
         if row.effect not in _COMPUTING:
             return False
-        if self.scoped is not None and row.effect == "compute" and self.scoped(call.function, call.instruction):
+        if call.is_of_arrays or (self.scoped is not None and row.effect == "compute" and self.scoped(call.function, call.instruction)):
             return True
         return any(self.on_device(call.function, register, depth) for register in call.operands)
 

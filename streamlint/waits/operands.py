@@ -63,7 +63,7 @@ def bound_of(function: Function, call: Instruction, callee: Function) -> int:
 
 def operand_of(function: Function, call: Instruction, callee: Function, index: int) -> int | None:
     """The register that a call gives for a parameter of a function; None where it gives none, or spreads its arguments."""
-    if offset_of(function, call, callee) is None:
+    if index >= len(callee.code.parameters) or offset_of(function, call, callee) is None:
         return None
     parameter, bound = callee.code.parameters[index], bound_of(function, call, callee)
     if bound > index:

@@ -181,11 +181,16 @@ def test_an_edit_of_cpp_costs_only_the_python_that_comes_to_it(cache: Path, chec
 def test_a_file_more_costs_no_one_who_cannot_import_it(cache: Path, checked: list[str]) -> None:
     batches = """
         import torch
-        from torch.utils.data import DataLoader
+        from torch.utils.data import DataLoader, Dataset
 
 
-        def run(data):
-            for batch in DataLoader(data, num_workers=2):
+        class Rows(Dataset):
+            def __getitem__(self, index):
+                return torch.ones(8).cuda()
+
+
+        def run():
+            for batch in DataLoader(Rows(), num_workers=2):
                 batch.to("cuda", non_blocking=True)
         """
     starts = "import torch.multiprocessing as mp\n\nif __name__ == '__main__':\n    mp.set_start_method('spawn')\n    mp.cuda = 1\n"
@@ -199,9 +204,11 @@ def test_a_file_more_costs_no_one_who_cannot_import_it(cache: Path, checked: lis
     assert looked_at == ["app/more.py"]
     checked.clear()
     write({"app/begin.py": starts.replace("import t", "import app.batches\nimport t")})
-    warm, looked_at = report(cache), list(checked)
-    assert warm == report(None)
-    assert "app/batches.py" in looked_at, "now imports tie them together"
+    tied, looked_at = report(cache), list(checked)
+    assert tied == report(None)
+    codes = [{finding.code for finding in each.findings} for each in (warm, tied)]
+    assert codes[0] - codes[1] == {"SL025"}, "now imports tie them together: its workers are spawned"
+    assert looked_at == ["app/begin.py"], "which is asked of the program"
 
 
 def test_a_comment_costs_nothing(cache: Path, checked: list[str]) -> None:

@@ -132,7 +132,7 @@ READ = TORCH + (
     "    {order}\n"
     "    return out.numpy().sum()\n"
 )
-ORDERED = "SL005: the read in line 12 is ordered after the copy in line 10: "
+ORDERED = "SL005: the operation in line 12 is ordered after that in line 10: "
 
 
 def test_a_synchronization_orders_it(capsys):
@@ -173,7 +173,7 @@ def test_two_orders_are_both_named(capsys):
 
 def test_an_opaque_call_may_wait(capsys):
     answer = said(capsys, READ.format(order="foo(side)"), "return out")
-    assert ORDERED + "the opaque call `foo(side)` in line 11 receives the stream and may wait for it" in answer
+    assert ORDERED + "`foo(side)` in line 11 is out of view, receives what would tell that the work is done, and may wait for it" in answer
 
 
 def test_a_wait_orders_streams(capsys):
@@ -191,7 +191,7 @@ def test_a_wait_orders_streams(capsys):
 
 def test_a_copy_that_waits_for_itself(capsys):
     text = TORCH + "def fetch(x: torch.Tensor):\n    y = x.cuda()\n    out = y.to('cpu')\n    return out.numpy().sum()\n"
-    assert "SL005: needs an asynchronous copy; the copy in line 6 is synchronous: the host waits for it" in said(capsys, text, "return out")
+    assert "SL005: needs an asynchronous copy; that in line 6 is synchronous: the host waits for it" in said(capsys, text, "return out")
 
 
 def test_the_default_streams_barrier(capsys):

@@ -62,7 +62,7 @@ def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_a_rule(copy):
-    assert len(follow("adding-a-rule.md", copy)) == 2
+    assert len(follow("adding-a-rule.md", copy)) == 3
     assert passed(copy, "sl099")
     page = run(copy, "streamlint", "rule", "repeated-synchronize")
     assert page.stdout.startswith("# repeated-synchronize (SL099)\n")

@@ -176,3 +176,25 @@ def test_a_data_type_moves_nothing() -> None:
     )
     found = facts.values(function(facts, "a", "half"), function(facts, "a", "half").by_opcode[op.RETURN][0][2]).values
     assert [value.space for value in found if isinstance(value, Memory)] == ["device"]
+
+
+def test_cuda_python_gives_the_status_before_what_it_makes() -> None:
+    facts = facts_of(
+        a="""
+        from cuda.bindings import runtime
+
+        def _checked(given):
+            if given[0]:
+                raise RuntimeError(given[0])
+            return given[1]
+
+        def main():
+            status, event = runtime.cudaEventCreate()
+            _use(status, event, _checked(runtime.cudaStreamCreate()))
+
+        def _use(status, event, stream): pass
+        """
+    )
+    assert parameter(facts, "a", "_use", 0) == {"number or text"}
+    assert parameter(facts, "a", "_use", 1) == {"object of cuda.core.Event"}
+    assert parameter(facts, "a", "_use", 2) == {"object of cuda.core.Stream"}

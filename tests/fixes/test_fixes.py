@@ -471,12 +471,6 @@ ALONE = {
         "import cupy as cp\n\ncp.cuda.set_allocator(None)\n\n\ndef run(now, rounds, shape):\n    for _ in range(rounds):\n"
         "        total = cp.zeros(shape)\n        cp.add(total, now, out=total)\n        now[...] = total\n",
     ),
-    "buffers that are kept": (
-        "SL003",
-        "python",
-        "import cupy as cp\n\ncp.cuda.set_allocator(None)\n\n\ndef run(now, rounds, shape, kept):\n    for _ in range(rounds):\n"
-        "        scratch = cp.empty(shape)\n        cp.sin(now, out=scratch)\n        kept.append(scratch)\n",
-    ),
     "a handle, and several streams": (
         "SL002",
         "cuda",

@@ -6,7 +6,6 @@ import pytest
 
 from streamlint import models
 from streamlint.checks.base import Check, registry
-from streamlint.frontends.cuda import lower as lower_cuda
 from streamlint.frontends.python import lower
 from streamlint.interpreter.explore import Explorer
 from streamlint.interpreter.index import Program
@@ -111,45 +110,3 @@ class Holder:
     root = next(root for root in roots_of(file) if root.qualname == "Holder.f")
     stake = Stake(lambda operation: asynchronous(operation) or isinstance(operation, Spawn), ("non_blocking",))
     assert len(list(Explorer(program, root, Coverage(), Settings(), Stakes(lambda: AtStake((stake,)))).paths())) == runs
-
-
-CPP = "#include <cuda_runtime.h>\nvoid f(int n) {{\n  float *p;\n{}}}\n"
-HEAD = """import gc
-import multiprocessing
-import threading
-import cupy
-import torch
-
-def work():
-    return 1
-
-def f(x, n):
-"""
-BEGUN = [
-    ("SL003", "    for _ in range(n):\n        gc.collect()\n", False),
-    ("SL003", "    torch.cuda.empty_cache()\n", False),
-    ("SL003", "    for _ in range(n):\n        torch.cuda.empty_cache()\n", True),
-    ("SL003", "  cudaMalloc(&p, 4);\n  cudaFree(p);\n", False),
-    ("SL003", "  for (int i = 0; i < n; ++i) {\n    cudaMalloc(&p, 4);\n    cudaFree(p);\n  }\n", True),
-    ("SL008", "    y = torch.zeros(8).pin_memory()\n    y.to('cuda')\n", False),
-    ("SL008", "    y = torch.zeros(8).pin_memory()\n    y.to('cuda', non_blocking=True)\n", True),
-    ("SL010", "    multiprocessing.Process(target=work).start()\n", False),
-    ("SL010", "    threading.Thread(target=work).start()\n", True),
-    ("SL012", "    threading.Thread(target=work).start()\n", False),
-    ("SL012", "    multiprocessing.Process(target=work).start()\n", True),
-    ("SL026", "    multiprocessing.Process(target=work).start()\n", False),
-    ("SL026", "    threading.Thread(target=work).start()\n", True),
-    ("SL027", "    torch.zeros(8, device='cuda') + 1\n", False),
-    ("SL027", "    cupy.zeros(8) + 1\n", True),
-]
-
-
-@pytest.mark.parametrize(("code", "body", "begins"), BEGUN)
-def test_a_check_begins_with_what_it_can_tell_of(code: str, body: str, begins: bool) -> None:
-    program, native = Program(), body.startswith("  ") and not body.startswith("    ")
-    module = lower_cuda("a.cu", CPP.format(body)) if native else lower("a.py", HEAD + body)
-    file = program.add(module, models.builtin("cuda" if native else "python"))
-    root = next(root for root in roots_of(file) if root.qualname == "f")
-    run = next(Explorer(program, root, Coverage(), Settings(), Stakes(AtStake)).paths())
-    check = registry()[code]()
-    assert any(map(check.begins_with, run.machine.operations)) is begins

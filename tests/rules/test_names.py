@@ -54,9 +54,9 @@ float run(const float* device, cudaStream_t stream) {{
 """
 
 
-@pytest.mark.parametrize(("called", "wanted"), [("chart", True), ("syncopate", True), ("syncStream", False), ("wait_and_sync", False)])
-def test_only_a_whole_word_says_that_a_function_waits(called: str, wanted: bool) -> None:
-    assert ("SL005" in found(READ_EARLY.format(called=called), "cuda")) is wanted
+@pytest.mark.parametrize("called", ["chart", "syncopate", "syncStream", "wait_and_sync"])
+def test_no_word_says_that_a_function_waits(called: str) -> None:
+    assert "SL005" in found(READ_EARLY.format(called=called), "cuda")
 
 
 ACROSS = """import torch

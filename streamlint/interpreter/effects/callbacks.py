@@ -37,9 +37,7 @@ def _callback(call: Call) -> Value:
     if function is not None and run.context.callback is None:
         step = Step("registered as a host callback here", call.span)
         with run.within(callback=step, loops=(), guards=()), run.machine.gil.entered(None):
-            taken = run.machine.gil.taken
             _run_callback(call, function, stream)
-            operation.takes_gil = run.machine.gil.taken > taken
     return call.status()
 
 

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from streamlint import operations as ops
-from streamlint.cuda_model import NULL
 from streamlint.findings import Step
 from streamlint.interpreter.beside import found_empty, hand_over, taken, wake
 from streamlint.interpreter.effects import Call
 from streamlint.interpreter.effects.host import read_values
 from streamlint.interpreter.opaque import opaque_call
 from streamlint.interpreter.reach import reachable
-from streamlint.interpreter.run import STREAM_TYPES, Run
-from streamlint.interpreter.values import Buffer, Const, Event, Handle, Opaque, Series, Storage, Stream, Table, Value
+from streamlint.interpreter.run import Run
+from streamlint.interpreter.values import Buffer, Const, Event, Handle, Series, Storage, Table, Value
 from streamlint.operations import Evidence, Memory
 
-_FROM = "received:"  # in the name of a value, and as the owner of a storage: the channel that it came from
+_FROM = "received:"  # in the name of a value that nobody in view has sent
 
 
 def _put(call: Call) -> Value:
-    """The receiver will wait for the work of one stream: that of the thread which pickles (PyTorch records an event there)."""
+    """The value is read, and whoever takes it gets one like it."""
     run, value = call.run, call.value("of")
     if not isinstance(call.receiver, Handle) or value is None or call.flag("local"):
         if isinstance(call.receiver, Handle) and value is not None:
@@ -30,41 +28,9 @@ def _put(call: Call) -> Value:
             _keep(run, call.receiver.key, value)
         return result
     read_values(run, (value,), call.span, call.name, wait=False)
-    feeder = call.flag("feeder")
-    exporter = Stream(NULL, "null", None, "torch", STREAM_TYPES["torch"]) if feeder else run.stream_of("torch")
-    buffers = tuple(_device_tensors(value))
-    missed = [operation for buffer in buffers for operation in _missed(run, buffer, exporter)]
     channel = _end(call.receiver, "sends")
-    run.machine.note(
-        ops.Put(
-            call.span,
-            call.library,
-            call.name,
-            channel=channel,
-            buffers=buffers,
-            feeder=feeder,
-            exporter=exporter,
-            missed=tuple(missed),
-            received=tuple(_received_from(value)),
-        )
-    )
     _keep(run, channel, value)
     return Const(None)
-
-
-def _missed(run: Run, buffer: Buffer, exporter: Stream) -> Iterator[ops.Operation]:
-    """The writes to a buffer that work on the exporter's stream does not wait for."""
-    storage, machine = buffer.storage, run.machine
-    for access in storage.writes:
-        if not machine.clocks.ordered(access.stamp, exporter.key):
-            yield access.operation
-    made = storage.allocated
-    if storage.writes or not isinstance(made, ops.Opaque) or made.stream is None or made.stream.key == exporter.key:
-        return
-    # What a module returns is written on the stream that was current there; no clock counts it.
-    between = machine.operations[made.index + 1 :]
-    if made.stream.kind == "created" and not any(isinstance(o, ops.Synchronize | ops.Wait | ops.Block) for o in between):
-        yield made
 
 
 def _keep(run: Run, channel: str, value: Value) -> None:
@@ -88,21 +54,6 @@ def _pinned_memory(value: Value) -> Iterator[Buffer]:
             yield inner
 
 
-def _device_tensors(value: Value) -> Iterator[Buffer]:
-    for buffer in _device_memory(value):
-        if buffer.type.startswith("torch"):
-            yield buffer
-
-
-def _received_from(value: Value) -> Iterator[str]:
-    """The channels that device memory in a value came from, and that an unknown value as a whole came from."""
-    if isinstance(value, Opaque) and value.name.startswith(_FROM) and "[" not in value.name:
-        yield value.name.removeprefix(_FROM).partition("@")[0]
-    for buffer in _device_tensors(value):
-        if buffer.storage.owner.startswith(_FROM):
-            yield buffer.storage.owner.removeprefix(_FROM)
-
-
 def _get(call: Call) -> Value:
     run = call.run
     if not isinstance(call.receiver, Handle):
@@ -123,7 +74,6 @@ def _get(call: Call) -> Value:
     if local:
         result = opaque_call(run, call.name, call.receiver, call.arguments, call.site)
         return result if shown is None else _arrived(run, shown, "", key, Step("received from a queue here", call.span))
-    run.machine.note(ops.Get(call.span, call.library, call.name, channel=channel))
     if shown is None:
         return run.opaque(f"{_FROM}{channel}{key}")
     return _arrived(run, shown, channel, key, Step("received from another process here", call.span))

@@ -9,12 +9,11 @@ from streamlint import operations as ops
 from streamlint.findings import Span, Step
 from streamlint.interpreter import items
 from streamlint.interpreter.arguments import Arguments, CallSite
-from streamlint.interpreter.beside import begun, channels_in, joined, run_beside, under_way
+from streamlint.interpreter.beside import begun, joined, run_beside, under_way
 from streamlint.interpreter.calls import invoke
 from streamlint.interpreter.classes import find_method
 from streamlint.interpreter.effects import Call
 from streamlint.interpreter.opaque import opaque_call
-from streamlint.interpreter.processes import start_method
 from streamlint.interpreter.run import Run
 from streamlint.interpreter.values import (
     Buffer,
@@ -47,9 +46,8 @@ def _thread(call: Call) -> Value:
         return _out_of_view(call)
     given = _given(call)
     several = call.text("style") == "each"
-    awaited = call.flag("awaited")
     pool = call.receiver if isinstance(call.receiver, Handle) else None
-    result = _run(call, kind, function, given, several, awaited, pool)
+    result = _run(call, kind, function, given, pool)
     if several and kind == "thread":
         joined(call.run, call.span, call.name, "result")  # whoever looks at the results waits for them
     return _result(call, result)
@@ -63,8 +61,6 @@ def _made(call: Call) -> Value:
         handle.args["function"] = function
     for name, value in zip(("args", "kwargs"), call.values("arguments"), strict=False):
         handle.args["kwargs" if isinstance(value, Table) else name] = value
-    if call.receiver is not None:
-        handle.args["context"] = call.receiver
     return handle
 
 
@@ -80,7 +76,7 @@ def _start(call: Call) -> Value:
             return Const(None)
     function = made.args.get("function") if isinstance(made, Handle) else None
     if not isinstance(made, Handle) or not isinstance(function, _CALLABLE):
-        return _out_of_view(call, *([made] if made is not None else []))
+        return _out_of_view(call)
     _run(call, kind, function, _packed(made.args.get("args"), made.args.get("kwargs")), maker=made)
     return Const(None)
 
@@ -147,8 +143,6 @@ def _run(
     kind: str,
     function: Value,
     given: Arguments,
-    several: bool = False,
-    awaited: bool = False,
     maker: Handle | None = None,
     *,
     reach: list[Value] | None = None,
@@ -157,19 +151,12 @@ def _run(
     run = call.run
     values = [function, *given.all(), *(reach or [])]
     handed = under_way(run, values[1:]) if kind == "thread" else []
-    lane = maker.args.get("(lane)") if maker is not None else None
-    beside = begun(run, kind, call.span, several=several, awaited=awaited)
+    beside = begun(run, kind, call.span)
     awaits = ops.Opaque(call.span, callee=call.name)
     if not handed:
         run.machine.opaque(awaits, values)
-    method = start_method(run, _context(call, maker)) if kind == "process" else ""
-    if call.text("style") == "rank":
-        method = "spawn"
-    beside = replace(beside, method=method)
-    if isinstance(lane, Const):
-        beside = replace(beside, lane=str(lane.value), several=False)
-    spawn = ops.Spawn(call.span, call.library, call.name, beside=beside, body_known=True, channels=channels_in(run, values))
-    place, spawn.since = _made_at(run, call, maker)
+    spawn = ops.Spawn(call.span, call.library, call.name, beside=beside, body_known=True)
+    place = _made_at(call, maker)
     if place != call.span:
         spawn.beside = replace(beside, started=replace(beside.started, span=place))
         spawn.span = place
@@ -197,41 +184,25 @@ class _Target:
         return invoke(self.run, self.function, self.given, self.site)
 
 
-def _made_at(run: Run, call: Call, maker: Handle | None) -> tuple[Span, int]:
-    """Where the process comes to be, and behind which operation: a pool's are as old as the pool."""
+def _made_at(call: Call, maker: Handle | None) -> Span:
+    """Where the process comes to be: a pool's are as old as the pool."""
     if maker is not None and maker.type.endswith("pool.Pool") and maker.trail:
-        since = maker.args.get("(since)")
-        return maker.trail[0].span, since.value if isinstance(since, Const) and isinstance(since.value, int) else -1
-    return call.span, len(run.machine.operations)
-
-
-def _context(call: Call, maker: Handle | None) -> Value | None:
-    """What decides how a process is started: the context that made it or was given to its pool."""
-    return maker.args.get("context") if maker is not None else None
+        return maker.trail[0].span
+    return call.span
 
 
 def _pool(call: Call) -> Value:
-    """A pool: how old its processes are, and how they were started."""
+    """A pool: where its processes come to be, and what they run first."""
     handle = Handle(call.text("type", call.name), call.run.machine.fresh("object"), trail=(Step("pool created here", call.span),))
-    handle.args = {"(since)": Const(len(call.run.machine.operations))}
     given = call.arguments.keywords
-    context = given.get("mp_context") or given.get("context") or call.receiver
-    if context is not None:
-        handle.args["context"] = context
     handle.args.update({name: given[name] for name in ("initializer", "initargs") if name in given})
-    workers = call.value("workers")
-    if isinstance(workers, Const) and workers.value == 1:
-        handle.args["(lane)"] = Const(handle.key)
     return handle
 
 
-def _out_of_view(call: Call, *others: Value) -> Value:
+def _out_of_view(call: Call) -> Value:
     run = call.run
     result = opaque_call(run, call.name, call.receiver, call.arguments, call.site)
-    values = [*call.arguments.all(), *others]
-    kind = _kind(call) or "process"
-    spawn = ops.Spawn(call.span, call.library, call.name, beside=begun(run, kind, call.span), channels=channels_in(run, values))
-    run.machine.note(spawn)
+    run.machine.note(ops.Spawn(call.span, call.library, call.name, beside=begun(run, _kind(call) or "process", call.span)))
     return Opaque(result.term, (result,), type=call.text("type")) if call.text("type") else result
 
 

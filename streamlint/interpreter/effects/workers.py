@@ -12,7 +12,6 @@ from streamlint.interpreter.bodies import call_method, run_generator
 from streamlint.interpreter.calls import invoke
 from streamlint.interpreter.classes import find_method
 from streamlint.interpreter.effects import Call
-from streamlint.interpreter.processes import start_method
 from streamlint.interpreter.reach import reachable
 from streamlint.interpreter.values import (
     Buffer,
@@ -75,10 +74,7 @@ def _has_workers(call: Call) -> bool:
 def _work(call: Call, collate: Value | None) -> None:
     """What a worker does: its initialiser, a few items, the collate function on them."""
     run = call.run
-    method = start_method(run, call.value("context"))
-    spawn = ops.Spawn(
-        call.span, call.library, call.name, beside=begun(run, "worker", call.span, several=True, method=method), body_known=True
-    )
+    spawn = ops.Spawn(call.span, call.library, call.name, beside=begun(run, "worker", call.span), body_known=True)
     run_beside(run, spawn, _Worker(call, collate, CallSite(call.site.node, call.span, "worker")))
 
 

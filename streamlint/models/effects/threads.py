@@ -90,6 +90,7 @@ THREADS = (
                 "source inline symbols held memory",
                 needed=True,
             ),
+            key("functions", "place", "The names of the functions that are bound."),
         ),
     ),
     Effect(

@@ -1,0 +1,82 @@
+"""Slots of two buffers that take turns: what a round calls ``i % 2``, the next one calls ``1 - i % 2``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from streamlint.facts.counters import is_counter
+from streamlint.facts.functions import Function
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.ir.graph import Graph, Loop
+from streamlint.ordering.flow import Tracked
+from streamlint.ordering.places import Element, Place
+from streamlint.waits.questions import Key, alike
+
+Turn = tuple[frozenset[Key], frozenset[Key]]
+"""The names of the slot of a round, and of the other one."""
+
+
+class Alternation:
+    """The slots that take turns in the loops of a function."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[Function, int], list[Turn]] = {}
+
+    def next_round(
+        self, function: Function, graph: Graph, loop: Loop, homes: dict[Instruction, int], tracked: frozenset[Tracked]
+    ) -> frozenset[Tracked]:
+        """What is tracked, by the names that the next round has for it."""
+        turns = self._known.get((function, loop.header))
+        if turns is None:
+            turns = self._known[function, loop.header] = list(_turns(function, graph, loop, homes))
+        return frozenset(one for held in tracked for one in _turned(held, turns)) if turns else tracked
+
+    def takes_turns(self, function: Function, place: Place) -> bool:
+        """Whether a slot on the way to a place is one of two in a loop that a path has gone round."""
+        keys = {key.key for key in place.path if isinstance(key, Element)}
+        known = (turn for (where, _), turns in self._known.items() if where is function for turn in turns)
+        return any(keys & (mine | other) for mine, other in known)
+
+
+def _turned(held: Tracked, turns: list[Turn]) -> Iterator[Tracked]:
+    path = held.place.path
+    for index, key in enumerate(path):
+        told = key.key if isinstance(key, Element) else None
+        for mine, other in turns:
+            for here, there in ((mine, other), (other, mine)):
+                if told in here:
+                    for name in there:
+                        yield held._replace(place=Place(held.place.root, (*path[:index], Element(name), *path[index + 1 :])))
+                    return
+    yield held
+
+
+def _turns(function: Function, graph: Graph, loop: Loop, homes: dict[Instruction, int]) -> Iterator[Turn]:
+    """The two names of the slots of a loop, by each counter that is taken modulo two."""
+    inside = [one for one in function.by_opcode[op.BINARY] if homes[one] in loop.body]
+    slots = [one for one in inside if _is(function, one, "%", 5, 2) and is_counter(function, graph, homes, one[4])]
+    for name in {alike(function, one[2]) for one in slots}:
+        mine = {one[2] for one in slots if alike(function, one[2]) == name}
+        others = (one for one in inside if _is_other(function, one, mine))
+        yield frozenset({name}), frozenset(alike(function, one[2]) for one in others)
+
+
+def _is_other(function: Function, one: Instruction, slots: set[int]) -> bool:
+    """Whether an expression is the slot that a round does not have: ``1 - slot``, ``slot ^ 1``, ``(i + 1) % 2``."""
+    if _is(function, one, "-", 4, 1):
+        return _plain(function, one[5]) in slots
+    if _is(function, one, "^", 5, 1):
+        return _plain(function, one[4]) in slots
+    inner = function.definitions[one[4]] if _is(function, one, "%", 5, 2) else None
+    counters = {function.definitions[slot][4] for slot in slots}  # type: ignore[index]
+    return inner is not None and inner[0] == op.BINARY and _is(function, inner, "+", 5, 1) and inner[4] in counters
+
+
+def _is(function: Function, one: Instruction, operator: str, place: int, number: int) -> bool:
+    return function.text(one[3]) == operator and function.constant(one[place]) == number
+
+
+def _plain(function: Function, register: int) -> int:
+    one = function.definitions[register] if register >= 0 else None
+    return one[3] if one is not None and one[0] == op.COPY else register

@@ -1,0 +1,59 @@
+"""What the host waits for at an instruction, by itself and in the functions that it calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from streamlint.facts.functions import Function
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.ir.graph import Graph
+from streamlint.ordering.places import Place, Places
+from streamlint.transfer.actions import Stream, Synchronized
+from streamlint.transfer.transfer import Transfer
+from streamlint.waits.operands import operand_of
+
+_DEEPEST = 4
+
+
+class HostWaits:
+    """The waits of a program."""
+
+    def __init__(self, transfer: Transfer, places: Places) -> None:
+        self.transfer = transfer
+        self.places = places
+        self._graphs: dict[Function, Graph] = {}
+
+    def at(self, function: Function, one: Instruction, depth: int = 0) -> Iterator[Place | None]:
+        """The streams that the host waits for whenever it comes by, by their places; None for the device, or the current stream."""
+        for action in self.transfer.of(function, one):
+            if isinstance(action, Synchronized) and not isinstance(action.of, int):
+                is_named = isinstance(action.of, Stream) and action.of.register >= 0
+                yield self.places.of(function, action.of.register) if isinstance(action.of, Stream) and is_named else None
+        for edge in self.transfer.edges(function, one) if depth < _DEEPEST else ():
+            if edge.is_followed and not edge.is_handed and not edge.is_guess:
+                for place in self._inside(edge.callee, depth + 1):
+                    yield from self._above(place, function, one, edge.callee)
+
+    def _inside(self, function: Function, depth: int) -> Iterator[Place | None]:
+        graph = self.graph(function)
+        for number, block in enumerate(function.code.blocks):
+            if graph.post_dominates(number, 0):
+                for one in block:
+                    yield from self.at(function, one, depth)
+
+    def _above(self, place: Place | None, caller: Function, call: Instruction, callee: Function) -> Iterator[Place | None]:
+        """A place of a function as its caller names it."""
+        if place is None or place.root[0] == "global":
+            yield place
+        elif place.root[0] == "parameter" and call[0] in (op.CALL, op.INVOKE):
+            given = operand_of(caller, call, callee, int(str(place.root[1])))
+            if given is not None and given >= 0:
+                yield self.places.of(caller, given).behind(*place.path)
+
+    def graph(self, function: Function) -> Graph:
+        """The control flow of a function without exceptions."""
+        found = self._graphs.get(function)
+        if found is None:
+            found = self._graphs[function] = Graph.of(function.code, exceptions=False)
+        return found

@@ -1,0 +1,82 @@
+"""What a call does to a path of which it can name nothing but streams and events: it waits for the operation, or the path goes on.
+
+Such a call is looked at once for all paths that bring the same into it, and not once for each (`walk`).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from streamlint.ir import Instruction
+from streamlint.ordering.conditions import Frame
+from streamlint.ordering.flow import Tracked
+from streamlint.ordering.places import Place
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from streamlint.ordering.walk import State, Walk
+
+    Follow = Callable[[State], Iterable[State]]
+
+MOST_STATES = 1_000
+"""States of one call that are looked at; behind a call with more, a path goes on as before."""
+_PATH = Tracked("path", Place(("global", "path")))
+"""Tracked where a call can name nothing, for a path with nothing that is tracked ends."""
+Exit = tuple[int, frozenset[Tracked]]
+"""How many branches are guessed behind the call, and what is tracked there of what the call could name or has given back."""
+
+
+class Passages:
+    """The calls that paths pass through."""
+
+    def __init__(self, walk: Walk) -> None:
+        self.walk = walk
+        self._known: dict[tuple[object, ...], tuple[Exit, ...]] = {}
+
+    def through(
+        self, state: State, one: Instruction, index: int, inner: State, follow: Callable[[State], Iterable[State]]
+    ) -> Iterator[State]:
+        """The states behind a call. ``inner`` is the state in which it begins; ``follow`` runs a block."""
+        near = frozenset({_PATH, *(held for held in inner.tracked if held.place.root[0] != "aside")})
+        key = (*self._key(state, one, inner), near)
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = self._explored(state, inner._replace(tracked=near), follow)
+        own = frozenset(held for held in state.tracked if held.place.root[0] not in ("global", "cell"))
+        for guesses, tracked in found:
+            yield state._replace(place=index + 1, guesses=guesses, tracked=own | (tracked - {_PATH}))
+        if not found:
+            yield state._replace(place=index + 1, tracked=frozenset())  # no path leads out of the call without a wait
+
+    def _key(self, state: State, one: Instruction, inner: State) -> tuple[object, ...]:
+        """What decides how a call goes."""
+        given = self.walk.conditions.given(inner.frame)
+        around = self.walk.current_around(state.frame, one)
+        return inner.frame.function, one[0], given, around, state.guesses, state.stream, state.sites, state.is_blocking, inner.chosen
+
+    def _explored(self, state: State, inner: State, follow: Follow) -> tuple[Exit, ...]:
+        exits: dict[Exit, None] = {}
+        seen: set[State] = set()
+        waiting = deque([inner._replace(guards=frozenset(), decided=frozenset())])
+        while waiting:
+            each = waiting.popleft()
+            if each in seen:
+                continue
+            seen.add(each)
+            if each.frame == state.frame:
+                exits[each.guesses, each.tracked] = None
+            elif len(seen) > MOST_STATES:
+                return ((state.guesses, inner.tracked),)
+            elif _is_within(each.frame, inner.frame):
+                waiting.extend(follow(each))
+        return tuple(exits)
+
+
+def _is_within(frame: Frame | None, outer: Frame) -> bool:
+    """Whether a function runs inside another one."""
+    while frame is not None and frame != outer:
+        frame = frame.caller
+    return frame is not None
