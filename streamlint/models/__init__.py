@@ -7,7 +7,7 @@ import functools
 import json
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -93,6 +93,14 @@ class Models:
     _packages: frozenset[str] | None = None
     _heads: frozenset[str] | None = None
     _active: frozenset[str] | None = None
+    _with: dict[str, list[tuple[str, Row]]] = field(default_factory=dict)
+
+    def with_effect(self, effect: str) -> Sequence[tuple[str, Row]]:
+        """The rows of calls that have an effect, each with the last part of its name."""
+        if not self._with:
+            for name, row in self.calls.items():
+                self._with.setdefault(row.effect, []).append((name.replace("::", ".").rpartition(".")[2], row))
+        return self._with.get(effect, ())
 
     def is_known(self, package: str) -> bool:
         """Whether any row is about a package, by the first part of its name."""

@@ -70,6 +70,7 @@ class Transfer:
         self._libraries: dict[tuple[Function, Instruction], tuple[LibraryCall, ...]] = {}
         self._edges: dict[tuple[Function, Instruction], tuple[Edge, ...]] = {}
         self._unknown: set[tuple[Function, Instruction]] = set()
+        self._names: dict[tuple[frozenset[str], RowTest], frozenset[str]] = {}
         self.passed: list[Order] | None = None
         """The orders that walks have passed over: only where silence is explained, else they end there."""
 
@@ -316,14 +317,19 @@ class Transfer:
         """By the last parts of their names: the rows of a language's functions with some effects that may set a switch."""
         found: dict[str, list[Row]] = defaultdict(list)
         models: Models = self.facts.cpp_models if is_cpp else self.facts.models
-        for name, row in models.calls.items():
-            if row.effect in effects and (not key or row.get(key) not in (None, False)) and where(row):
-                found[name.replace("::", ".").rpartition(".")[2]].append(row)
+        for effect in sorted(effects):
+            for name, row in models.with_effect(effect):
+                if (not key or row.get(key) not in (None, False)) and where(row):
+                    found[name].append(row)
         return dict(found)
 
     def names(self, effects: Collection[str], where: RowTest = ANY_ROW) -> frozenset[str]:
         """The last parts of the names of functions with some effects."""
-        return frozenset(name for is_cpp in (False, True) for name in self._wanted(effects, "", where, is_cpp))
+        key = (frozenset(effects), where)
+        found = self._names.get(key)
+        if found is None:
+            found = self._names[key] = frozenset(name for is_cpp in (False, True) for name in self._wanted(effects, "", where, is_cpp))
+        return found
 
     def _renamed(self, unit: Unit, names: Iterable[str]) -> dict[str, str]:
         """Other names that a file has for functions that it imports."""
