@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +31,7 @@ class Relint:
         self._program: Any = None
         self._found: Mapping[str, Sequence[Finding]] = {}
         self._work: Incremental | None = None
+        self._neighbours: Any = None
         self._lowered: dict[str, Any] = {}  # the intermediate representation of the files that stay
         self._suffices: dict[str, bool] = {}  # whether the files near one show what the run has found in it
         self._rests: list[dict[str, object]] = []  # of the trials since somebody asked
@@ -82,51 +83,29 @@ class Relint:
         from streamlint.hazards import findings as hazards
         from streamlint.ir.modules import lower
 
-        def lowered(source: Source) -> Any:
-            known = program.files.get(source.path)
-            if source.path == path:
-                return lower(known.module) if known is not None else None
+        def kept(source: Source) -> Any:
             if source.path not in self._lowered:
+                known = self._program.files.get(source.path)
                 self._lowered[source.path] = lower(known.module) if known is not None else None
             return self._lowered[source.path]
 
-        def told(sources: Sequence[Source], text: str) -> list[Finding]:
-            asked = [bare(replace(one, text=text) if one.path == path else one) for one in sources]
-            return [finding for finding in hazards.find(asked, options, lowered).findings if finding.span.file == path]
+        def changing(source: Source) -> Any:
+            return lower(program.files[path].module) if source.path == path else kept(source)
 
-        near = self._near(path)
-        if len(near) == len(self._sources):
-            return told(near, text)
+        def told(sources: Iterable[Source], options: Options, lowered: Callable[[Source], Any]) -> list[Finding]:
+            found = hazards.find([bare(one) for one in sources], options, lowered).findings
+            return [finding for finding in found if finding.span.file == path]
+
+        changed = {**self._sources, path: replace(self._sources[path], text=text)}
+        if self._neighbours is None:
+            self._neighbours = hazards.neighbours(list(self._sources.values()), kept)
+        near = self._neighbours.near(path, _MOST_NEAR)
         if path not in self._suffices:
             wanted = {(one.code, one.span) for one in self._found.get(path, ()) if one.code in hazards.codes()}
-            self._suffices[path] = wanted <= {(one.code, one.span) for one in told(near, self._sources[path].text)}
-        return told(near if self._suffices[path] else list(self._sources.values()), text)
-
-    def _near(self, path: str) -> list[Source]:
-        """The files that a trial of a file asks: those that imports tie to it, the nearest first; with C++ or Cython all of them."""
-        if self._sources[path].language != "python":
-            return list(self._sources.values())
-        found, waiting = {path: None}, [path]
-        for current in waiting:
-            for other in self._beside.get(current, ()):
-                if other not in found and len(found) < _MOST_NEAR:
-                    found[other] = None
-                    waiting.append(other)
-        return [self._sources[each] for each in sorted(found)]
-
-    @functools.cached_property
-    def _beside(self) -> dict[str, list[str]]:
-        """By file: those that it imports, and those that import it."""
-        from streamlint.interpreter.words import imports_among, lasts_of, module_path
-
-        outlines, found = self._program.outlines, defaultdict[str, list[str]](list)
-        lasts = {last for each in self._sources for last in lasts_of(each)}
-        resolve = lambda dotted, asking: module_path(dotted, asking, self._sources.__contains__, lasts)  # noqa: E731
-        for importing, imported in imports_among(self._sources, lambda each: outlines.get(each, ()), resolve).items():
-            for each in sorted(imported):
-                found[importing].append(each)
-                found[each].append(importing)
-        return found
+            asked = replace(options, codes=frozenset(code for code, _ in wanted))
+            shown = told([self._sources[each] for each in near], asked, kept) if wanted and len(near) < len(self._sources) else ()
+            self._suffices[path] = wanted <= {(one.code, one.span) for one in shown}
+        return told([changed[each] for each in near] if self._suffices[path] else changed.values(), options, changing)
 
     def _with(self, path: str, text: str, report: Report) -> Any:
         """The program with one text changed; of the others each is lowered once, when it is asked for."""

@@ -309,11 +309,12 @@ class Program:
             return unit
 
         for unit in self.units.values():
-            for target in self._written_imports(unit):
+            for target in self.written_imports(unit):
                 leaders[leader(unit)] = leader(target)
         return {unit: leader(unit) for unit in leaders}
 
-    def _written_imports(self, unit: Unit) -> Iterator[Unit]:
+    def written_imports(self, unit: Unit) -> Iterator[Unit]:
+        """The files that a file imports, by its text: what reads like an import counts as one."""
         for module, names, several in _IMPORT.findall(unit.source.text):
             for one in (module,) if module else (name.split()[0] for name in several.split(",") if name.strip()):
                 if (target := self.imported(one, unit)) is not None:

@@ -13,6 +13,7 @@ from typing import Protocol
 from streamlint import models
 from streamlint.checks import base as checks
 from streamlint.checks.base import Check
+from streamlint.facts.neighbours import Neighbours
 from streamlint.facts.program import Program, SourceFile
 from streamlint.findings import Finding, Told
 from streamlint.hazards.context import Context
@@ -78,6 +79,14 @@ def find_of(asked: Sequence[str], sources: Sequence[Source], options: Options, l
 
 def context_of(sources: Sequence[Source], options: Options, lowered: Lowered, kind: type[Transfer] = Transfer) -> Context:
     """The facts of the sources as one program, and what its instructions do. Files are asked in the order of their paths, however given."""
+    return Context(_program(sources, lowered), options, models.load("python", options.user_models), kind)
+
+
+def neighbours(sources: Sequence[Source], lowered: Lowered) -> Neighbours:
+    """The ties between the sources."""
+    return Neighbours(_program(sources, lowered))
+
+
+def _program(sources: Sequence[Source], lowered: Lowered) -> Program:
     ordered = sorted(sources, key=lambda one: one.path)
-    program = Program([SourceFile(one.path, one.language, one.text, partial(lowered, one)) for one in ordered])
-    return Context(program, options, models.load("python", options.user_models), kind)
+    return Program([SourceFile(one.path, one.language, one.text, partial(lowered, one)) for one in ordered])
