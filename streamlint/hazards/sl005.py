@@ -12,6 +12,7 @@ from streamlint.hazards.context import Context, span_of
 from streamlint.ir import opcodes as op
 from streamlint.operations import Conflict, Copy, Direction, Evidence, HostRead, Memory
 from streamlint.ordering.early_reads import EarlyRead, EarlyReads
+from streamlint.transfer.actions import Copied
 
 RULE = D2hReadBeforeSync
 
@@ -34,8 +35,7 @@ def _told(rule: D2hReadBeforeSync, context: Context, read: EarlyRead, held: list
     is_variable = made is not None and made[0] in (op.ADDRESS, op.ADDRESS_ATTR)  # on the stack
     pageable = is_variable or (bool(held) and all(value.pinning == "pageable" for value in held))
     is_locked = any(value.pinning == "pinned" for value in held)
-    sources = [value for value in context.facts.values(function, copied.source).values if isinstance(value, Held)]
-    on_device = any(value.space == "device" for value in sources) or row.library != "torch"
+    on_device = row.library != "torch" or _is_on_device(context, function, copied.source)
     copy = Copy(
         span_of(read.copy),
         row.library,
@@ -55,6 +55,15 @@ def _told(rule: D2hReadBeforeSync, context: Context, read: EarlyRead, held: list
     )
     shown = not pageable and not is_uncalled(context, read.read.function)
     return rule.told(Conflict(copy, looked, "host-wait", 0, True, None), shown)
+
+
+def _is_on_device(context: Context, function: Function, register: int) -> bool:
+    """Whether a register is sure to hold memory of a device: by its value, or because it was copied there."""
+    if any(isinstance(value, Held) and value.space == "device" for value in context.facts.values(function, register).values):
+        return True
+    made = function.definitions[register] if register >= 0 else None
+    actions = context.transfer.of(function, made) if made is not None else ()
+    return any(isinstance(action, Copied) and action.target == register and action.direction == "h2d" for action in actions)
 
 
 def is_uncalled(context: Context, function: Function) -> bool:

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import BoundMethod, FunctionObject, Instance, ModuleObject, Object, PartialObject, Site
+from streamlint.facts.objects import BoundMethod, FunctionObject, Instance, LibraryObject, ModuleObject, Object, PartialObject, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector
@@ -154,13 +154,15 @@ class Callbacks:
             return
         for call in self.transfer.modelled(function, one):
             what = str(call.row.get("what"))
-            if call.row.effect == "block" and what != "lock" and self._works_elsewhere(what):
+            if call.row.effect == "block" and what != "lock" and self._works_elsewhere(call, what):
                 yield Site(function, one), what, call.row.library
 
-    def _works_elsewhere(self, what: str) -> bool:
-        if what in ("join", "result"):
-            return any(self.reach.first(function) is not None for function in self._threads)
-        return any(self._wakes(function) and self.reach.first(function) is not None for function in self._threads)
+    def _works_elsewhere(self, call: ModelledCall, what: str) -> bool:
+        """Whether a thread that a callback waits for calls CUDA: one of the program, or one that wakes what is waited for."""
+        return any(
+            self.reach.first(function) is not None and (what in ("join", "result") or self._wakes(function, call, set()))
+            for function in self._threads
+        )
 
     @cached_property
     def _threads(self) -> list[Function]:
@@ -179,8 +181,27 @@ class Callbacks:
         row = self.facts.cpp_models.call(str(spelled[0])) if spelled is not None else None
         return self.transfer.values(function, register) if row is not None and row.effect == "thread" else ()
 
-    def _wakes(self, function: Function) -> bool:
-        return any(function.text(one[4]) in _WAKING for one in function.by_opcode[op.INVOKE])
+    def _wakes(self, function: Function, waiting: ModelledCall, seen: set[Function]) -> bool:
+        """Whether a function, or one that it calls, wakes who waits for an object."""
+        seen.add(function)
+        for one in function.by_opcode[op.INVOKE]:
+            if function.text(one[4]) in _WAKING and self._may_be(function, one[3], waiting.function, waiting.receiver):
+                return True
+        callees = {edge.callee for edges in self.reach.edges(function).values() for edge in edges}
+        return any(self._wakes(callee, waiting, seen) for callee in callees if callee not in seen)
+
+    def _may_be(self, function: Function, register: int, other: Function, waited: int | None) -> bool:
+        """Whether two registers may hold one object: by the variable or member that names it, by its value, or in one file by nothing."""
+        if waited is None:
+            return True
+        named = self.locks.named(function, register), self.locks.named(other, waited)
+        if all(named):
+            return named[0] == named[1]
+        held = [
+            {value for value in self.transfer.values(*each) if isinstance(value, LibraryObject)}
+            for each in ((function, register), (other, waited))
+        ]
+        return bool(held[0] & held[1]) if all(held) else function.unit is other.unit
 
 
 class Statements:

@@ -78,7 +78,9 @@ class Memory:
                 gc.enable()
 
     def _waits(self, part: Part, path: str, before: Part | None) -> list[Finding]:
-        """SL020 and SL021 in the file; between two keys they stand where they stood."""
+        """What the rules that look at the program as a whole find in the file; between two keys it stands where it stood."""
+        if isinstance(self._modules[path][1], Problem):
+            return []  # it does not parse
         text, old = part.text_of(path), before.text_of(path) if before is not None else None
         if before is not None and old is not None and text is not None and _same_around(before, part, path):
             part.partial |= old != text
