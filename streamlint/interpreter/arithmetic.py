@@ -79,7 +79,7 @@ def _fold(run: Run, op: str, left: Const, right: Const) -> Value:
     run.ring = max(run.ring, _ring(op, left, right))
     action = _ARITHMETIC.get(op)
     small = all(not isinstance(v.value, int) or abs(v.value) < _LARGEST for v in (left, right))
-    if action is not None and small and not (op in ("**", "<<") and not _modest(right.value)):
+    if action is not None and small and not (op in ("**", "<<") and not _modest(right.value)) and not _is_long(op, left, right):
         try:
             if op == "/" and run.file.is_cuda and isinstance(left.value, int) and isinstance(right.value, int):
                 return Const(left.value // right.value)
@@ -104,6 +104,11 @@ def _modulus(op: str, right: Const) -> int:
     if op == "&" and right.value > 0 and right.value & (right.value + 1) == 0:
         return right.value + 1
     return right.value if op == "%" else 0
+
+
+def _is_long(op: str, left: Const, right: Const) -> bool:
+    """Whether a product is a text: a system that promises more memory than it has ends the process for a long one."""
+    return op == "*" and any(isinstance(one.value, str | bytes) for one in (left, right))
 
 
 def _modest(value: object) -> bool:
