@@ -195,6 +195,24 @@ class Function:
 
     def dotted(self, register: int) -> str:
         """A register as the dotted name that it was read by; of a call, what is called. "" for anything else."""
+        passed: list[int] = []
+        while register >= 0 and register not in self._called:
+            found = self.definitions[register]
+            if found is None or found[0] != op.CALL:
+                break
+            passed.append(register)
+            register = found[3]
+        name = self._called[register] if register in self._called else self._dotted(register)
+        if passed:
+            self._called.update(dict.fromkeys(passed, name))
+        return name
+
+    @cached_property
+    def _called(self) -> dict[int, str]:
+        """By the register of a call: what is called."""
+        return {}
+
+    def _dotted(self, register: int) -> str:
         parts: list[str] = []
         while True:
             found = self.definitions[register] if register >= 0 else None
@@ -206,16 +224,10 @@ class Function:
             if found[0] == op.LOAD:
                 parts.append(str(self.unit.ir.constants[found[3]][0]))
                 return ".".join(reversed(parts))
-            if found[0] == op.ATTR:
-                parts.append(self.text(found[4]))
-                register = found[3]
-            elif found[0] == op.CALL and not parts:
-                register = found[3]
-            elif found[0] == op.INVOKE and not parts:
-                parts.append(self.text(found[4]))
-                register = found[3]
-            else:
+            if found[0] != op.ATTR and (found[0] != op.INVOKE or parts):
                 return ""
+            parts.append(self.text(found[4]))
+            register = found[3]
 
     def text(self, constant: int) -> str:
         """A constant of the file that is a name."""
