@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import LibraryObject, Site
-from streamlint.facts.program import Unit
+from streamlint.facts.program import Register, Unit
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Graph
@@ -18,7 +18,6 @@ from streamlint.transfer.spawns import PROCESS, Spawn, Spawns
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.operands import argument_registers, operand_of
 
-_DEEPEST = 6
 _HIGHEST = 3
 _ENDS = frozenset({"put", "get"})
 _KEEPING = frozenset({op.BUILD, op.DICT, op.SET_ATTR, op.STORE, op.SET_NAME, op.RETURN, op.APPEND, op.SET_ITEM, op.YIELD})
@@ -46,6 +45,7 @@ class Channels:
         self.transfer = transfer
         self.facts = transfer.facts
         self.spawns = [spawn for spawn in Spawns(transfer).all() if spawn.kind == PROCESS]
+        self._arguments: dict[tuple[Function, int], list[Register]] = {}
 
     @cached_property
     def puts(self) -> list[End]:
@@ -83,42 +83,51 @@ class Channels:
 
     # --- which channel
 
-    def of(self, function: Function, register: int, depth: int = 0) -> Channel:
-        """The channels that a register may hold."""
-        one = function.definitions[register] if register >= 0 else None
-        if one is None or depth > _DEEPEST:
-            return frozenset()
-        if one[0] in (op.COPY, op.ENTER, op.AWAIT):
-            return self.of(function, one[3], depth + 1)
-        if one[0] in (op.UNPACK, op.ITEM):
-            return self._part(function, one, depth + 1)
-        if one[0] == op.PARAM:
-            given = [*self._given(function, one[3])]
-            return frozenset(site for caller, each in given for site in self.of(caller, each, depth + 1))
-        if one[0] == op.PHI:
-            return frozenset(site for each in one[3:] for site in self.of(function, each, depth + 1))
-        if one[0] == op.LOAD:
-            return self._cell(function, one, depth + 1)
-        if one[0] == op.ATTR and function.owner is not None and function.is_parameter(one[3]):
-            stores = function.owner.own_stores.get(function.text(one[4]), ())
-            return frozenset(site for store in stores for site in self.of(store.function, store.value, depth + 1))
-        if one[0] in (op.CALL, op.INVOKE):
-            return frozenset({Site(function, one)})
-        return frozenset()
+    def of(self, function: Function, register: int) -> Channel:
+        """The channels that a register may hold: the calls that gave them, here or in callers."""
+        found: set[Site] = set()
+        seen, waiting = {(function, register)}, [(function, register)]
+        while waiting:
+            function, register = waiting.pop()
+            one = function.definitions[register] if register >= 0 else None
+            if one is None:
+                continue
+            if one[0] in (op.CALL, op.INVOKE):
+                found.add(Site(function, one))
+            fresh = set(self._behind(function, one)) - seen
+            seen |= fresh
+            waiting += fresh
+        return frozenset(found)
 
-    def _part(self, function: Function, one: Instruction, depth: int) -> Channel:
-        built = function.definitions[one[3]]
-        if built is not None and built[0] == op.BUILD and one[0] == op.UNPACK and one[4] + 4 < len(built):
-            return self.of(function, built[4 + one[4]], depth)
-        return self.of(function, one[3], depth)
+    def _behind(self, function: Function, one: Instruction) -> Iterator[Register]:
+        """The registers whose values an instruction may give on."""
+        if one[0] in (op.COPY, op.ENTER, op.AWAIT, op.ITEM):
+            yield function, one[3]
+        elif one[0] == op.UNPACK:
+            built = function.definitions[one[3]]
+            is_built = built is not None and built[0] == op.BUILD and one[4] + 4 < len(built)
+            yield function, built[4 + one[4]] if is_built and built is not None else one[3]
+        elif one[0] == op.PARAM:
+            yield from self._given(function, one[3])
+        elif one[0] == op.PHI:
+            yield from ((function, each) for each in one[3:])
+        elif one[0] == op.LOAD:
+            name, owner = function.unit.ir.constants[one[3]]
+            home = function.unit.function(owner)
+            stores = (each for each in home.by_opcode[op.STORE] if home.unit.ir.constants[each[2]] == (name, owner))
+            yield from ((home, each[3]) for each in stores)
+        elif one[0] == op.ATTR and function.owner is not None and function.is_parameter(one[3]):
+            stored = function.owner.own_stores.get(function.text(one[4]), ())
+            yield from ((store.function, store.value) for store in stored)
 
-    def _cell(self, function: Function, one: Instruction, depth: int) -> Channel:
-        name, owner = function.unit.ir.constants[one[3]]
-        home = function.unit.function(owner)
-        stored = [each[3] for each in home.by_opcode[op.STORE] if home.unit.ir.constants[each[2]] == (name, owner)]
-        return frozenset(site for each in stored for site in self.of(home, each, depth))
+    def _given(self, function: Function, index: int) -> list[Register]:
+        """What a parameter is given, by calls and by the starts of processes."""
+        known = self._arguments.get((function, index))
+        if known is None:
+            known = self._arguments[function, index] = list(self._find_given(function, index))
+        return known
 
-    def _given(self, function: Function, index: int) -> Iterator[tuple[Function, int]]:
+    def _find_given(self, function: Function, index: int) -> Iterator[Register]:
         for spawn in self.spawns:
             given = spawn.given.get((function, index))
             if given is not None:
