@@ -22,6 +22,8 @@ _PASSED = frozenset({op.COPY, op.CAST, op.AWAIT})
 _GIVING = frozenset({op.CALL, op.INVOKE, op.ITEM, op.ADDRESS_ITEM, op.BINARY})
 _MOST = 400
 """Steps of one question, and of those that wait for its answer."""
+_MOST_IN_ALL = 4_000
+"""Steps of a question and of all that it asks on its way: contexts multiply with the depth of calls."""
 
 
 class Origins(Parts):
@@ -31,6 +33,7 @@ class Origins(Parts):
         super().__init__(transfer)
         self._seen: set[tuple[Known, int]] = set()
         self._above = 0  # steps of the questions that wait for the one that is asked
+        self._spent = 0  # steps since somebody asked from outside
         self._known: dict[Known, list[Origin]] = {}
         self._active: set[Known] = set()
 
@@ -42,10 +45,14 @@ class Origins(Parts):
             return known
         if asked in self._active:
             return []
+        if not self._active:
+            self._spent = 0
         self._active.add(asked)
         kept, self._seen = self._seen, set()
         self._above += len(kept)
-        found = self._known[asked] = list(dict.fromkeys(self.walk(Way(asked))))
+        found = list(dict.fromkeys(self.walk(Way(asked))))
+        if self._spent <= _MOST_IN_ALL or len(self._active) == 1:
+            self._known[asked] = found
         self._above -= len(kept)
         self._seen = kept
         self._active.discard(asked)
@@ -53,9 +60,10 @@ class Origins(Parts):
 
     def walk(self, way: Way) -> Iterator[Origin]:
         known = way.known
-        if (known, len(way.views)) in self._seen or max(len(self._seen), self._above) > _MOST:
+        if (known, len(way.views)) in self._seen or max(len(self._seen), self._above) > _MOST or self._spent > _MOST_IN_ALL:
             return
         self._seen.add((known, len(way.views)))
+        self._spent += 1
         one = self.contexts.definition(known)
         if one is None:
             return
