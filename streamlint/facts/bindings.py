@@ -224,8 +224,15 @@ class Bindings(Cpp):
             for export in exports if name == method else ():
                 yield from self.exports.targets(export)
 
-    def nearest(self, name: str, path: str) -> list[Unit]:
-        return [unit for unit in super().nearest(name, path) if not unit.is_cpp]
+    def mentioning(self, name: str) -> list[Unit]:
+        found = self._mentioning.get(name)
+        if found is None:
+            found = self._mentioning[name] = [unit for unit in super().mentioning(name) if not unit.is_cpp]
+        return found
+
+    @cached_property
+    def _mentioning(self) -> dict[str, list[Unit]]:
+        return {}
 
     def _find_places(self, function: Function) -> list[Place]:
         found = super()._find_places(function)

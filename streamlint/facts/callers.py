@@ -7,6 +7,7 @@ proposed call is then evaluated backwards (`calls.Calls.enter` tells whom it ent
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from os.path import commonpath, dirname
 
 from streamlint.facts.autograd import is_differentiated
@@ -249,6 +250,12 @@ def _local_function(function: Function, register: int) -> Function | None:
     return function.unit.function(one[3]) if one is not None and one[0] == op.FUNCTION else None
 
 
+@lru_cache(1 << 16)
+def _shared(one: str, other: str) -> int:
+    """How long the path is that two folders have in common."""
+    return len(commonpath([one, other]))
+
+
 class Callers(Calls):
     """Value flow that searches the program for callers."""
 
@@ -258,17 +265,19 @@ class Callers(Calls):
         """The functions of another language that dotted names, or a method of an unknown object, may mean."""
         return iter(())
 
+    def mentioning(self, name: str) -> list[Unit]:
+        """The files in which callers by a name are searched."""
+        return self.program.mentioning(name)
+
     def nearest(self, name: str, path: str) -> list[Unit]:
-        units = self.program.mentioning(name)
+        units = self.mentioning(name)
         if len(units) <= MOST_FILES:
             return units
-        key = (name, dirname(path))
-        found = self._nearest.get(key)
+        folder = dirname(path)
+        found = self._nearest.get((name, folder))
         if found is None:
             self.cut_short += 1
-            shared = {folder: -len(commonpath([folder, key[1]])) for folder in {dirname(unit.path) for unit in units}}
-            found = sorted(units, key=lambda unit: (shared[dirname(unit.path)], unit.number))[:MOST_FILES]
-            self._nearest[key] = found
+            found = self._nearest[name, folder] = sorted(units, key=lambda unit: (-_shared(unit.folder, folder), unit.number))[:MOST_FILES]
         return found
 
     def methods_named(self, name: str, near: Unit) -> list[Function]:

@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from os.path import dirname
 
 from streamlint.facts.cpp_scopes import CppScopes, Meaning, Variable, last_part
 from streamlint.facts.functions import ClassInfo, Function, Store, inner_stores
@@ -55,6 +56,11 @@ class Unit:
     @property
     def path(self) -> str:
         return self.source.path
+
+    @cached_property
+    def folder(self) -> str:
+        """The folder that the file lies in."""
+        return dirname(self.source.path)
 
     @cached_property
     def ir(self) -> ModuleIR:
