@@ -184,10 +184,11 @@ class Callbacks:
     def _wakes(self, function: Function, waiting: ModelledCall, seen: set[Function]) -> bool:
         """Whether a function, or one that it calls, wakes who waits for an object."""
         seen.add(function)
-        for one in function.by_opcode[op.INVOKE]:
-            if function.text(one[4]) in _WAKING and self._may_be(function, one[3], waiting.function, waiting.receiver):
-                return True
-        callees = {edge.callee for edges in self.reach.edges(function).values() for edge in edges}
+        entering = self.reach.edges(function)
+        waking = (one for one in function.by_opcode[op.INVOKE] if function.text(one[4]) in _WAKING and not entering.get(one))
+        if any(self._may_be(function, one[3], waiting.function, waiting.receiver) for one in waking):
+            return True
+        callees = dict.fromkeys(edge.callee for edges in entering.values() for edge in edges)
         return any(self._wakes(callee, waiting, seen) for callee in callees if callee not in seen)
 
     def _may_be(self, function: Function, register: int, other: Function, waited: int | None) -> bool:
