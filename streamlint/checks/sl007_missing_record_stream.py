@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamlint.checks.base import Category, Check
-from streamlint.findings import Finding, Step
+from streamlint.findings import Finding, Span, Step
 from streamlint.interpreter.trace import Trace, call_trail
 from streamlint.operations import Conflict, Drop, Operation, Work, on_other_stream
 
@@ -93,14 +93,23 @@ class MissingRecordStream(Check):
             facts={"api": drop.api, "stream": drop.stream.kind if drop.stream is not None else "unknown"},
         )
 
-    def told(self, use: Operation, drop: Drop, streams: tuple[Step, ...]) -> Finding:
-        """A release that nothing orders behind a use, as a finding; ``streams`` are where its stream was made."""
-        trail = self._trail(use, drop, drop)
+    def told(self, use: Operation, drop: Drop, again: Span | None, streams: tuple[tuple[Step, ...], tuple[Step, ...]]) -> Finding:
+        """A release that nothing orders behind a use, as a finding. ``again`` is the next allocation, where that is not the caller's affair;
+        ``streams`` are where the stream of the pool and the other one were made."""
+        home, other = streams
+        trail = [Step(f"the allocating stream: {step.message}", step.span) for step in home]
+        trail.append(Step("used on another stream here; the allocating stream does not wait for it", use.span))
+        trail += [Step(f"the other stream: {step.message}", step.span) for step in other]
+        trail.append(Step("the last reference is released here", drop.span))
+        if again is not None:
+            trail.append(Step("this allocation may reuse the block", again))
+        else:
+            trail.append(Step("the caller's next allocation on that stream may reuse the block", drop.span))
         return self.finding(
             use,
             "memory freed while another stream may still access it; the allocator may reuse the block",
             span=drop.allocated,
-            trail=(*trail, *streams),
+            trail=tuple(trail),
             help=self._help(drop),
             conflict=Conflict(use, drop, "lifetime", 0, True, None, drop),
             facts={"api": drop.api, "stream": "unknown"},

@@ -25,7 +25,8 @@ from streamlint.transfer.transfer import CALLING, Transfer
 from streamlint.transfer.waiting import Waited
 from streamlint.transfer.work import Kept, Worked
 
-USED = "used"
+USED, DROPPED = "used", "dropped"
+"""On another stream; and what has referred to the memory last."""
 _CROSSING = CHOOSING | {"record_use"}
 _SMALL = 1 << 20
 """Bytes of a block up to which PyTorch has pools of their own."""
@@ -37,17 +38,18 @@ _PLAIN = frozenset(
 _LENT = Element(("lent",))
 _MARK = Place(("global", "used"))
 _EMPTYING = frozenset({"pop", "popleft", "clear"})
-_OF_USE = frozenset({USED, STREAM, WAITER, EVENT})
+_OF_USE = frozenset({USED, DROPPED, STREAM, WAITER, EVENT})
 
 
 class Release(NamedTuple):
-    """An allocation, the use of it on another stream, where its last reference goes, and where memory is allocated next (the same, where
-    that is the caller's affair)."""
+    """An allocation, the use of it on another stream, where its last reference goes, and where memory is allocated next (None where
+    that is the caller's affair). ``home`` and ``lane`` are the streams of the allocation and of the use."""
 
     allocation: Site
     use: Site
     drop: Site
-    again: Site
+    again: Site | None
+    home: Lane
     lane: Lane
     library: str
 
@@ -61,6 +63,7 @@ class Releases(Races):
         super().__init__(transfer)
         self._released: dict[Site, Release] = {}
         self._after: dict[tuple[Function, int], frozenset[int]] = {}
+        self._streams: dict[Site, Lane] = {}
         self._looks = True
         self._sizes = Sizes(Origins(transfer))
 
@@ -198,6 +201,7 @@ class Releases(Races):
             return None
         kept = frozenset(held for held in state.tracked if held.kind not in _OF_USE)
         site = Site(state.frame.function, one)
+        self._streams[site] = lane
         found = kept | {Tracked(USED, _MARK, "", site)} | lane.tracked(STREAM)
         if op.DEFINES[one[0]] and (work.assumed or self._may_keep(state, work)):
             found |= {Tracked(BUFFER, Place(("register", one[2])))}
@@ -289,6 +293,14 @@ class Releases(Races):
         if one[0] in CALLING and one in state.path and self._is_in_use(state.tracked):
             is_entered = any(self._orders_inside(edge.callee) for edge in self.transfer.edges(function, one))
             _ = is_entered or self.redone(state, one)
+        after = self._let_go(state, one)
+        if after.tracked == state.tracked or not self._is_in_use(after.tracked) or self._alive(after):
+            return after
+        return after._replace(tracked=after.tracked | {Tracked(DROPPED, _MARK, "", Site(function, one))})
+
+    def _let_go(self, state: State, one: Instruction) -> State:
+        """The state without the references that an instruction ends."""
+        function = state.frame.function
         if one[0] == op.UNBIND:
             gone = {("register", each[3]) for each in function.by_opcode[op.BIND] if each[2] == one[2]}
             return state._replace(tracked=frozenset(held for held in state.tracked if held.place.root not in gone or held.place.path))
@@ -304,7 +316,7 @@ class Releases(Races):
         if state.frame.caller is None and not self.callers(function):
             end = function.code.blocks[state.block][-1]
             if self._is_in_use(state.tracked) and self._lane.kind == CURRENT and not self._outlives(state, register):
-                self._tell_release(state, end)
+                self._tell_release(state, end, is_over=True)
             else:
                 after = [*self._next_call(state, register, end)]
         yield from after
@@ -383,14 +395,20 @@ class Releases(Races):
                     return True
         return False
 
-    def _tell_release(self, state: State, again: Instruction) -> None:
+    def _tell_release(self, state: State, again: Instruction, is_over: bool = False) -> None:
         if state.guesses:
             return
-        use = next(held.announced for held in state.tracked if held.kind == USED)
-        assert use is not None
         site = Site(state.frame.function, again)
-        lane = self.lanes.of(Frame(use.function, None, None, 0), use.instruction, self._work.stream)
-        self._released.setdefault(self._site, Release(self._site, use, site, site, lane, self._work.library))
+        use, drop = (self._first(state, kind, site) for kind in (USED, DROPPED))
+        lane = self._streams.get(use, Lane(CURRENT, (), frozenset(), True, ""))
+        self._released.setdefault(
+            self._site, Release(self._site, use, drop, None if is_over else site, self._lane, lane, self._work.library)
+        )
+
+    def _first(self, state: State, kind: str, otherwise: Site) -> Site:
+        """The first place in the program that is noted as one of a kind."""
+        noted = [held.announced for held in state.tracked if held.kind == kind and held.announced is not None]
+        return min(noted, key=lambda site: (site.function.unit.path, site.function.code.at(site.instruction[1])), default=otherwise)
 
 
 def _as_lent(held: Tracked) -> Tracked:
