@@ -94,8 +94,8 @@ class MissingRecordStream(Check):
         )
 
     def told(self, use: Operation, drop: Drop, again: Span | None, streams: tuple[tuple[Step, ...], tuple[Step, ...]]) -> Finding:
-        """A release that nothing orders behind a use, as a finding. ``again`` is the next allocation, where that is not the caller's affair;
-        ``streams`` are where the stream of the pool and the other one were made."""
+        """A release that nothing orders behind a use, as a finding. ``again`` is the next allocation, None where that is the caller's
+        affair; ``streams`` are where the stream of the pool and the other one were made."""
         home, other = streams
         trail = [Step(f"the allocating stream: {step.message}", step.span) for step in home]
         trail.append(Step("used on another stream here; the allocating stream does not wait for it", use.span))

@@ -49,7 +49,7 @@ class Beginnings:
     def find(self) -> Iterator[tuple[Begun, frozenset[Function] | None]]:
         """The work, in the order of the program, each with the functions of the work that it may race with; None for all functions."""
         found: dict[Begun, set[Function] | None] = {}
-        for function, instructions in self._chosen().items():
+        for function, instructions in self.chosen.items():
             chosen = [(function, one, work) for one in instructions for work in self.transfer.works(function, one)]
             held = [(function, register) for _, _, work in chosen for register in (*work.reads, *work.writes, work.made) if register >= 0]
             if function.is_cpp:
@@ -79,7 +79,8 @@ class Beginnings:
 
     # --- where work is on a stream that was chosen
 
-    def _chosen(self) -> dict[Function, list[Instruction]]:
+    @cached_property
+    def chosen(self) -> dict[Function, list[Instruction]]:
         """By function: the instructions that may be work on a stream that was chosen."""
         found: dict[Function, dict[Instruction, None]] = defaultdict(dict)
         for function in self._scoped:

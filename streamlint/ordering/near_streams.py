@@ -13,8 +13,8 @@ _UP, _DOWN = 8, 3
 Callers = Callable[[Function], list[tuple[Function, Instruction]]]
 
 
-def near_streams(transfer: Transfer, callers: Callers, effects: frozenset[str]) -> dict[Function, None]:
-    """The functions with calls of some effects, those that lead to one of them, and those that these call."""
+def near_streams(transfer: Transfer, callers: Callers, effects: frozenset[str], also: Iterable[Function]) -> dict[Function, None]:
+    """The functions with calls of some effects, and others; those that lead to one of them, and those that these call."""
 
     def calling(function: Function) -> Iterator[Function]:
         yield from (caller for caller, _ in callers(function))
@@ -24,7 +24,7 @@ def near_streams(transfer: Transfer, callers: Callers, effects: frozenset[str]) 
             for one in function.by_opcode[opcode]:
                 yield from (edge.callee for edge in transfer.edges(function, one) if edge.is_followed)
 
-    found = dict.fromkeys(call.function for call in transfer.sites(effects))
+    found = dict.fromkeys((*(call.function for call in transfer.sites(effects)), *also))
     _spread(found, calling, _UP)
     _spread(found, called, _DOWN)
     return found

@@ -65,6 +65,7 @@ class Releases(Races):
         self._after: dict[tuple[Function, int], frozenset[int]] = {}
         self._streams: dict[Site, Lane] = {}
         self._looks = True
+        self._raised: list[tuple[State, Lane]] = []
         self._sizes = Sizes(Origins(transfer))
 
     def releases(self) -> Iterator[Release]:
@@ -84,15 +85,17 @@ class Releases(Races):
         )
         if not self._is_evident and not (work.library and self._may_be_memory(function, work.made)):
             return
-        self._site, self._work, self._lane, self._writes = Site(function, one), work, lane, True
+        self._site, self._work, self._writes = Site(function, one), work, True
         tracked = {Tracked(BUFFER, place) for place in self.places.names(function, work.made)}
-        self.run(self.start(function, one, frozenset(tracked), frozenset()), self._judge)
+        waiting = self._raised = [(self.start(function, one, frozenset(tracked), frozenset()), lane)]
+        for state, self._lane in waiting:
+            self.run(state, self._judge)
 
     # --- where memory may cross streams
 
     @cached_property
     def _near(self) -> dict[Function, None]:
-        return near_streams(self.transfer, self.callers, _CROSSING)
+        return near_streams(self.transfer, self.callers, _CROSSING, self.beginnings.chosen)
 
     def may_go_up(self, state: State, caller: Function, call: Instruction) -> bool:
         """Whether a caller may use the memory on another stream, or let go of it while one does."""
@@ -188,7 +191,7 @@ class Releases(Races):
         lane = self.lanes.of(state.frame, one, work.stream)
         if not touched:
             is_new = work.made >= 0 and self._is_in_use(state.tracked) and self._is_home(lane) and not self._alive(state)
-            if is_new and self._may_share(state.frame.function, work.made):
+            if is_new and self._allocates(state.frame.function, work) and self._may_share(state.frame.function, work.made):
                 self._tell_release(state, one)
                 return ORDERED
             return None
@@ -210,6 +213,10 @@ class Releases(Races):
     def _may_own(self, function: Function, one: Instruction) -> bool:
         """Whether a call out of view may keep what it is given: a method, or a value of which nothing is known."""
         return one[0] == op.INVOKE or is_unknown(list(self.transfer.values(function, one[3])))
+
+    def _allocates(self, function: Function, work: Worked) -> bool:
+        """Whether work makes memory: operators also make numbers."""
+        return bool(work.library) or self.is_on_device(function, work.made, work, False)
 
     def _may_share(self, function: Function, made: int) -> bool:
         """Whether new memory may be the block that is released: blocks of the two classes of sizes never are."""
@@ -320,6 +327,15 @@ class Releases(Races):
             else:
                 after = [*self._next_call(state, register, end)]
         yield from after
+
+    def _up(self, state: State, register: int) -> Iterator[State]:
+        """Callers. Where one has made a stream current, the call allocates on that: the path begins there anew."""
+        for up in super()._up(state, register):
+            lane = self.lanes.of(up.frame, up.path[-1], Stream(CURRENT)) if self._lane.kind == CURRENT else self._lane
+            if lane is self._lane or lane.kind == CURRENT:
+                yield up
+            elif lane.kind == NAMED:
+                self._raised.append((up, lane))
 
     def _again(self, state: State) -> Iterator[State]:
         yield from ()
