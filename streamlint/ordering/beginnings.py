@@ -28,6 +28,8 @@ CHOOSING = frozenset({"scope", "set_stream"})
 WORKING = frozenset({"launch", "copy", "memset", "free", "transfer", "compute", "write", "read", "move"})
 """Effects of calls that may be given a stream."""
 _MAKING = frozenset({"stream"})
+_WITH_SCOPES = ("cupy",)
+"""Libraries of which a stream that a caller gives is taken for a context manager."""
 _MOST_INSIDE = 60
 """Functions that are looked at for one that makes a stream current."""
 _DEEPEST = 20
@@ -96,7 +98,8 @@ class Beginnings:
     def _scoped(self) -> list[Function]:
         """The functions that make a stream current."""
         found = {call.function: None for call in self.transfer.sites(CHOOSING)}
-        units = {unit.number: unit for name in self.transfer.names(_MAKING) for unit in self.facts.program.mentioning(name)}
+        names = (*self.transfer.names(_MAKING), *_WITH_SCOPES)
+        units = {unit.number: unit for name in names for unit in self.facts.program.mentioning(name)}
         for _, unit in sorted(units.items()):
             if not unit.is_cpp:
                 found.update({function: None for function in unit.functions if function.by_opcode[op.ENTER]})

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Site
+from streamlint.facts.objects import FunctionObject, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.beginnings import CHOOSING
@@ -18,7 +18,7 @@ from streamlint.ordering.near_streams import near_streams
 from streamlint.ordering.places import ANY, Element, Place, rest_behind
 from streamlint.ordering.races import Races
 from streamlint.ordering.walk import ORDERED, State
-from streamlint.transfer.actions import CURRENT, NAMED, UNKNOWN, Action, Asked, Recorded, Stream, Viewed
+from streamlint.transfer.actions import CURRENT, NAMED, UNKNOWN, Action, Asked, Recorded, Signalled, Stream, Viewed
 from streamlint.transfer.origins import Origins
 from streamlint.transfer.sizes import Sizes
 from streamlint.transfer.transfer import CALLING, Transfer
@@ -154,6 +154,8 @@ class Releases(Races):
             return self._used(state, one, action)
         if isinstance(action, Kept):
             return ORDERED if self._touches(state, action.register) else None
+        if isinstance(action, Signalled):
+            return ORDERED if any(self._leads(state, each) or self._captures(state, each) for each in action.registers) else None
         if isinstance(action, Waited) and action.of != op.NONE:
             if not self._is_in_use(tracked) or not self._is_behind(state, one, action):
                 return None
@@ -240,6 +242,20 @@ class Releases(Races):
             return False
         names = self.places.names(state.frame.function, register)
         return any(held.kind == BUFFER and rest_behind(each, held.place) is not None for each in names for held in state.tracked)
+
+    def _captures(self, state: State, register: int) -> bool:
+        """Whether a function that a register holds keeps the memory, or its object does."""
+        function = state.frame.function
+        one = function.definitions[register] if register >= 0 else None
+        if one is not None and one[0] == op.ATTR and self._leads(state, one[3]):
+            return True
+        for value in self.transfer.values(function, register) if register >= 0 else ():
+            inner = value.function if isinstance(value, FunctionObject) else None
+            places = (self.places.of(inner, each) for each in range(len(inner.definitions))) if inner is not None else ()
+            cells = [place for place in places if place.root[0] == "cell"]
+            if any(held.kind == BUFFER and rest_behind(cell, held.place) is not None for cell in cells for held in state.tracked):
+                return True
+        return False
 
     def orders(self, state: State, one: Instruction, action: Action) -> bool:
         """Also what tells the pool of the use."""
