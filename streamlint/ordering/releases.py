@@ -337,6 +337,8 @@ class Releases(Races):
         after = list(super()._returned(state, register))
         function = state.frame.function
         if state.frame.caller is None and not self.callers(function):
+            if function.code.kind == "module":
+                return  # the program is over
             end = function.code.blocks[state.block][-1]
             if self._is_in_use(state.tracked) and self._lane.kind == CURRENT and not self._outlives(state, register):
                 self._tell_release(state, end, is_over=True)
