@@ -14,7 +14,7 @@ from streamlint.ordering.beginnings import CHOOSING
 from streamlint.ordering.conditions import Frame
 from streamlint.ordering.flow import BUFFER, EVENT, STREAM, Tracked
 from streamlint.ordering.lanes import AMBIENT, WAITER, Lane, is_unknown
-from streamlint.ordering.near_streams import near_streams
+from streamlint.ordering.near_streams import NearStreams
 from streamlint.ordering.places import ANY, Element, Place, rest_behind
 from streamlint.ordering.races import Races
 from streamlint.ordering.walk import ORDERED, State
@@ -27,7 +27,8 @@ from streamlint.transfer.work import Kept, Worked
 
 USED, DROPPED = "used", "dropped"
 """On another stream; and what has referred to the memory last."""
-_CROSSING = CHOOSING | {"record_use"}
+_KEEPING = frozenset({"record_use"})
+_CROSSING = CHOOSING | _KEEPING
 _SMALL = 1 << 20
 """Bytes of a block up to which PyTorch has pools of their own."""
 _PLAIN = frozenset(
@@ -58,6 +59,7 @@ class Releases(Races):
     """Finds memory that goes back to its pool too early."""
 
     ordering = (*Races.ordering, Kept)
+    most_states = 800  # uses on other streams are near, and most allocations have none
 
     def __init__(self, transfer: Transfer) -> None:
         super().__init__(transfer)
@@ -94,8 +96,8 @@ class Releases(Races):
     # --- where memory may cross streams
 
     @cached_property
-    def _near(self) -> dict[Function, None]:
-        return near_streams(self.transfer, self.callers, _CROSSING, self.beginnings.chosen)
+    def _near(self) -> NearStreams:
+        return NearStreams(self.transfer, self.callers, _CROSSING, self.beginnings.chosen)
 
     def may_go_up(self, state: State, caller: Function, call: Instruction) -> bool:
         """Whether a caller may use the memory on another stream, or let go of it while one does."""
@@ -114,7 +116,12 @@ class Releases(Races):
 
     def _may_order(self, state: State, block: int, join: int) -> bool:
         self._looks = self._is_in_use(state.tracked)
-        return super()._may_order(state, block, join)
+        return (self._looks or state.frame.function in self._keeping) and super()._may_order(state, block, join)
+
+    @cached_property
+    def _keeping(self) -> frozenset[Function]:
+        """The functions that tell pools of uses."""
+        return frozenset(call.function for call in self.transfer.sites(_KEEPING))
 
     def _orders_inside(self, function: Function) -> bool:
         """What waits matters once another stream uses the memory."""
