@@ -84,7 +84,7 @@ class MissingRecordStream(Check):
             span=drop.allocated,
             trail=tuple(trail),
             help=self._help(drop),
-            conflict=Conflict(use, drop, "lifetime", 0, True, None, drop),
+            conflict=Conflict(use, drop, "lifetime"),
             facts={"api": drop.api, "stream": "unknown"},
         )
 
