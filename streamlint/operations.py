@@ -211,11 +211,9 @@ class Free(Operation):
 
 @record(eq=False, slots=True)
 class Drop(Operation):
-    """The last reference to a block of a pool goes, while another stream may still use it. The block was ``allocated`` on ``stream``."""
+    """The last reference to a block of a pool goes, while another stream may still use it."""
 
     allocated: Span | None = None
-    calls: tuple[Span, ...] = ()  # that led to the allocation
-    stream: Stream | None = None
 
 
 @record(eq=False, slots=True)
@@ -382,7 +380,7 @@ class Conflict:
     """Two accesses to one buffer, at least one a write, that no guaranteed order brings apart.
 
     ``missing`` says what would: ``host-wait`` (the host must wait for the first), ``stream-wait``, or ``lifetime``: the first uses a block
-    that was dropped since, and the second (the drop itself, where the caller is next) gets it. ``buffer`` is what the second touches.
+    whose last reference the second has let go. ``buffer`` is what the second touches.
     """
 
     first: Operation
@@ -391,7 +389,6 @@ class Conflict:
     guesses: int = 0
     first_writes: bool = True
     buffer: Buffer | None = None
-    drop: Drop | None = None
 
 
 def on_other_stream(operation: Operation) -> bool:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from streamlint.checks.base import Category, Check
-from streamlint.findings import Finding, Step
-from streamlint.interpreter.trace import Trace, call_trail
-from streamlint.operations import Conflict, Drop, Operation, Work, on_other_stream
+from streamlint.findings import Finding, Span, Step
+from streamlint.operations import Conflict, Drop, Operation
 
 
 class MissingRecordStream(Check):
@@ -68,55 +65,28 @@ class MissingRecordStream(Check):
     category = Category.RACE
     default = "preview"
     rests_on = ("stream-order", "event-order")
-    signs = (
-        "tream",
-        "cupy",
-        "cp.",
-    )
 
-    def begins_with(self, operation: Operation) -> bool:
-        return on_other_stream(operation)
-
-    def on_conflict(self, conflict: Conflict, path: Trace) -> Iterator[Finding]:
-        use, again, drop = conflict.first, conflict.second, conflict.drop
-        if drop is None or drop.allocated is None or conflict.buffer is None:
-            return
-        if conflict.buffer.storage.on_host or use.context.callback or again.context.callback:
-            return
-        yield self.finding(
-            use,
-            "memory freed while another stream may still access it; the allocator may reuse the block",
-            span=drop.allocated,
-            trail=self._trail(use, drop, again),
-            help=self._help(drop),
-            conflict=conflict,
-            facts={"api": drop.api, "stream": drop.stream.kind if drop.stream is not None else "unknown"},
-        )
-
-    def told(self, use: Operation, drop: Drop, streams: tuple[Step, ...]) -> Finding:
-        """A release that nothing orders behind a use, as a finding; ``streams`` are where its stream was made."""
-        trail = self._trail(use, drop, drop)
+    def told(self, use: Operation, drop: Drop, again: Span | None, streams: tuple[tuple[Step, ...], tuple[Step, ...]]) -> Finding:
+        """A release that nothing orders behind a use, as a finding. ``again`` is the next allocation, None where that is the caller's
+        affair; ``streams`` are where the stream of the pool and the other one were made."""
+        home, other = streams
+        trail = [Step(f"the allocating stream: {step.message}", step.span) for step in home]
+        trail.append(Step("used on another stream here; the allocating stream does not wait for it", use.span))
+        trail += [Step(f"the other stream: {step.message}", step.span) for step in other]
+        trail.append(Step("the last reference is released here", drop.span))
+        if again is not None:
+            trail.append(Step("this allocation may reuse the block", again))
+        else:
+            trail.append(Step("the caller's next allocation on that stream may reuse the block", drop.span))
         return self.finding(
             use,
             "memory freed while another stream may still access it; the allocator may reuse the block",
             span=drop.allocated,
-            trail=(*trail, *streams),
+            trail=tuple(trail),
             help=self._help(drop),
-            conflict=Conflict(use, drop, "lifetime", 0, True, None, drop),
+            conflict=Conflict(use, drop, "lifetime"),
             facts={"api": drop.api, "stream": "unknown"},
         )
-
-    def _trail(self, use: Operation, drop: Drop, again: Operation) -> tuple[Step, ...]:
-        steps = [Step(f"the allocating stream: {step.message}", step.span) for step in drop.stream.trail[:1]] if drop.stream else []
-        steps.append(Step("used on another stream here; the allocating stream does not wait for it", use.span))
-        if isinstance(use, Work) and use.stream is not None:
-            steps.extend(Step(f"the other stream: {step.message}", step.span) for step in use.stream.trail[:1])
-        steps.append(Step("the last reference is released here", drop.span))
-        if again is not drop:
-            steps.append(Step("this allocation may reuse the block", again.span))
-        else:
-            steps.append(Step("the caller's next allocation on that stream may reuse the block", drop.span))
-        return (*steps, *(step for step in call_trail(use, "the use is reached from here") if step.span not in drop.calls))
 
     def _help(self, drop: Drop) -> str:
         if drop.api == "cupy":

@@ -8,6 +8,7 @@ from streamlint.checks.sl007_missing_record_stream import MissingRecordStream
 from streamlint.findings import Finding, Step
 from streamlint.hazards.context import Context, span_of
 from streamlint.operations import Drop, Launch
+from streamlint.ordering.lanes import Lane
 from streamlint.ordering.releases import Releases
 
 RULE = MissingRecordStream
@@ -20,5 +21,10 @@ def find(context: Context) -> Iterator[Finding]:
         library = release.library or "torch"
         use = Launch(span_of(release.use), library, "", context=context.surroundings(release.use.function))
         drop = Drop(span_of(release.drop), library, "", allocated=span_of(release.allocation))
-        made = sorted(release.lane.made, key=span_of)[:1]
-        yield rule.told(use, drop, tuple(Step("the other stream: stream created here", span_of(site)) for site in made))
+        again = span_of(release.again) if release.again is not None else None
+        yield rule.told(use, drop, again, (_made(release.home), _made(release.lane)))
+
+
+def _made(lane: Lane) -> tuple[Step, ...]:
+    """Where a stream is made."""
+    return tuple(Step("stream created here", span_of(site)) for site in sorted(lane.made, key=span_of)[:1])

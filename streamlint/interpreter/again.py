@@ -1,8 +1,7 @@
-"""A root once more: methods called one time after the other, generators with a consumer, loops for as many rounds as a pool needs.
+"""A root once more: methods called one time after the other.
 
-A block that is lent to a caller comes back only when the caller is given the next one, and is handed out again one call later. Nothing is
-known of what a caller does in between; so what is found here is about the device's side alone (lifetimes, and what one call has written for
-the next), on streams that do not leave the class.
+Nothing is known of what a caller does in between; so what is found here is about the device's side alone (what one call has written for the
+next), on streams that do not leave the class.
 """
 
 from __future__ import annotations
@@ -11,15 +10,12 @@ from collections.abc import Callable, Iterator, Set
 
 from streamlint import operations as ops
 from streamlint import program as p
-from streamlint.findings import Span
 from streamlint.interpreter.classes import lineage
-from streamlint.interpreter.endings import own_statements
-from streamlint.interpreter.holding import settle, use
 from streamlint.interpreter.index import File, walk_module
 from streamlint.interpreter.notes import remembered
 from streamlint.interpreter.reach import reachable
 from streamlint.interpreter.run import Run
-from streamlint.interpreter.values import Buffer, Const, Event, Instance, Series, Stream, Value
+from streamlint.interpreter.values import Buffer, Event, Instance, Stream, Value
 
 MOST_ROUNDS = 4
 CALLS = 3
@@ -29,10 +25,10 @@ _ENDS = TEARDOWN | {"__init__"}
 
 
 def is_worth_more(run: Run, function: p.Function | None) -> bool:
-    """Whether more rounds can show more: a stream was made, and memory is used on a second one or may be lent to a caller."""
+    """Whether more rounds can show more: a stream was made, and a caller may call a method as often as it likes."""
     if function is None or not any(stream.kind == "created" for stream in run.machine.streams.values()):
         return False
-    return function.is_generator or is_method(function) or any(block.uses for block in run.machine.blocks.all)
+    return is_method(function) and not function.is_generator
 
 
 def is_method(function: p.Function) -> bool:
@@ -41,57 +37,20 @@ def is_method(function: p.Function) -> bool:
     return bool(function.class_name) and function.name not in _ENDS and not private
 
 
-class Consumer:
-    """Whoever calls: works with what it is given on the stream that is current, and lets go of it when it has the next."""
-
-    def __init__(self, run: Run) -> None:
-        self.run = run
-        self.hand = Series([])
-        run.rooted.append(self.hand)
-
-    def take(self, value: Value) -> Value:
-        run = self.run
-        frame = run.frames[-1]
-        span = run.node_span(frame.last) if frame.last is not None else Span(frame.file.path, 1, 1, 1, 2)
-        return self.take_at(value, span)
-
-    def take_at(self, value: Value, span: Span) -> Value:
-        run = self.run
-        self.hand.items = [value]
-        settle(run, span)
-        stream = run.stream_of("torch")
-        buffers = [v for v in reachable([value]) if isinstance(v, Buffer) and self._may_use(v, stream)]
-        if buffers:
-            work = ops.Launch(span, "torch", "use", run.context, len(run.machine.operations), stream=stream, kind="compute", assumed=True)
-            use(run, work, stream, buffers)
-        return Const(None)
-
-    def _may_use(self, buffer: Buffer, stream: Stream) -> bool:
-        """Memory of a stream made in view, which the code at hand has made the current stream wait for."""
-        block, clocks = buffer.storage.block, self.run.machine.clocks
-        if block is None or block.stream.kind != "created":
-            return False
-        return all(clocks.ordered(access.stamp, stream.key) for access in buffer.storage.writes)
-
-
 def call_again(run: Run, receiver: Value | None, function: p.Function, result: Value, call: Callable[[], Value]) -> None:
-    """Call a method as often as ``run.calls`` says; its caller uses what it returns."""
+    """Call a method as often as ``run.calls`` says."""
     if not is_method(function) or not isinstance(receiver, Instance) or function.is_generator:
         return
-    consumer, first = Consumer(run), len(run.machine.operations)
     starts: list[int] = []
     for _ in range(run.calls - 1):
-        consumer.take_at(result, _end_of(run, function))
         starts.append(len(run.machine.operations))
         result = call()
     entered = {name for operation in run.machine.operations for name in operation.context.functions}
     awaited = any(_orders(method) for method in _others(run, receiver, entered))  # a caller may call that in between
-    private = frozenset[str]() if awaited else _private(run, receiver, result)
     driven = function.name in _methods_called(receiver.file)  # by code at hand, whose order is the true one
     lent = frozenset[str]() if awaited or driven else _private(run, receiver, result, run.lent.keys())
     run.between = [c for c in run.machine.conflicts if _of(c, lent) and any(_meets(run, c, start) for start in starts)]
-    kept = (c for c in run.machine.conflicts if c.second.index < first or (c.drop is not None and _of(c, private)))
-    run.machine.conflicts = [*kept, *run.between]
+    run.machine.conflicts = run.between
 
 
 def _meets(run: Run, conflict: ops.Conflict, start: int) -> bool:
@@ -102,7 +61,7 @@ def _meets(run: Run, conflict: ops.Conflict, start: int) -> bool:
     return not any(isinstance(o, ops.Wait) and o.empty for o in run.machine.operations[first.index : second.index])
 
 
-def _private(run: Run, receiver: Instance, result: Value, lent: Set[int] = frozenset()) -> frozenset[str]:
+def _private(run: Run, receiver: Instance, result: Value, lent: Set[int]) -> frozenset[str]:
     """The object's streams that its caller has no handle on, and no result to wait for: none but what is ``lent`` to its stream."""
     held = {v.key for v in reachable([receiver]) if isinstance(v, Stream)}
     for value in reachable([result]):
@@ -117,14 +76,9 @@ def _private(run: Run, receiver: Instance, result: Value, lent: Set[int] = froze
 
 
 def _of(conflict: ops.Conflict, private: frozenset[str]) -> bool:
-    """Whether one of the two streams is such a one: without it nobody can make the other wait."""
-    streams = conflict.drop and conflict.drop.stream, getattr(conflict.first, "stream", None)
-    return any(isinstance(stream, Stream) and stream.key in private for stream in streams)
-
-
-def _end_of(run: Run, function: p.Function) -> Span:
-    returns = [node for node in own_statements(function.body) if isinstance(node, p.Return)]
-    return Span(run.file.path, *(returns[-1].at if returns else function.at))
+    """Whether the first stream is such a one: without it nobody can make the other wait."""
+    stream = getattr(conflict.first, "stream", None)
+    return isinstance(stream, Stream) and stream.key in private
 
 
 def _others(run: Run, receiver: Instance, entered: set[str]) -> Iterator[p.Function]:
@@ -152,5 +106,5 @@ def _orders(method: p.Function) -> bool:
 def only_between(run: Run) -> None:
     """What several calls in a row may tell."""
     between = {id(conflict) for conflict in run.between}
-    run.machine.conflicts = [c for c in run.machine.conflicts if c.drop is not None or id(c) in between]
+    run.machine.conflicts = [c for c in run.machine.conflicts if id(c) in between]
     run.machine.operations.clear()

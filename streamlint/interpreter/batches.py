@@ -61,6 +61,5 @@ def leaf(value: Buffer, key: str) -> Value:
     if key not in value.leaves:
         old = value.storage
         storage = Storage(old.memory, f"{old.name}{key}", evidence=old.evidence, trail=old.trail, library=old.library, made_in=old.made_in)
-        storage.block, storage.grad = old.block, old.grad
         value.leaves[key] = Buffer(storage, type=value.type, leaves={})
     return value.leaves[key]

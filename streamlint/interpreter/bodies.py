@@ -15,7 +15,6 @@ from streamlint.interpreter.assignment import assign
 from streamlint.interpreter.classes import find_method
 from streamlint.interpreter.effects.launches import numba_call, work_of_declared
 from streamlint.interpreter.gil import held_by_function
-from streamlint.interpreter.holding import settle
 from streamlint.interpreter.index import is_declaration
 from streamlint.interpreter.lifetimes import drop_locals, leave_scope
 from streamlint.interpreter.opaque import opaque_call
@@ -160,7 +159,7 @@ def run_body(
     this = callee.receiver if callee.file.is_cuda and isinstance(callee.receiver, Instance) else None
     frame = Frame(function, callee.file, environment, this, on_yield, function.qualname, taken_in=taken_in)
     result: Value = Const(None)
-    context, held = run.context, len(run.held)
+    context = run.context
     with (
         run.entered(frame, span),
         run.within(setup=context.setup or setup, teardown=context.teardown or teardown),
@@ -174,10 +173,6 @@ def run_body(
             leave_scope(run, environment, keep=result)
     if not callee.file.is_cuda:
         drop_locals(run, environment, result, callee.receiver)
-    del run.held[held:]
-    if run.machine.blocks.crossed:
-        at = frame.last.at if frame.last is not None else function.at
-        settle(run, Span(callee.file.path, *at), result, *([callee.receiver] if callee.receiver is not None else []))
     return result
 
 

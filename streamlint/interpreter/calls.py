@@ -58,14 +58,12 @@ def call_value(run: Run, node: p.Call, callee: Value) -> Value:
     """Evaluate a call whose callee was evaluated."""
     arguments = evaluate_arguments(run, node.args)
     at = p.called_at(node)
-    run.held.extend(arguments.all())
     site = CallSite(node, run.span(at), called_name(node.function), node.template)
     if run.context.callback is not None and _hands_on(callee, site):
         with run.within(handed=len(run.context.calls) + 1):
             result = invoke(run, callee, arguments, site)
     else:
         result = invoke(run, callee, arguments, site)
-    run.held.append(result)
     return result
 
 

@@ -78,7 +78,6 @@ class Explorer:
     runs: dict[Key, Run] = field(default_factory=dict)
     cut_short: bool = False  # the likely path did not come to its end
     arms: set[tuple[str, Position]] = field(default_factory=set)  # that some path has run
-    _recorded_at: frozenset[Span] | None = None  # allocations that the paths recorded on another stream, before a conflict was tested
 
     def paths(self) -> Iterator[Run]:
         """The runs of this root, most likely first."""
@@ -217,10 +216,6 @@ class Explorer:
         """The conflict with its guesses counted; None if it falls: two guesses, or gone when loops run once more."""
         between = [decision for decision in run.decisions.values() if conflict.first.index < decision.index <= conflict.second.index]
         again = run.calls > 1
-        if self._recorded_at is None:
-            self._recorded_at = frozenset(span for run in self.runs.values() for span in run.machine.blocks.recorded_at)
-        if _is_recorded(conflict, self._recorded_at):
-            return None
         guesses = 0
         for decision in between:
             if budget.steps >= MOST_TO_SETTLE:
@@ -228,18 +223,13 @@ class Explorer:
                 return None
             forced = {**run.forced, decision.atom: not decision.arm}
             other = budget.run(self, forced, run.most_rounds, again)
-            if _is_recorded(conflict, other.machine.blocks.recorded_at):
-                return None
             if isinstance(conflict.first, Entry) and not _reaches(other, conflict.second):
                 continue  # a condition of the whole, and no order
-            unordered = _misses(other, conflict) if conflict.drop is None else _holds(other, conflict)
-            if not unordered and decision.atom not in other.raised_in:
+            if not _misses(other, conflict) and decision.atom not in other.raised_in:
                 guesses += 1
             if guesses > 1:
                 return None
         longer = None if again else budget.run(self, run.forced, run.most_rounds + 1) if run.counts_rounds else run
-        if longer is not None and _is_recorded(conflict, longer.machine.blocks.recorded_at):
-            return None
         if longer is not None and not _holds(longer, conflict) and all(atom in longer.atoms for atom in run.forced):
             return None  # (a run that never met what it was to decide went another way, and tells nothing)
         return replace(conflict, guesses=guesses)
@@ -267,11 +257,6 @@ def _key(forced: dict[str, bool], rounds: int, again: bool) -> Key:
     return tuple(sorted(forced.items())), rounds, again
 
 
-def _is_recorded(conflict: Conflict, at: Set[Span]) -> bool:
-    """Whether some path has the allocator wait for another stream, where a block is dropped: the author thought of it."""
-    return conflict.drop is not None and conflict.drop.allocated in at
-
-
 def _misses(run: Run, conflict: Conflict) -> bool:
     """Whether nothing orders the first access on this path either, whichever place meets it."""
     return any(c.first.span == conflict.first.span and c.missing == conflict.missing for c in run.machine.conflicts)
@@ -282,5 +267,5 @@ def _reaches(run: Run, operation: Operation) -> bool:
 
 
 def _holds(run: Run, conflict: Conflict) -> bool:
-    places = conflict.first.span, conflict.second.span, conflict.drop is None
-    return any((c.first.span, c.second.span, c.drop is None) == places for c in run.machine.conflicts)
+    places = conflict.first.span, conflict.second.span
+    return any((c.first.span, c.second.span) == places for c in run.machine.conflicts)

@@ -12,7 +12,6 @@ from streamlint.interpreter.assignment import assign
 from streamlint.interpreter.bodies import call_method, generator_of, run_generator
 from streamlint.interpreter.choices import choice
 from streamlint.interpreter.guards import loop_kind
-from streamlint.interpreter.holding import settle
 from streamlint.interpreter.iterators import Walk, walk_of
 from streamlint.interpreter.named_tuples import as_tuple
 from streamlint.interpreter.nested import listed
@@ -125,7 +124,6 @@ def _for(run: Run, node: p.Loop) -> None:
             try:
                 _declare_target(run, target)
                 assign(run, target, value, node)
-                settle(run, run.node_span(target))
                 _body(run, node)
             except ContinueSignal:
                 continue
@@ -216,7 +214,6 @@ def _consume(run: Run, node: p.Loop, call: GeneratorCall) -> None:
     def consumer(value: Value) -> Value:
         with run.consuming(caller, around), contextlib.suppress(ContinueSignal):
             assign(run, target, value, node)
-            settle(run, run.node_span(target))
             _body(run, node)
         return Const(None)
 

@@ -13,7 +13,6 @@ from streamlint import cuda_model
 from streamlint.cuda_model import Clocks, Scope, Stamp, Strength, covers
 from streamlint.findings import Step
 from streamlint.interpreter.alike import Alike
-from streamlint.interpreter.blocks import Blocks
 from streamlint.interpreter.captures import Captures
 from streamlint.interpreter.default_stream import give_threads_own
 from streamlint.interpreter.gil import Gil
@@ -55,7 +54,6 @@ class Machine:
         self.operations: list[Operation] = []
         self.conflicts: list[Conflict] = []
         self.streams: dict[str, Stream] = {}
-        self.blocks = Blocks()
         self.pending: dict[int, Storage] = {}  # storages with device accesses that the host may not have seen end
         self._on_null: list[tuple[Copy | Launch, Stamp]] = []  # null-stream work that the host may not have seen end
         self._keys = itertools.count(1)
@@ -185,9 +183,6 @@ class Machine:
             storage.made = None
         access = Access(operation, stamp, buffer.part, sure)
         self._conflict_on_device(access, buffer, write=write)
-        if storage.block is not None:
-            taken = self.blocks.use(storage.block, operation, stamp, self.clocks)
-            self.conflicts.extend([taken] if taken is not None else [])
         self.pending[id(storage)] = storage
         if write:
             # What this write covers entirely and is ordered behind needs no record of its own.

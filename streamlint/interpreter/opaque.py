@@ -12,7 +12,6 @@ from streamlint.interpreter.extension import TENSORS
 from streamlint.interpreter.gradients import leave, step
 from streamlint.interpreter.guards import called_name
 from streamlint.interpreter.handed import computed_from, note_result, on_side_stream, presumed, works_in_fork
-from streamlint.interpreter.holding import allocated, kept
 from streamlint.interpreter.hot import BACKWARD
 from streamlint.interpreter.index import File, walk_module
 from streamlint.interpreter.notes import remembered
@@ -74,8 +73,6 @@ def opaque_call(run: Run, name: str, receiver: Value | None, arguments: Argument
             output = _derived(on_device, f"result{run.visit_key(site.node)}")  # of a module out of view
             run.machine.opaque_work(operation, run.stream_of("torch"), [*_memory_on_device(arguments.all())], [output])
             answer = output
-        if site.node is run.discarded:
-            kept(run, arguments.all())
         return answer
     made = _result_of_module(run, receiver, site) if receiver is not None else None
     makes_object = _makes_object(run, site)
@@ -98,15 +95,10 @@ def opaque_call(run: Run, name: str, receiver: Value | None, arguments: Argument
         step(run, site.node, site.name, values, site.span, name)
     if made is not None:
         made.storage.allocated = operation
-        made.storage.inputs = tuple(v.storage for v in reachable(values, limit=40) if isinstance(v, Buffer))
-    if receiver is not None and site.node is run.discarded and not run.file.is_cuda:
-        kept(run, arguments.all())  # ``pending.add(x)``: whoever is told of it may keep it
     discarded = site.node is run.discarded
     if made is not None and made.storage.on_device and (not discarded or run.stream_of("torch").kind == "created"):
         given = [*_memory_on_device(arguments.all()), *there]
         operation.api = family(made.storage.library or "torch")
-        if not discarded:
-            allocated(run, made.storage, site.span, run.stream_of(operation.api))
         run.machine.opaque_work(operation, run.stream_of(operation.api), given, [] if discarded else [made])
     return result
 

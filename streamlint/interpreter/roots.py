@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from streamlint import program as p
 from streamlint.findings import Span
 from streamlint.interpreter.afterwards import earlier_methods, keep_awaited
-from streamlint.interpreter.again import TEARDOWN, Consumer, call_again
+from streamlint.interpreter.again import TEARDOWN, call_again
 from streamlint.interpreter.arguments import Arguments, CallSite
 from streamlint.interpreter.as_threads import start_elsewhere
 from streamlint.interpreter.at_hand import is_optional
@@ -19,7 +19,6 @@ from streamlint.interpreter.effects.streams import blocking_of
 from streamlint.interpreter.getters import only_hands_back
 from streamlint.interpreter.gil import held_by_function
 from streamlint.interpreter.handed import enter
-from streamlint.interpreter.holding import left
 from streamlint.interpreter.index import File, is_declaration
 from streamlint.interpreter.inherited import inherited_methods
 from streamlint.interpreter.objects import initialise_fields
@@ -152,17 +151,14 @@ def _run_function(run: Run, root: Root, function: p.Function) -> None:
     value = FunctionValue(function, root.file, None, receiver)
     is_setup = function.kind == "constructor" or function.name == "__init__"
     is_teardown = function.kind == "destructor" or function.name in TEARDOWN
-    consumer = Consumer(run).take if run.calls > 1 and function.is_generator else None
     with run.machine.gil.entered(_entered_by_python(run, root, function)):
-        result = run_body(run, value, environment, None, consumer, setup=is_setup, teardown=is_teardown)
+        result = run_body(run, value, environment, None, setup=is_setup, teardown=is_teardown)
     if root.earlier is not None:
         keep_awaited(run, first, begin)
         return
     if run.calls > 1:
         call_again(run, receiver, function, result, lambda: run_body(run, value, Environment(dict(names)), None))
     _read_by_caller(run, root, result)
-    if run.calls == 1 and not root.file.is_cuda and not root.file.program.is_called(function.name, root.file):
-        left(run)
     if run.calls == 1:
         run.handed.extend((v, "") for v in (result,) if isinstance(v, FunctionValue) and v.closure is not None)
         _run_handed(run)

@@ -119,7 +119,6 @@ class Frame:
     on_yield: Callable[[Value], Value] | None = None
     qualname: str = ""
     call: Span | None = None
-    last: Node | None = None  # the statement in progress
     taken_in: LoopFrame | None = None
 
 
@@ -272,15 +271,10 @@ class Run:
         self.statics: dict[int, tuple[Environment, str]] = {}  # C++: where a static variable was in use last, by declaration
         # Values under construction, which no name holds yet: they are not dropped meanwhile.
         self.rooted: list[Value] = []
-        # Arguments and results of calls that the statements in progress still hold.
-        self.held: list[Value] = []
-        self.asleep: list[Frame] = []  # generators that wait for their consumer
         self.device: int | None = None  # C++: the current one, where it was set in view
         self.calls = 1  # of the root, one after the other
         self.between: list[Conflict] = []  # whose first access one of these calls has made, and another the second
         self.lent: dict[int, Storage] = {}  # storages, by identity, that the allocator was told of as used on the current stream
-        self.looks = 0  # at what is still referred to
-        self.gradients: list[bool] = []  # the scopes in progress that switch them off, or on
         self.zeroed: set[str] = set()  # unknown values that were told to set gradients to zero, by term: optimizers, as a rule
         self.beside: dict[int, Callable[[], object]] = {}  # threads and processes that were started: runs the body once more
         self.waiting: dict[str, list[int]] = {}  # by channel: those that found it empty
@@ -360,9 +354,9 @@ class Run:
     @contextlib.contextmanager
     def consuming(self, caller: Frame, around: Context) -> Iterator[None]:
         """The consumer of a generator runs, in ``caller`` and what was around it; the generator's own frames and loops wait."""
-        frames, depth = self.frames, len(self.asleep)
+        frames = self.frames
         kept = frames.index(caller) + 1
-        self.frames, self.asleep = frames[:kept], [*self.asleep, *frames[kept:]]
+        self.frames = frames[:kept]
         self.file = self.frames[-1].file
         try:
             with self.within(calls=around.calls, functions=around.functions, function=around.function, loops=around.loops):
@@ -370,7 +364,6 @@ class Run:
         finally:
             self.frames = frames
             self.file = self.frames[-1].file
-            del self.asleep[depth:]
 
     @contextlib.contextmanager
     def seen_from(self, reference: Reference) -> Iterator[None]:

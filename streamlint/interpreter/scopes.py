@@ -8,7 +8,6 @@ from collections.abc import Callable
 from streamlint import operations as ops
 from streamlint import program as p
 from streamlint.findings import Span, Step
-from streamlint.interpreter import gradients
 from streamlint.interpreter.assignment import assign
 from streamlint.interpreter.beside import joined
 from streamlint.interpreter.bodies import call_method, run_generator
@@ -39,8 +38,7 @@ def _enter(run: Run, node: p.With, index: int) -> None:
     def inside(value: Value) -> None:
         if target is not None:
             assign(run, target, value, node)
-        with gradients.scope(run, expression):
-            enter_with(run, node, index + 1)
+        enter_with(run, node, index + 1)
 
     if isinstance(manager, GeneratorCall):
         _generator(run, manager, inside)

@@ -15,7 +15,6 @@ from streamlint.interpreter.conditions import holds, suppose
 from streamlint.interpreter.early import guard_behind
 from streamlint.interpreter.endings import arms_leave, ends_the_program, gives_back, last_way_on
 from streamlint.interpreter.guards import asks_for_another, guard_of
-from streamlint.interpreter.holding import settle
 from streamlint.interpreter.lifetimes import SWITCHED, delete_object, leave_scope, released, switch_back
 from streamlint.interpreter.places import returned
 from streamlint.interpreter.queries import told_equal
@@ -29,12 +28,7 @@ def execute(run: Run, body: list[p.Statement]) -> None:
         run.step()
         if run.reached is not None:
             run.reached.add((run.file.path, statement.at[0]))
-        held = len(run.held)
-        run.frames[-1].last = statement
         _EXECUTORS[type(statement)](run, statement)
-        del run.held[held:]
-        if run.machine.blocks.crossed:
-            settle(run, run.node_span(statement))
         if isinstance(statement, p.If) and not statement.otherwise and (guard := guard_behind(run, body, index)) is not None:
             with run.within_guard(guard):
                 execute(run, body[index + 1 :])

@@ -16,7 +16,6 @@ from streamlint.program import Class, Expression, Function, Type
 from streamlint.record import field, record
 
 if TYPE_CHECKING:
-    from streamlint.interpreter.blocks import Block
     from streamlint.interpreter.index import File
     from streamlint.models import Row
 
@@ -153,9 +152,6 @@ class Storage(Numbered):
     by_choice: bool = False  # on the host here, as a condition said or a device that was handed in: where that is CUDA, it is not
     for_device: tuple[str, str] | None = None  # the function that made it, and its parameter that says the device
     fresh: bool = False  # made by computing or gathering, wherever its operands are: on the host it is pageable
-    block: Block | None = None  # of a pool that hands it out again on its stream
-    grad: bool = True  # may need a gradient
-    inputs: tuple[Storage, ...] = ()  # what its graph holds for the backward pass
     made_in: tuple[Span, ...] | None = None  # the calls in progress when it was made; None for memory from out of view
     made: Access | None = None  # work out of view that wrote it, if it is on a device
     uploaded: bool = False  # moved from the host, or from somewhere unknown

@@ -28,6 +28,8 @@ CHOOSING = frozenset({"scope", "set_stream"})
 WORKING = frozenset({"launch", "copy", "memset", "free", "transfer", "compute", "write", "read", "move"})
 """Effects of calls that may be given a stream."""
 _MAKING = frozenset({"stream"})
+_WITH_SCOPES = ("cupy",)
+"""Libraries of which a stream that a caller gives is taken for a context manager."""
 _MOST_INSIDE = 60
 """Functions that are looked at for one that makes a stream current."""
 _DEEPEST = 20
@@ -49,7 +51,7 @@ class Beginnings:
     def find(self) -> Iterator[tuple[Begun, frozenset[Function] | None]]:
         """The work, in the order of the program, each with the functions of the work that it may race with; None for all functions."""
         found: dict[Begun, set[Function] | None] = {}
-        for function, instructions in self._chosen().items():
+        for function, instructions in self.chosen.items():
             chosen = [(function, one, work) for one in instructions for work in self.transfer.works(function, one)]
             held = [(function, register) for _, _, work in chosen for register in (*work.reads, *work.writes, work.made) if register >= 0]
             if function.is_cpp:
@@ -79,7 +81,8 @@ class Beginnings:
 
     # --- where work is on a stream that was chosen
 
-    def _chosen(self) -> dict[Function, list[Instruction]]:
+    @cached_property
+    def chosen(self) -> dict[Function, list[Instruction]]:
         """By function: the instructions that may be work on a stream that was chosen."""
         found: dict[Function, dict[Instruction, None]] = defaultdict(dict)
         for function in self._scoped:
@@ -95,7 +98,8 @@ class Beginnings:
     def _scoped(self) -> list[Function]:
         """The functions that make a stream current."""
         found = {call.function: None for call in self.transfer.sites(CHOOSING)}
-        units = {unit.number: unit for name in self.transfer.names(_MAKING) for unit in self.facts.program.mentioning(name)}
+        names = (*self.transfer.names(_MAKING), *_WITH_SCOPES)
+        units = {unit.number: unit for name in names for unit in self.facts.program.mentioning(name)}
         for _, unit in sorted(units.items()):
             if not unit.is_cpp:
                 found.update({function: None for function in unit.functions if function.by_opcode[op.ENTER]})

@@ -331,7 +331,9 @@ class Races(Walk):
             is_there = any(isinstance(v, Memory) and v.space == "device" for v in self.transfer.values(function, action.register))
             return (is_there or self._touches(state, action.register)) and self._is_ordered(state, one, Stream(CURRENT, library="torch"))
         if isinstance(action, Copied) and action.asynchronous is False and action.direction not in ("h2h", "d2d"):
-            return self._is_ordered(state, one, action.stream)
+            lane = self.lanes.of(state.frame, one, action.stream)
+            is_on_host = "host" in action.direction or "2" in action.direction
+            return (is_on_host or lane.kind != NAMED) and self.lanes.is_same(state.tracked, lane)  # what is used in a scope is on a device
         return False
 
     def done_where(self, state: State, condition: int) -> bool | None:

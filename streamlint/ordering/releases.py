@@ -7,26 +7,28 @@ from functools import cached_property
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Site
+from streamlint.facts.objects import FunctionObject, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.beginnings import CHOOSING
 from streamlint.ordering.conditions import Frame
 from streamlint.ordering.flow import BUFFER, EVENT, STREAM, Tracked
 from streamlint.ordering.lanes import AMBIENT, WAITER, Lane, is_unknown
-from streamlint.ordering.near_streams import near_streams
+from streamlint.ordering.near_streams import NearStreams
 from streamlint.ordering.places import ANY, Element, Place, rest_behind
 from streamlint.ordering.races import Races
 from streamlint.ordering.walk import ORDERED, State
-from streamlint.transfer.actions import CURRENT, NAMED, UNKNOWN, Action, Asked, Recorded, Stream, Viewed
+from streamlint.transfer.actions import CURRENT, NAMED, UNKNOWN, Action, Asked, Recorded, Signalled, Stream, Viewed
 from streamlint.transfer.origins import Origins
 from streamlint.transfer.sizes import Sizes
 from streamlint.transfer.transfer import CALLING, Transfer
 from streamlint.transfer.waiting import Waited
 from streamlint.transfer.work import Kept, Worked
 
-USED = "used"
-_CROSSING = CHOOSING | {"record_use"}
+USED, DROPPED = "used", "dropped"
+"""On another stream; and what has referred to the memory last."""
+_KEEPING = frozenset({"record_use"})
+_CROSSING = CHOOSING | _KEEPING
 _SMALL = 1 << 20
 """Bytes of a block up to which PyTorch has pools of their own."""
 _PLAIN = frozenset(
@@ -37,17 +39,18 @@ _PLAIN = frozenset(
 _LENT = Element(("lent",))
 _MARK = Place(("global", "used"))
 _EMPTYING = frozenset({"pop", "popleft", "clear"})
-_OF_USE = frozenset({USED, STREAM, WAITER, EVENT})
+_OF_USE = frozenset({USED, DROPPED, STREAM, WAITER, EVENT})
 
 
 class Release(NamedTuple):
-    """An allocation, the use of it on another stream, where its last reference goes, and where memory is allocated next (the same, where
-    that is the caller's affair)."""
+    """An allocation, the use of it on another stream, where its last reference goes, and where memory is allocated next (None where
+    that is the caller's affair). ``home`` and ``lane`` are the streams of the allocation and of the use."""
 
     allocation: Site
     use: Site
     drop: Site
-    again: Site
+    again: Site | None
+    home: Lane
     lane: Lane
     library: str
 
@@ -56,12 +59,15 @@ class Releases(Races):
     """Finds memory that goes back to its pool too early."""
 
     ordering = (*Races.ordering, Kept)
+    most_states = 800  # uses on other streams are near, and most allocations have none
 
     def __init__(self, transfer: Transfer) -> None:
         super().__init__(transfer)
         self._released: dict[Site, Release] = {}
         self._after: dict[tuple[Function, int], frozenset[int]] = {}
+        self._streams: dict[Site, Lane] = {}
         self._looks = True
+        self._raised: list[tuple[State, Lane]] = []
         self._sizes = Sizes(Origins(transfer))
 
     def releases(self) -> Iterator[Release]:
@@ -81,15 +87,17 @@ class Releases(Races):
         )
         if not self._is_evident and not (work.library and self._may_be_memory(function, work.made)):
             return
-        self._site, self._work, self._lane, self._writes = Site(function, one), work, lane, True
+        self._site, self._work, self._writes = Site(function, one), work, True
         tracked = {Tracked(BUFFER, place) for place in self.places.names(function, work.made)}
-        self.run(self.start(function, one, frozenset(tracked), frozenset()), self._judge)
+        waiting = self._raised = [(self.start(function, one, frozenset(tracked), frozenset()), lane)]
+        for state, self._lane in waiting:
+            self.run(state, self._judge)
 
     # --- where memory may cross streams
 
     @cached_property
-    def _near(self) -> dict[Function, None]:
-        return near_streams(self.transfer, self.callers, _CROSSING)
+    def _near(self) -> NearStreams:
+        return NearStreams(self.transfer, self.callers, _CROSSING, self.beginnings.chosen)
 
     def may_go_up(self, state: State, caller: Function, call: Instruction) -> bool:
         """Whether a caller may use the memory on another stream, or let go of it while one does."""
@@ -108,7 +116,12 @@ class Releases(Races):
 
     def _may_order(self, state: State, block: int, join: int) -> bool:
         self._looks = self._is_in_use(state.tracked)
-        return super()._may_order(state, block, join)
+        return (self._looks or state.frame.function in self._keeping) and super()._may_order(state, block, join)
+
+    @cached_property
+    def _keeping(self) -> frozenset[Function]:
+        """The functions that tell pools of uses."""
+        return frozenset(call.function for call in self.transfer.sites(_KEEPING))
 
     def _orders_inside(self, function: Function) -> bool:
         """What waits matters once another stream uses the memory."""
@@ -148,6 +161,8 @@ class Releases(Races):
             return self._used(state, one, action)
         if isinstance(action, Kept):
             return ORDERED if self._touches(state, action.register) else None
+        if isinstance(action, Signalled):
+            return ORDERED if any(self._leads(state, each) or self._captures(state, each) for each in action.registers) else None
         if isinstance(action, Waited) and action.of != op.NONE:
             if not self._is_in_use(tracked) or not self._is_behind(state, one, action):
                 return None
@@ -185,7 +200,7 @@ class Releases(Races):
         lane = self.lanes.of(state.frame, one, work.stream)
         if not touched:
             is_new = work.made >= 0 and self._is_in_use(state.tracked) and self._is_home(lane) and not self._alive(state)
-            if is_new and self._may_share(state.frame.function, work.made):
+            if is_new and self._allocates(state.frame.function, work) and self._may_share(state.frame.function, work.made):
                 self._tell_release(state, one)
                 return ORDERED
             return None
@@ -198,6 +213,7 @@ class Releases(Races):
             return None
         kept = frozenset(held for held in state.tracked if held.kind not in _OF_USE)
         site = Site(state.frame.function, one)
+        self._streams[site] = lane
         found = kept | {Tracked(USED, _MARK, "", site)} | lane.tracked(STREAM)
         if op.DEFINES[one[0]] and (work.assumed or self._may_keep(state, work)):
             found |= {Tracked(BUFFER, Place(("register", one[2])))}
@@ -206,6 +222,10 @@ class Releases(Races):
     def _may_own(self, function: Function, one: Instruction) -> bool:
         """Whether a call out of view may keep what it is given: a method, or a value of which nothing is known."""
         return one[0] == op.INVOKE or is_unknown(list(self.transfer.values(function, one[3])))
+
+    def _allocates(self, function: Function, work: Worked) -> bool:
+        """Whether work makes memory: operators also make numbers."""
+        return bool(work.library) or self.is_on_device(function, work.made, work, False)
 
     def _may_share(self, function: Function, made: int) -> bool:
         """Whether new memory may be the block that is released: blocks of the two classes of sizes never are."""
@@ -229,6 +249,20 @@ class Releases(Races):
             return False
         names = self.places.names(state.frame.function, register)
         return any(held.kind == BUFFER and rest_behind(each, held.place) is not None for each in names for held in state.tracked)
+
+    def _captures(self, state: State, register: int) -> bool:
+        """Whether a function that a register holds keeps the memory, or its object does."""
+        function = state.frame.function
+        one = function.definitions[register] if register >= 0 else None
+        if one is not None and one[0] == op.ATTR and self._leads(state, one[3]):
+            return True
+        for value in self.transfer.values(function, register) if register >= 0 else ():
+            inner = value.function if isinstance(value, FunctionObject) else None
+            places = (self.places.of(inner, each) for each in range(len(inner.definitions))) if inner is not None else ()
+            cells = [place for place in places if place.root[0] == "cell"]
+            if any(held.kind == BUFFER and rest_behind(cell, held.place) is not None for cell in cells for held in state.tracked):
+                return True
+        return False
 
     def orders(self, state: State, one: Instruction, action: Action) -> bool:
         """Also what tells the pool of the use."""
@@ -289,6 +323,14 @@ class Releases(Races):
         if one[0] in CALLING and one in state.path and self._is_in_use(state.tracked):
             is_entered = any(self._orders_inside(edge.callee) for edge in self.transfer.edges(function, one))
             _ = is_entered or self.redone(state, one)
+        after = self._let_go(state, one)
+        if after.tracked == state.tracked or not self._is_in_use(after.tracked) or self._alive(after):
+            return after
+        return after._replace(tracked=after.tracked | {Tracked(DROPPED, _MARK, "", Site(function, one))})
+
+    def _let_go(self, state: State, one: Instruction) -> State:
+        """The state without the references that an instruction ends."""
+        function = state.frame.function
         if one[0] == op.UNBIND:
             gone = {("register", each[3]) for each in function.by_opcode[op.BIND] if each[2] == one[2]}
             return state._replace(tracked=frozenset(held for held in state.tracked if held.place.root not in gone or held.place.path))
@@ -302,12 +344,23 @@ class Releases(Races):
         after = list(super()._returned(state, register))
         function = state.frame.function
         if state.frame.caller is None and not self.callers(function):
+            if function.code.kind == "module":
+                return  # the program is over
             end = function.code.blocks[state.block][-1]
             if self._is_in_use(state.tracked) and self._lane.kind == CURRENT and not self._outlives(state, register):
-                self._tell_release(state, end)
+                self._tell_release(state, end, is_over=True)
             else:
                 after = [*self._next_call(state, register, end)]
         yield from after
+
+    def _up(self, state: State, register: int) -> Iterator[State]:
+        """Callers. Where one has made a stream current, the call allocates on that: the path begins there anew."""
+        for up in super()._up(state, register):
+            lane = self.lanes.of(up.frame, up.path[-1], Stream(CURRENT)) if self._lane.kind == CURRENT else self._lane
+            if lane is self._lane or lane.kind == CURRENT:
+                yield up
+            elif lane.kind == NAMED:
+                self._raised.append((up, lane))
 
     def _again(self, state: State) -> Iterator[State]:
         yield from ()
@@ -383,14 +436,20 @@ class Releases(Races):
                     return True
         return False
 
-    def _tell_release(self, state: State, again: Instruction) -> None:
+    def _tell_release(self, state: State, again: Instruction, is_over: bool = False) -> None:
         if state.guesses:
             return
-        use = next(held.announced for held in state.tracked if held.kind == USED)
-        assert use is not None
         site = Site(state.frame.function, again)
-        lane = self.lanes.of(Frame(use.function, None, None, 0), use.instruction, self._work.stream)
-        self._released.setdefault(self._site, Release(self._site, use, site, site, lane, self._work.library))
+        use, drop = (self._first(state, kind, site) for kind in (USED, DROPPED))
+        lane = self._streams.get(use, Lane(CURRENT, (), frozenset(), True, ""))
+        self._released.setdefault(
+            self._site, Release(self._site, use, drop, None if is_over else site, self._lane, lane, self._work.library)
+        )
+
+    def _first(self, state: State, kind: str, otherwise: Site) -> Site:
+        """The first place in the program that is noted as one of a kind."""
+        noted = [held.announced for held in state.tracked if held.kind == kind and held.announced is not None]
+        return min(noted, key=lambda site: (site.function.unit.path, site.function.code.at(site.instruction[1])), default=otherwise)
 
 
 def _as_lent(held: Tracked) -> Tracked:

@@ -48,7 +48,7 @@ class Nearby(Beginnings):
 
     def begun(self) -> Iterator[Begun]:
         """The work, by functions."""
-        for function, instructions in self._chosen().items():
+        for function, instructions in self.chosen.items():
             for one in instructions:
                 yield from ((function, one, work) for work in self.transfer.works(function, one))
 

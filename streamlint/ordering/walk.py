@@ -71,6 +71,7 @@ class Walk:
     ordering: tuple[type[object], ...] = (Synchronized,)
     meets_memory = False
     """Whether only what touches memory that is tracked can be met: a call that can name none of it orders, or does nothing."""
+    most_states = MOST_STATES
 
     def __init__(self, transfer: Transfer) -> None:
         self.transfer = transfer
@@ -129,7 +130,7 @@ class Walk:
             state = waiting.popleft()
             if state in seen:
                 continue
-            if len(seen) >= MOST_STATES:
+            if len(seen) >= self.most_states:
                 self.cut += 1
                 return
             seen.add(state)

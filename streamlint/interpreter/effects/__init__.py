@@ -13,7 +13,6 @@ from streamlint.interpreter.arguments import Arguments, CallSite
 from streamlint.interpreter.assignment import store_at
 from streamlint.interpreter.choices import used
 from streamlint.interpreter.cpp_types import bytes_of
-from streamlint.interpreter.holding import kept
 from streamlint.interpreter.opaque import opaque_call, written_through
 from streamlint.interpreter.run import Run
 from streamlint.interpreter.values import Buffer, Const, Instance, Opaque, Reference, Series, Storage, Stream, Value
@@ -129,16 +128,6 @@ class Call:
         return self.library == "cuda_python" and self.name.rpartition(".")[2].startswith(("cuda", "cu"))
 
 
-# Effects that keep no reference to what they are given: a queue, a thread, a callback may.
-_PASSING = frozenset(
-    """
-    factory load view compute read write transfer copy memset pin register unregister alloc free trim launch stream stream_of set_stream
-    scope event elapsed clock record wait synchronize query capture destroy bind_stream module_to device pinned_options same collect
-    move swap none record_use setting touch exit collective unknown
-    """.split()
-)
-
-
 def apply(run: Run, row: Row, name: str, receiver: Value | None, arguments: Arguments, site: CallSite) -> Value:
     """Do what a row says."""
     call = Call(run, row, name, receiver, arguments, site)
@@ -148,8 +137,6 @@ def apply(run: Run, row: Row, name: str, receiver: Value | None, arguments: Argu
     if run.chosen:
         used(run, arguments.all())
     result = action(call)
-    if row.effect not in _PASSING and not run.file.is_cuda:
-        kept(run, arguments.all())
     _unmodelled_outputs(call)
     return result
 

@@ -17,7 +17,6 @@ from streamlint.interpreter.effects.memory import is_raw, made_here
 from streamlint.interpreter.effects.sizes import measure
 from streamlint.interpreter.effects.streams import stream_argument
 from streamlint.interpreter.handed import from_outside
-from streamlint.interpreter.holding import allocated
 from streamlint.interpreter.opaque import opaque_call
 from streamlint.interpreter.run import family
 from streamlint.interpreter.values import Buffer, Const, Device, Handle, LibraryName, Opaque, Series, Value
@@ -71,8 +70,6 @@ def _made(call: Call) -> Value:
     elif memory is Memory.PINNED and call.library == "torch":
         alloc = ops.Alloc(call.span, call.library, call.name, memory=memory, nbytes=storage.nbytes, cached=True, buffer=result)
         run.machine.alloc(alloc)
-    if memory is Memory.DEVICE:
-        allocated(run, storage, call.span, run.stream_of(family(call.library)))
     if memory is Memory.DEVICE and "empty" not in call.name and data is None and call.library in ("torch", "cupy"):
         run.machine.launch(ops.Launch(call.span, call.library, call.name, stream=stream_argument(call), writes=(result,), kind="compute"))
     if memory is Memory.DEVICE and "empty" in call.name and data is None and not is_raw(call) and not run.context.setup:
@@ -82,8 +79,6 @@ def _made(call: Call) -> Value:
         if not run.file.is_cuda:
             run.machine.note(ops.Touch(call.span, call.library, call.name, evidence=evidence))
         storage.stream = run.stream_of(family(call.library))
-        asked = call.arguments.keywords.get("requires_grad")
-        storage.grad = asked is not None and not (isinstance(asked, Const) and asked.value is False)
     return result
 
 

@@ -9,7 +9,6 @@ from streamlint.findings import Span, Step
 from streamlint.interpreter.effects import Call, buffer_of
 from streamlint.interpreter.effects.sizes import is_small
 from streamlint.interpreter.effects.streams import stream_argument
-from streamlint.interpreter.reach import reachable
 from streamlint.interpreter.run import Run
 from streamlint.interpreter.values import Buffer, Const, ScopeValue, Stream, Value
 from streamlint.operations import Evidence, Memory
@@ -137,8 +136,6 @@ def _record_use(call: Call) -> Value:
     stream = stream_argument(call)
     if buffer is not None and stream is not None and stream.key == call.run.stream_of("torch").key:
         call.run.lent[id(buffer.storage)] = buffer.storage
-    for inner in [b for b in reachable([buffer]) if isinstance(b, Buffer)] if buffer is not None and buffer.storage.block else [None]:
-        call.run.machine.blocks.record_use(inner.storage.block if inner is not None else None, stream)
     return Const(None)
 
 

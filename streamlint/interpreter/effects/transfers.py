@@ -20,8 +20,6 @@ from streamlint.interpreter.effects.sizes import becomes_whole, is_small
 from streamlint.interpreter.effects.streams import stream_argument
 from streamlint.interpreter.effects.work import compute
 from streamlint.interpreter.handed import presumed
-from streamlint.interpreter.holding import allocated
-from streamlint.interpreter.run import family
 from streamlint.interpreter.values import Buffer, Const, Device, Handle, Instance, Series, Table, Value
 from streamlint.operations import Direction, Evidence, Memory
 from streamlint.record import replace
@@ -143,9 +141,6 @@ def _to_device(call: Call, source: Buffer, target: Device) -> Buffer:
     elif call.flag("raw") and is_raw(call):
         storage.raw = True
         run.machine.alloc(ops.Alloc(call.span, call.library, call.name, memory=Memory.DEVICE, buffer=result))
-    storage.grad = False
-    if result.storage is storage:
-        allocated(run, storage, call.span, run.stream_of(family(call.library)))
     if call.flag("staged") and source.storage.memory is not Memory.PINNED:
         # The library copies into its own pinned memory first: the host reads, nothing waits.
 

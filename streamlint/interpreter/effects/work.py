@@ -13,7 +13,6 @@ from streamlint.interpreter.effects.streams import stream_argument
 from streamlint.interpreter.extension import TENSORS
 from streamlint.interpreter.gradients import is_gradient, leave, left
 from streamlint.interpreter.handed import from_outside, on_side_stream, presumed, works_in_fork
-from streamlint.interpreter.holding import allocated, computed, may_work, worked_on
 from streamlint.interpreter.hot import BACKWARD
 from streamlint.interpreter.run import Run, family
 from streamlint.interpreter.values import Buffer, Const, Handle, Opaque, Series, Stream, Value
@@ -111,18 +110,11 @@ def _on_device(
         library=home,
     )
     result = Buffer(storage, type=type or device.type)
-    if not writes:
-        allocated(run, storage, span, run.stream_of(home))
     reads = tuple(b for b in operands if b.storage.on_device)
     written = tuple(writes) or (result,)
     run.machine.launch(
         ops.Launch(span, home, name, stream=stream, reads=reads, writes=tuple(b for b in written if b.storage.on_device), kind="compute")
     )
-    if writes:
-        for target in writes:
-            worked_on(run, target.storage, [b.storage for b in operands])
-    else:
-        computed(run, storage, [b.storage for b in operands])
     if waits:
         device_read(run, result, span, name)
     return writes[0] if writes else result
@@ -141,7 +133,6 @@ def _on_host(run: Run, operands: list[Buffer], writes: Sequence[Buffer], span: S
     for buffer in writes:
         host_write(run, buffer, span, name)
     if writes:
-        may_work(run, writes[0].storage, operands, span, name, new=False)
         return writes[0]
     first = operands[0] if operands else None
     hosts = [b for b in operands if b.storage.on_host]
@@ -166,8 +157,6 @@ def _on_host(run: Run, operands: list[Buffer], writes: Sequence[Buffer], span: S
             *(first.storage.trail[:1] if first.storage.memory is Memory.PINNED else ()),
             Step(f"computed on the host here ({_last_name(name)}) as a new pageable tensor", span),
         )
-    else:
-        may_work(run, storage, operands, span, name, new=True)
     return Buffer(storage, type=type or (first.type if first else run.file.tensor_type))
 
 
