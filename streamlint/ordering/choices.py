@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
 from typing import NamedTuple
 
 from streamlint.facts.cpp_scopes import scope_of
@@ -13,6 +12,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector
 from streamlint.ordering.entered import Entered
+from streamlint.ordering.handles import Handles
 from streamlint.ordering.places import Place, Places
 from streamlint.ordering.streams import Currents
 from streamlint.transfer.actions import Stream, Viewed
@@ -55,6 +55,7 @@ class Choices:
         self.places = places
         self.currents = currents
         self.entered = Entered(transfer, currents)
+        self.handles = Handles(transfer, places)
         self._variables: dict[tuple[Function, int], LibraryObject | None] = {}
         self._known: dict[tuple[Function, Instruction, Queued], list[Choice]] = {}
 
@@ -354,8 +355,7 @@ class Choices:
         if any(isinstance(value, LibraryObject) and value.kind == "stream" for value in values):
             yield Choice(AMBIENT, GIVEN, here)
             return
-        name = self._member(function, work.operand)
-        bound = [call for call in self._binds if self._may_be(call, function, work.operand, values, name)]
+        bound = list(self.handles.bindings(function, work.operand))
         if bound:
             for call in bound:
                 register = call.one("stream")
@@ -364,56 +364,10 @@ class Choices:
                         each._replace(at=here, calls=(), kind=HELD if each.kind == NULL else each.kind)
                         for each in self.of_register(call.function, register, here)
                     )
-        elif self._is_made_in_view(function, work.operand, values, name):
+        elif self.handles.is_made_in_view(function, work.operand):
             yield Choice(NULL, HANDLE, here)
         else:
             yield Choice(HELD, GIVEN, here)
-
-    @cached_property
-    def _binds(self) -> list[ModelledCall]:
-        """The calls that give library handles a stream."""
-        return list(self.transfer.sites(frozenset({"bind_stream"})))
-
-    @cached_property
-    def _handles(self) -> list[tuple[Function, Instruction, int]]:
-        """The calls that make library handles, with the pointers that they store them through."""
-        found = []
-        for call in self.transfer.sites(frozenset({"object"})):
-            selector = call.row.get("into")
-            kind = self.facts.cpp_models.type_named(str(call.row.get("type", "")))
-            register = call.given(selector) if isinstance(selector, Selector) and kind is not None and kind.kind == "handle" else None
-            if register is not None:
-                found.append((call.function, call.instruction, register))
-        return found
-
-    def _member(self, function: Function, register: int) -> tuple[object, ...] | None:
-        """A handle by its variable: the class and the member, or the function and the local name."""
-        place = self.places.of(function, register)
-        path = tuple(key for key in place.path if key not in ("&", "*"))
-        if place.root in (("parameter", 0), ("this",)) and path and function.method is not None and function.method.owner is not None:
-            return ("member", function.method.owner.name, path[-1])
-        if path:
-            return ("member", None, path[-1])
-        if place.root[0] in ("global", "cell"):
-            return place.root if place.root[0] == "global" else (*place.root, function.unit.number)
-        return None
-
-    def _may_be(self, call: ModelledCall, function: Function, register: int, values: list[Object], name: tuple[object, ...] | None) -> bool:
-        other = call.one("handle")
-        if other is None:
-            return True
-        theirs = self._member(call.function, other)
-        if name is not None and theirs is not None:
-            return name[-1] == theirs[-1] and (None in (name[1], theirs[1]) or name == theirs)
-        return call.function is function or name is None or theirs is None
-
-    def _is_made_in_view(self, function: Function, register: int, values: list[Object], name: tuple[object, ...] | None) -> bool:
-        if name is None:
-            return False
-        return any(
-            (theirs := self._member(maker, pointer)) is not None and theirs[-1] == name[-1] and (name[1] is None or theirs == name)
-            for maker, _, pointer in self._handles
-        )
 
 
 def behind_copies(function: Function, register: int) -> int:
