@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from streamlint.facts.cpp_scopes import scope_of
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Constant, External, Instance, LibraryObject, Object, Site, Unknown
+from streamlint.facts.objects import Constant, External, Instance, LibraryObject, Memory, Object, Site, Unknown
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector
@@ -16,7 +16,7 @@ from streamlint.ordering.handles import Handles
 from streamlint.ordering.places import Place, Places
 from streamlint.ordering.streams import Currents
 from streamlint.transfer.actions import Stream, Viewed
-from streamlint.transfer.launches import CONFIG, CURRENT, FIXED, GIVEN, HANDLE, OMITTED, POLICY, Queued, is_null, policy_in
+from streamlint.transfer.launches import CONFIG, CURRENT, FIXED, GIVEN, HANDLE, OMITTED, OWN, POLICY, Queued, is_null, policy_in
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.operands import operand_of
@@ -79,8 +79,23 @@ class Choices:
             yield from self._of_field(function, work.operand, "stream", here, ())
         elif work.how == POLICY:
             yield from self._of_policy(function, work, here)
+        elif work.how == OWN:
+            yield from self._of_array(function, work.operand, here)
         elif work.how == GIVEN:
             yield from self.of_register(function, work.operand, here)
+
+    def _of_array(self, function: Function, register: int, here: Site) -> Iterator[Choice]:
+        """The stream that an array was made with; the null stream where none was named."""
+        node = self.facts.values(function, register)
+        for value in node.values:
+            for made in node.trace(value) if isinstance(value, Memory) else ():
+                for call in self.transfer.modelled(made.function, made.instruction):
+                    held = call.row.get("stream")
+                    given = call.given(held) if isinstance(held, Selector) and call.row.effect in ("transfer", "factory") else None
+                    if given is not None:
+                        yield from self.of_register(made.function, given, here)
+                        return
+        yield Choice(NULL, OMITTED, here)
 
     def _current(self, function: Function, one: Instruction, work: Queued) -> Iterator[Choice]:
         here = Site(function, one)

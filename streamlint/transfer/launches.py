@@ -16,8 +16,9 @@ from streamlint.transfer.modelled import ModelledCall, operands_of
 from streamlint.transfer.transfer import Transfer, last_name
 from streamlint.waits.operands import argument_registers
 
-GIVEN, OMITTED, FIXED, CURRENT, HANDLE, POLICY, CONFIG = "given", "omitted", "fixed", "current", "handle", "policy", "config"
-"""Who says which stream: an operand, nobody, the function itself, the library's current stream, a handle, a policy, a field of a struct."""
+GIVEN, OMITTED, FIXED, CURRENT, HANDLE, POLICY, CONFIG, OWN = "given", "omitted", "fixed", "current", "handle", "policy", "config", "own"
+"""Who says which stream: an operand, nobody, the function itself, the library's current stream, a handle, a policy, a field of a struct,
+or whoever made the array that is worked on."""
 WORKING = frozenset({"launch", "copy", "memset", "compute", "transfer", "factory", "collective", "read"})
 OPENED = "opened"
 """The library of work that a function of a library does which ctypes or cffi has opened."""
@@ -301,12 +302,16 @@ class Launches:
     def _is_on_device(self, call: ModelledCall) -> bool:
         """Whether work of a Python library runs on a device: of its own arrays, or of values there."""
         if call.row.library in ("cupy", "numba"):
-            return call.row.effect != "factory" or not call.is_on_host(call.result)
+            return call.row.effect != "factory" or not (self._leaves_empty(call) or call.is_on_host(call.result))
         if call.function.is_cpp:
             return False
         registers = [call.result, *call.operands]
         spaces = {value.space for register in registers for value in call.memory(register)}
         return "device" in spaces or (self.presumes and call.row.library == "torch" and ("unknown" in spaces or not spaces))
+
+    def _leaves_empty(self, call: ModelledCall) -> bool:
+        """Whether a factory only takes memory, which nothing fills."""
+        return bool(call.row.get("raw")) or "empty" in call.name or call.name == call.row.get("type")
 
     def _operator(self, function: Function, one: Instruction) -> Iterator[Queued]:
         """Operators of arrays are kernels on the current stream of their library."""
@@ -348,7 +353,7 @@ class Launches:
             return HANDLE, op.NONE if handle is None else handle
         if held == "null":
             return FIXED, op.NONE
-        if held in (None, "current", "own"):
+        if held in (None, "current"):
             return CURRENT, op.NONE
         if not isinstance(held, Selector):
             return "unknown", op.NONE
@@ -358,6 +363,8 @@ class Launches:
         register = self._stream_among(call) if held.kind == "all" else call.given(held)
         if register is not None:
             return GIVEN, register
+        if held.default == "own" and (array := call.one("of", call.one("dst", call.receiver))) is not None:
+            return OWN, array
         by_default = {"null": OMITTED, "current": CURRENT}
         return by_default.get(held.default or "", "unknown"), op.NONE
 
