@@ -46,7 +46,7 @@ class DefaultStream:
         """Whether the work of a file can be put on a stream at all, by the names in it and by those that make streams in the program."""
         if unit.is_cpp:
             return self.streams.per_thread(unit) is not True
-        if unit.source.language == "cython" or unit.path.endswith((".pyx", ".pxd")):
+        if _is_cython(unit):
             return True
         return self._makes_streams and any(unit in self.facts.program.mentioning(word) for word in LIBRARY_WORDS)
 
@@ -56,7 +56,7 @@ class DefaultStream:
 
     def uses_streams(self, function: Function) -> bool:
         """Whether a function may put work on a stream that is not the default one, by the way it is written: solving its calls costs."""
-        if function.is_cpp or function.unit.path.endswith((".pyx", ".pxd")):
+        if function.is_cpp or _is_cython(function.unit):
             return True
         for one in function.by_opcode[op.ENTER]:
             values = self.transfer.values(function, one[3])
@@ -144,7 +144,8 @@ class DefaultStream:
     def reason(self, function: Function, one: Instruction, work: Queued, choice: Choice) -> str:
         """Why work on the null stream matters; empty where it does not."""
         if not choice.at.function.is_cpp and choice.at.function.unit is not function.unit:
-            return self._reason_crossing(choice)
+            is_cython = function.is_cpp and _is_cython(choice.at.function.unit)
+            return self._reason_cython(work, choice) if is_cython else self._reason_crossing(choice)
         if not function.is_cpp:
             return self._reason_python(function, one, work, choice)
         if self.streams.per_thread(function.unit) is True or self.is_teardown(function) or self._is_made(function, one, work):
@@ -200,11 +201,11 @@ class DefaultStream:
                 return True
         return False
 
-    def _reason_cython(self, function: Function, one: Instruction, work: Queued, choice: Choice) -> str:
+    def _reason_cython(self, work: Queued, choice: Choice) -> str:
         """The function that Python calls puts other work on a stream: one that it is given, or made."""
         holder, place = choice.at.function, choice.at.instruction
         beside = self.streams.beside.in_flight(holder, place)
-        if holder.unit is not function.unit or self._is_behind_device_wait(holder, place, beside):
+        if is_constructor(holder) or self._is_behind_device_wait(holder, place, beside):
             return ""
         if self._fetches_at_rest(holder, place, work, beside):
             return ""
@@ -213,7 +214,7 @@ class DefaultStream:
 
     def _reason_python(self, function: Function, one: Instruction, work: Queued, choice: Choice) -> str:
         if work.library in _LOW_LEVEL and not is_constructor(function):
-            return self._reason_cython(function, one, work, choice)
+            return self._reason_cython(work, choice)
         if work.library not in _PYTHON or is_constructor(function) or function.code.kind == "module":
             return ""
         holder, place = choice.at.function, choice.at.instruction
@@ -397,6 +398,10 @@ class DefaultStream:
     def is_uncalled(self, function: Function) -> bool:
         """Whether an extension neither binds nor calls a function, and nobody else can."""
         return self.streams.extensions.has(function.unit) and self.streams.extensions.is_uncalled(function, self.facts.exports)
+
+
+def _is_cython(unit: Unit) -> bool:
+    return unit.source.language == "cython" or unit.path.endswith((".pyx", ".pxd"))
 
 
 def _is_given(selector: Selector, given: list[Given]) -> bool:

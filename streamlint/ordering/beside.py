@@ -92,7 +92,7 @@ class Beside:
             yield from self._current(via, choice, "torch" if choice.kind == AMBIENT else library)
             return
         caller, call = via[-1].function, via[-1].instruction
-        if choice is None or choice.kind != PARAMETER or choice.place is None or caller.is_cpp or not callee.is_cpp:
+        if choice is None or choice.calls or choice.kind != PARAMETER or choice.place is None or caller.is_cpp or not callee.is_cpp:
             yield choice
             return
         given = given_to(caller, call, callee, int(str(choice.place.root[1])))
