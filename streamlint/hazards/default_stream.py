@@ -21,14 +21,16 @@ from streamlint.models.vocabulary import Selector
 from streamlint.ordering.at_hand import is_constructor, is_destructor
 from streamlint.ordering.beside import Event
 from streamlint.ordering.choices import HELD, MADE, NULL, PARAMETER, Choice
-from streamlint.transfer.launches import GIVEN, OMITTED, Queued
+from streamlint.transfer.launches import FIXED, GIVEN, OMITTED, Queued
 from streamlint.transfer.modelled import operands_of
-from streamlint.transfer.transfer import last_name
+from streamlint.transfer.transfer import CALLING, last_name
 from streamlint.waits.operands import Given, argument_registers
 
 _PYTHON = frozenset({"cupy", "numba", "cuda_python"})
 _LOW_LEVEL = frozenset({"cython", "cuda-runtime", "cuda-driver", "cuda-libraries"})
 _FEWEST = 4
+_DEEPEST = 24
+"""Calls between the function that works with streams and work on the null stream."""
 
 
 class DefaultStream:
@@ -172,14 +174,18 @@ class DefaultStream:
             return ""
         if not beside and self._sets_up(holder, place, work):
             return ""
-        race = self.is_race(function, one, choice)
+        race = self.is_race(choice.at)
         if not race and self._is_timed(holder):
             return ""
         if self._has_stream_at_hand(holder, choice) or self._works_on_another(holder):
             return "a stream is in scope"
         if self._is_held_up(holder, place, beside):
             return "other streams have work in flight"
-        if choice.how in (OMITTED, "literal") and not (work.kind == "copy" and work.waits) and self.own_stream(holder.unit) is not None:
+        if (
+            choice.how in (OMITTED, FIXED, "literal")
+            and not (work.kind == "copy" and work.waits)
+            and self.own_stream(holder.unit) is not None
+        ):
             return "" if self.streams.at_hand.makes(holder) else "other work in this file uses a stream"
         return ""
 
@@ -217,11 +223,24 @@ class DefaultStream:
             return self._reason_cython(work, choice)
         if work.library not in _PYTHON or is_constructor(function) or function.code.kind == "module":
             return ""
-        holder, place = choice.at.function, choice.at.instruction
+        return "other streams have work in flight" if self._holds_up_streams(choice.at.function, choice.at.instruction) else ""
+
+    def _holds_up_streams(self, holder: Function, place: Instruction) -> bool:
+        """Python: whether work on the null stream would hold up that of streams that are ordered with it."""
         beside = [event for event in self.streams.beside.in_flight(holder, place) if self._is_made_blocking(event)]
-        if beside and self._is_held_up(holder, place, beside):
-            return "other streams have work in flight"
-        return ""
+        return bool(beside) and self._is_held_up(holder, place, beside)
+
+    def inside(self, function: Function) -> Iterator[Event]:
+        """Python: the work on the null stream of functions that are called where it holds up streams, and that know of none."""
+        if function.is_cpp or function.code.kind == "module" or is_constructor(function):
+            return
+        for one in function.code.instructions():
+            if one[0] not in CALLING or not self._holds_up_streams(function, one):
+                continue
+            for event in self.streams.beside.inside(function, one, _DEEPEST):
+                work, choice = event.work, event.choice
+                if work is not None and choice is not None and choice.kind == NULL and not choice.calls and work.library in _PYTHON:
+                    yield event
 
     def _is_made_blocking(self, event: Event) -> bool:
         return event.choice is not None and event.choice.kind == MADE and self.streams.blocking(event.choice) is True
@@ -235,17 +254,16 @@ class DefaultStream:
             return True
         return bool(keys_of(self.streams.beside.behind(holder, place)) - keys)
 
-    def is_race(self, function: Function, one: Instruction, choice: Choice) -> bool:
-        """Whether the work is beside streams that are not ordered with the null stream."""
-        holder = choice.at.function
-        if self.is_extension(holder.unit):
+    def is_race(self, at: Site) -> bool:
+        """Whether work is beside streams that are not ordered with the null stream."""
+        if self.is_extension(at.function.unit):
             return True
-        events = self.streams.beside.in_flight(holder, choice.at.instruction)
+        events = self.streams.beside.in_flight(at.function, at.instruction)
         return any(event.choice is not None and self.streams.blocking(event.choice) is False for event in events)
 
-    def made_beside(self, function: Function, one: Instruction, choice: Choice) -> list[Span]:
+    def made_beside(self, at: Site) -> list[Span]:
         """Where streams were made that have work in flight beside the work."""
-        events = self.streams.beside.in_flight(choice.at.function, choice.at.instruction)
+        events = self.streams.beside.in_flight(at.function, at.instruction)
         spans = (self.streams.made_at(event.choice) for event in events if event.choice is not None)
         return list(dict.fromkeys(span for span in spans if span is not None))[:2]
 

@@ -32,6 +32,7 @@ class Found(NamedTuple):
     work: Queued
     choice: Choice
     reason: str
+    calls: tuple[Site, ...] = ()  # from the function that works with streams, where it knows of none itself
 
 
 def find(context: Context) -> Iterator[Finding]:
@@ -57,6 +58,9 @@ def _of_function(streams: Streams, judge: DefaultStream, function: Function) -> 
         for choice in streams.choices.of(function, one, work):
             if choice.kind == NULL and (reason := judge.reason(function, one, work, choice)):
                 yield Found(function, one, work, choice, reason)
+    for event in judge.inside(function):
+        if event.work is not None and event.choice is not None:
+            yield Found(event.at.function, event.at.instruction, event.work, event.choice, "other streams have work in flight", event.via)
 
 
 def _kept(streams: Streams) -> Iterator[Finding]:
@@ -83,16 +87,17 @@ def _marks(streams: Streams, judge: DefaultStream) -> Iterator[Finding]:
 def _told(streams: Streams, judge: DefaultStream, found: Found) -> Finding:
     function, work, choice = found.function, found.work, found.choice
     holder = choice.at.function
-    race = judge.is_race(function, found.instruction, choice)
+    level = found.calls[0] if found.calls else choice.at
+    race = judge.is_race(level)
     name = work.name.replace("::", ".").rpartition(".")[2]
     what = (
         f"{_KINDS.get(work.direction, 'copy')} ({name})" if work.kind == "copy" else f"launch of {name}" if work.kind == "kernel" else name
     )
     here = Site(function, found.instruction)
-    trail = [Step(f"{found.reason}: stream created here", span) for span in judge.made_beside(function, found.instruction, choice)]
+    trail = [Step(f"{found.reason}: stream created here", span) for span in judge.made_beside(level)]
     if choice.at != here:
         trail.append(Step("the work on the default stream", span_of(here)))
-    trail += [Step("called from here", span_of(site)) for site in choice.calls if site != choice.at]
+    trail += [Step("called from here", span_of(site)) for site in (*choice.calls, *found.calls) if site != choice.at]
     if not trail and (own := judge.own_stream(holder.unit)) is not None:
         trail.append(Step("other work in this file uses a stream", span_of(own)))
     return RULE().told(

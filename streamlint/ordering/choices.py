@@ -70,7 +70,7 @@ class Choices:
     def _of(self, function: Function, one: Instruction, work: Queued) -> Iterator[Choice]:
         here = Site(function, one)
         if work.how in (OMITTED, FIXED):
-            yield Choice(NULL, OMITTED, here)
+            yield Choice(NULL, work.how, here)
         elif work.how == CURRENT:
             yield from self._current(function, one, work)
         elif work.how == HANDLE:

@@ -315,6 +315,8 @@ class Launches:
 
     def _operator(self, function: Function, one: Instruction) -> Iterator[Queued]:
         """Operators of arrays are kernels on the current stream of their library."""
+        if one[0] == op.COMPARE and function.text(one[3]) in ("is", "is not"):
+            return
         reads = op.reads(one)
         for register in reads:
             for value in self.transfer.values(function, register):
