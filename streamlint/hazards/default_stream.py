@@ -261,6 +261,11 @@ class DefaultStream:
         events = self.streams.beside.in_flight(at.function, at.instruction)
         return any(event.choice is not None and self.streams.blocking(event.choice) is False for event in events)
 
+    def near(self, at: Site) -> list[Site]:
+        """The work of other streams that is in flight where work is queued, or queued behind it."""
+        events = self.streams.beside.in_flight(at.function, at.instruction) + self.streams.beside.behind(at.function, at.instruction)
+        return list(dict.fromkeys(event.at for event in events))
+
     def made_beside(self, at: Site) -> list[Span]:
         """Where streams were made that have work in flight beside the work."""
         events = self.streams.beside.in_flight(at.function, at.instruction)

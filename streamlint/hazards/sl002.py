@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 from streamlint.checks.sl002_implicit_default_stream import ImplicitDefaultStream
@@ -89,7 +90,7 @@ def _told(streams: Streams, judge: DefaultStream, found: Found) -> Finding:
     holder = choice.at.function
     level = found.calls[0] if found.calls else choice.at
     race = judge.is_race(level)
-    name = work.name.replace("::", ".").rpartition(".")[2]
+    name = work.name.rpartition(".")[2]
     what = (
         f"{_KINDS.get(work.direction, 'copy')} ({name})" if work.kind == "copy" else f"launch of {name}" if work.kind == "kernel" else name
     )
@@ -100,7 +101,7 @@ def _told(streams: Streams, judge: DefaultStream, found: Found) -> Finding:
     trail += [Step("called from here", span_of(site)) for site in (*choice.calls, *found.calls) if site != choice.at]
     if not trail and (own := judge.own_stream(holder.unit)) is not None:
         trail.append(Step("other work in this file uses a stream", span_of(own)))
-    return RULE().told(
+    finding = RULE().told(
         span_of(choice.at),
         what,
         choice.how,
@@ -109,8 +110,11 @@ def _told(streams: Streams, judge: DefaultStream, found: Found) -> Finding:
         _help(judge, holder, work, choice),
         streams.if_legacy(function.unit),
         holder.name,
-        not judge.is_uncalled(function),
     )
+    others = [] if choice.at == here else judge.near(level)
+    pairs = [pair for other in others for pair in ((span_of(other), span_of(here)), (span_of(here), span_of(other)))]
+    facts = {"stream": "null", "api": work.library, "direction": work.direction or None}
+    return replace(finding, shown=not judge.is_uncalled(function), facts=facts, pairs=tuple(dict.fromkeys(pairs)))
 
 
 def _help(judge: DefaultStream, holder: Function, work: Queued, choice: Choice) -> str:
