@@ -223,7 +223,8 @@ class DefaultStream:
             return self._reason_cython(work, choice)
         if work.library not in _PYTHON or is_constructor(function) or function.code.kind == "module":
             return ""
-        return "other streams have work in flight" if self._holds_up_streams(choice.at.function, choice.at.instruction) else ""
+        is_held_up = self._holds_up_streams(choice.at.function, choice.at.instruction)
+        return "other streams have work in flight" if is_held_up and self._is_certain(function, one, work) else ""
 
     def _holds_up_streams(self, holder: Function, place: Instruction) -> bool:
         """Python: whether work on the null stream would hold up that of streams that are ordered with it."""
@@ -237,10 +238,24 @@ class DefaultStream:
         for one in function.code.instructions():
             if one[0] not in CALLING or not self._holds_up_streams(function, one):
                 continue
-            for event in self.streams.beside.inside(function, one, _DEEPEST):
-                work, choice = event.work, event.choice
-                if work is not None and choice is not None and choice.kind == NULL and not choice.calls and work.library in _PYTHON:
-                    yield event
+            yield from list(filter(self._is_hidden, self.streams.beside.inside(function, one, _DEEPEST)))[:1]  # one finding a call
+
+    def _is_hidden(self, event: Event) -> bool:
+        """Whether it is work of a library of Python on the null stream that nobody on the way has chosen."""
+        work, choice = event.work, event.choice
+        if work is None or choice is None or choice.kind != NULL or choice.calls or work.library not in _PYTHON:
+            return False
+        return self._is_certain(event.at.function, event.at.instruction, work)
+
+    def _is_certain(self, function: Function, one: Instruction, work: Queued) -> bool:
+        """Whether it is work of that library whatever the values are: what NumPy may do as well is work on the host where it does."""
+        if one[0] not in (op.CALL, op.INVOKE):
+            memory = [
+                value for register in op.reads(one) for value in self.transfer.values(function, register) if isinstance(value, Memory)
+            ]
+            return all(value.space == "device" for value in memory)
+        rows = [call.row for call in self.transfer.libraries(function, one)]
+        return all(row is not None and row.library == work.library for row in rows)
 
     def _is_made_blocking(self, event: Event) -> bool:
         return event.choice is not None and event.choice.kind == MADE and self.streams.blocking(event.choice) is True

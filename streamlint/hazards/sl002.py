@@ -113,7 +113,7 @@ def _told(streams: Streams, judge: DefaultStream, found: Found) -> Finding:
     )
     others = [] if choice.at == here else judge.near(level)
     pairs = [pair for other in others for pair in ((span_of(other), span_of(here)), (span_of(here), span_of(other)))]
-    facts = {"stream": "null", "api": work.library, "direction": work.direction or None}
+    facts: dict[str, object] = {"stream": "null", "api": work.library, "direction": work.direction or None}
     return replace(finding, shown=not judge.is_uncalled(function), facts=facts, pairs=tuple(dict.fromkeys(pairs)))
 
 

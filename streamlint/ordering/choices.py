@@ -249,6 +249,8 @@ class Choices:
             wants = self.facts.cpp_models.type_named(parameter.type[0])
             wants_stream = wants is not None and wants.kind == "stream"
             wants_class = self.facts.program.cpp.find_class(callee.unit, scope_of(callee), parameter.type[0]) is not None
+            if wants_stream and _is_untyped(caller, given):
+                return False
             values = self.facts.values(caller, given).values
             kinds = {type(value) for value in values if not isinstance(value, Unknown)}
             is_stream = any(isinstance(value, LibraryObject) and value.kind == "stream" for value in values)
@@ -383,6 +385,13 @@ class Choices:
             yield Choice(NULL, HANDLE, here)
         else:
             yield Choice(HELD, GIVEN, here)
+
+
+def _is_untyped(function: Function, register: int) -> bool:
+    """Whether a register holds a parameter that is declared as ``void*``, which C++ takes for no other pointer."""
+    one = function.definitions[register]
+    kind = function.code.parameters[one[3]].type if one is not None and one[0] == op.PARAM else None
+    return kind is not None and kind[0] == "void" and kind[2] == 1
 
 
 def behind_copies(function: Function, register: int) -> int:
