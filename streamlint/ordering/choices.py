@@ -254,11 +254,23 @@ class Choices:
             values = self.facts.values(caller, given).values
             kinds = {type(value) for value in values if not isinstance(value, Unknown)}
             is_stream = any(isinstance(value, LibraryObject) and value.kind == "stream" for value in values)
+            if is_stream and not wants_stream and self._goes_elsewhere(caller, call, callee, given):
+                return False
             if (wants_class and is_stream) or (wants_stream and kinds == {Instance} and not self._stream_inside(caller, given)):
                 return False
             if wants_class and kinds == {Instance} and not self._is_one_of(list(values), callee, parameter.type[0]):
                 return False
         return True
+
+    def _goes_elsewhere(self, caller: Function, call: Instruction, callee: Function, given: int) -> bool:
+        """Whether another overload takes as a stream what this one takes as something else."""
+        others = [edge.callee for edge in self.transfer.edges(caller, call) if edge.callee is not callee]
+        for other in others:
+            for index, parameter in enumerate(other.code.parameters):
+                kind = self.facts.cpp_models.type_named(parameter.type[0]) if parameter.type is not None else None
+                if kind is not None and kind.kind == "stream" and given_to(caller, call, other, index) == given:
+                    return True
+        return False
 
     def _is_one_of(self, values: list[Object], callee: Function, name: str) -> bool:
         """Whether one of the objects may be of a class of the program."""

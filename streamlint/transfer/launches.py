@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 from streamlint.facts.call_graph import LibraryCall
@@ -89,10 +90,15 @@ class Launches:
         if not function.is_cpp:
             return True
         if one[0] == op.INVOKE:
-            return last_name(function, one) in self.transfer.names(WORKING)
+            return last_name(function, one) in self._cpp_names
         name = function.dotted(one[3])
         row = self.facts.cpp_models.call(name) if name else None
-        return (row is not None and row.effect in WORKING) or last_name(function, one) in self.transfer.names(WORKING)
+        return (row is not None and row.effect in WORKING) or last_name(function, one) in self._cpp_names
+
+    @cached_property
+    def _cpp_names(self) -> frozenset[str]:
+        """The names of functions of C++ that work. Many of Python's libraries are methods of anything there, such as ``get``."""
+        return frozenset(name for effect in WORKING for name, _ in self.facts.cpp_models.with_effect(effect))
 
     # --- kernels
 
