@@ -178,5 +178,9 @@ class _Search:
             yield Step("called with memory of the host here", span_of(call))
         if site is None or site.instruction is copy.call.instruction:
             return
-        words = {"loader": "the loader does not pin its batches", "pinned": "pinned here, and a part of it is copied"}
+        words = {
+            "loader": "the loader does not pin its batches",
+            "pinned": "pinned here, and a part of it is copied",
+            "module": "module parameters allocated in pageable host memory here",
+        }
         yield Step(words.get(copy.origin.how, "allocated in pageable host memory here"), span_of(site))
