@@ -12,7 +12,7 @@ from streamlint.checks.base import Check, registry
 from streamlint.findings import Finding, Problem
 from streamlint.interpreter.bindings import bindings_of, keeps_gil
 from streamlint.interpreter.explore import Explorer
-from streamlint.interpreter.facts import FileFacts, facts_of
+from streamlint.interpreter.facts import FileFacts
 from streamlint.interpreter.index import File, Program
 from streamlint.interpreter.no_library import NoLibrary
 from streamlint.interpreter.own_rows import OwnModels, met_in
@@ -100,7 +100,7 @@ class Analysis:
     def _check_deep(self, file: File) -> Part:
         part = Part()
         self._cut_short = part.problems
-        facts = facts_of(file, self.settings.default_stream)
+        facts = FileFacts(file)
         for check in self.checks:
             part.findings.extend(check.on_map(facts))
         for root in self.roots(file):

@@ -63,7 +63,7 @@ class Bindings(Cpp):
 
     def of_c(self, name: str, target: Node) -> bool:
         """What Cython means by a name that no file defines, and C or C++ does: a function or constant of a library, or of the program."""
-        if not self._has_cython or self.knows(name):
+        if not self._of_cython or self.knows(name):
             return False
         head, _, name = name.rpartition(".")
         if head and (self.models.is_known(head.partition(".")[0]) or self.cpp_models.calls.get(name) is None):
@@ -81,8 +81,8 @@ class Bindings(Cpp):
         return bool(found)
 
     @cached_property
-    def _has_cython(self) -> bool:
-        return any(unit.path.endswith((".pyx", ".pxd", ".pxi")) for unit in self.program.units.values())
+    def _of_cython(self) -> list[Unit]:
+        return [unit for unit in self.program.units.values() if unit.path.endswith((".pyx", ".pxd", ".pxi"))]
 
     def member(self, value: Object, name: str, target: Node, site: Site | None) -> None:
         if isinstance(value, FunctionObject) and value.function.is_cpp and name == "default":
@@ -247,9 +247,20 @@ class Bindings(Cpp):
                                 tracker.follow(inner, one[2])
                 tracker.run()
                 found = [*found, *((caller, one) for caller, one in tracker.calls if op.DEFINES[one[0]])]
+            if function.code.kind == "function" and function.owner is None:
+                found = [*found, *self._places_in_cython(function.code.name)]
         else:
             found = [*found, *self._places_in_cpp(function)]
         return found
+
+    def _places_in_cython(self, name: str) -> Iterator[Place]:
+        """The calls in Cython of a function of C or C++, by its name."""
+        for unit in self._of_cython:
+            for caller in unit.functions if name in unit.source.text else ():
+                for one in caller.by_opcode[op.CALL]:
+                    if caller.dotted(one[3]).rpartition(".")[2] == name:
+                        yield caller, one
+                yield from ((caller, one) for one in caller.by_opcode[op.INVOKE] if caller.text(one[4]) == name)
 
     def _names_in_python(self, function: Function) -> list[str]:
         """The names under which Python knows a function, or the class that it makes."""

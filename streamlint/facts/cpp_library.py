@@ -209,6 +209,15 @@ class CppLibrary(CppCalls):
         """Whether a constant is 0."""
         return getattr(value, "value", None) == 0
 
+    def cpp_object(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
+        """A handle is made and stored where a pointer says: each call makes another one. Others are as they are made in Python."""
+        name = str(row.get("type", ""))
+        kind = self.cpp_models.type_named(name)
+        if kind is None or kind.kind != "handle":
+            EFFECTS["object"](self, row, receiver, arguments, target)
+        else:
+            self.into(row, arguments, target, self.objects(LibraryObject, name, kind.kind, "", arguments.site))
+
     def cpp_event(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
         """An event is created: a handle, or an object of a class."""
         kind = next((name for name in row.names if self.cpp_models.type_named(name) is not None), "cudaEvent_t")
@@ -316,6 +325,7 @@ CPP_EFFECTS: dict[str, Effect] = {
     "alloc": CppLibrary.cpp_alloc,
     "stream": CppLibrary.cpp_stream,
     "event": CppLibrary.cpp_event,
+    "object": CppLibrary.cpp_object,
     "callback": CppLibrary.cpp_callback,
     "thread": CppLibrary.cpp_callback,
 }

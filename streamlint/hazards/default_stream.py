@@ -21,14 +21,16 @@ from streamlint.models.vocabulary import Selector
 from streamlint.ordering.at_hand import is_constructor, is_destructor
 from streamlint.ordering.beside import Event
 from streamlint.ordering.choices import HELD, MADE, NULL, PARAMETER, Choice
-from streamlint.transfer.launches import GIVEN, OMITTED, Queued
+from streamlint.transfer.launches import FIXED, GIVEN, OMITTED, Queued
 from streamlint.transfer.modelled import operands_of
-from streamlint.transfer.transfer import last_name
+from streamlint.transfer.transfer import CALLING, last_name
 from streamlint.waits.operands import Given, argument_registers
 
 _PYTHON = frozenset({"cupy", "numba", "cuda_python"})
 _LOW_LEVEL = frozenset({"cython", "cuda-runtime", "cuda-driver", "cuda-libraries"})
 _FEWEST = 4
+_DEEPEST = 24
+"""Calls between the function that works with streams and work on the null stream."""
 
 
 class DefaultStream:
@@ -46,7 +48,7 @@ class DefaultStream:
         """Whether the work of a file can be put on a stream at all, by the names in it and by those that make streams in the program."""
         if unit.is_cpp:
             return self.streams.per_thread(unit) is not True
-        if unit.source.language == "cython" or unit.path.endswith((".pyx", ".pxd")):
+        if _is_cython(unit):
             return True
         return self._makes_streams and any(unit in self.facts.program.mentioning(word) for word in LIBRARY_WORDS)
 
@@ -56,7 +58,7 @@ class DefaultStream:
 
     def uses_streams(self, function: Function) -> bool:
         """Whether a function may put work on a stream that is not the default one, by the way it is written: solving its calls costs."""
-        if function.is_cpp or function.unit.path.endswith((".pyx", ".pxd")):
+        if function.is_cpp or _is_cython(function.unit):
             return True
         for one in function.by_opcode[op.ENTER]:
             values = self.transfer.values(function, one[3])
@@ -144,7 +146,8 @@ class DefaultStream:
     def reason(self, function: Function, one: Instruction, work: Queued, choice: Choice) -> str:
         """Why work on the null stream matters; empty where it does not."""
         if not choice.at.function.is_cpp and choice.at.function.unit is not function.unit:
-            return self._reason_crossing(choice)
+            is_cython = function.is_cpp and _is_cython(choice.at.function.unit)
+            return self._reason_cython(work, choice) if is_cython else self._reason_crossing(choice)
         if not function.is_cpp:
             return self._reason_python(function, one, work, choice)
         if self.streams.per_thread(function.unit) is True or self.is_teardown(function) or self._is_made(function, one, work):
@@ -171,14 +174,18 @@ class DefaultStream:
             return ""
         if not beside and self._sets_up(holder, place, work):
             return ""
-        race = self.is_race(function, one, choice)
+        race = self.is_race(choice.at)
         if not race and self._is_timed(holder):
             return ""
         if self._has_stream_at_hand(holder, choice) or self._works_on_another(holder):
             return "a stream is in scope"
         if self._is_held_up(holder, place, beside):
             return "other streams have work in flight"
-        if choice.how in (OMITTED, "literal") and not (work.kind == "copy" and work.waits) and self.own_stream(holder.unit) is not None:
+        if (
+            choice.how in (OMITTED, FIXED, "literal")
+            and not (work.kind == "copy" and work.waits)
+            and self.own_stream(holder.unit) is not None
+        ):
             return "" if self.streams.at_hand.makes(holder) else "other work in this file uses a stream"
         return ""
 
@@ -200,11 +207,11 @@ class DefaultStream:
                 return True
         return False
 
-    def _reason_cython(self, function: Function, one: Instruction, work: Queued, choice: Choice) -> str:
+    def _reason_cython(self, work: Queued, choice: Choice) -> str:
         """The function that Python calls puts other work on a stream: one that it is given, or made."""
         holder, place = choice.at.function, choice.at.instruction
         beside = self.streams.beside.in_flight(holder, place)
-        if holder.unit is not function.unit or self._is_behind_device_wait(holder, place, beside):
+        if is_constructor(holder) or self._is_behind_device_wait(holder, place, beside):
             return ""
         if self._fetches_at_rest(holder, place, work, beside):
             return ""
@@ -213,14 +220,42 @@ class DefaultStream:
 
     def _reason_python(self, function: Function, one: Instruction, work: Queued, choice: Choice) -> str:
         if work.library in _LOW_LEVEL and not is_constructor(function):
-            return self._reason_cython(function, one, work, choice)
+            return self._reason_cython(work, choice)
         if work.library not in _PYTHON or is_constructor(function) or function.code.kind == "module":
             return ""
-        holder, place = choice.at.function, choice.at.instruction
+        is_held_up = self._holds_up_streams(choice.at.function, choice.at.instruction)
+        return "other streams have work in flight" if is_held_up and self._is_certain(function, one, work) else ""
+
+    def _holds_up_streams(self, holder: Function, place: Instruction) -> bool:
+        """Python: whether work on the null stream would hold up that of streams that are ordered with it."""
         beside = [event for event in self.streams.beside.in_flight(holder, place) if self._is_made_blocking(event)]
-        if beside and self._is_held_up(holder, place, beside):
-            return "other streams have work in flight"
-        return ""
+        return bool(beside) and self._is_held_up(holder, place, beside)
+
+    def inside(self, function: Function) -> Iterator[Event]:
+        """Python: the work on the null stream of functions that are called where it holds up streams, and that know of none."""
+        if function.is_cpp or function.code.kind == "module" or is_constructor(function):
+            return
+        for one in function.code.instructions():
+            if one[0] not in CALLING or not self._holds_up_streams(function, one):
+                continue
+            yield from list(filter(self._is_hidden, self.streams.beside.inside(function, one, _DEEPEST)))[:1]  # one finding a call
+
+    def _is_hidden(self, event: Event) -> bool:
+        """Whether it is work of a library of Python on the null stream that nobody on the way has chosen."""
+        work, choice = event.work, event.choice
+        if work is None or choice is None or choice.kind != NULL or choice.calls or work.library not in _PYTHON:
+            return False
+        return self._is_certain(event.at.function, event.at.instruction, work)
+
+    def _is_certain(self, function: Function, one: Instruction, work: Queued) -> bool:
+        """Whether it is work of that library whatever the values are: what NumPy may do as well is work on the host where it does."""
+        if one[0] not in (op.CALL, op.INVOKE):
+            memory = [
+                value for register in op.reads(one) for value in self.transfer.values(function, register) if isinstance(value, Memory)
+            ]
+            return all(value.space == "device" for value in memory)
+        rows = [call.row for call in self.transfer.libraries(function, one)]
+        return all(row is not None and row.library == work.library for row in rows)
 
     def _is_made_blocking(self, event: Event) -> bool:
         return event.choice is not None and event.choice.kind == MADE and self.streams.blocking(event.choice) is True
@@ -234,17 +269,21 @@ class DefaultStream:
             return True
         return bool(keys_of(self.streams.beside.behind(holder, place)) - keys)
 
-    def is_race(self, function: Function, one: Instruction, choice: Choice) -> bool:
-        """Whether the work is beside streams that are not ordered with the null stream."""
-        holder = choice.at.function
-        if self.is_extension(holder.unit):
+    def is_race(self, at: Site) -> bool:
+        """Whether work is beside streams that are not ordered with the null stream."""
+        if self.is_extension(at.function.unit):
             return True
-        events = self.streams.beside.in_flight(holder, choice.at.instruction)
+        events = self.streams.beside.in_flight(at.function, at.instruction)
         return any(event.choice is not None and self.streams.blocking(event.choice) is False for event in events)
 
-    def made_beside(self, function: Function, one: Instruction, choice: Choice) -> list[Span]:
+    def near(self, at: Site) -> list[Site]:
+        """The work of other streams that is in flight where work is queued, or queued behind it."""
+        events = self.streams.beside.in_flight(at.function, at.instruction) + self.streams.beside.behind(at.function, at.instruction)
+        return list(dict.fromkeys(event.at for event in events))
+
+    def made_beside(self, at: Site) -> list[Span]:
         """Where streams were made that have work in flight beside the work."""
-        events = self.streams.beside.in_flight(choice.at.function, choice.at.instruction)
+        events = self.streams.beside.in_flight(at.function, at.instruction)
         spans = (self.streams.made_at(event.choice) for event in events if event.choice is not None)
         return list(dict.fromkeys(span for span in spans if span is not None))[:2]
 
@@ -397,6 +436,10 @@ class DefaultStream:
     def is_uncalled(self, function: Function) -> bool:
         """Whether an extension neither binds nor calls a function, and nobody else can."""
         return self.streams.extensions.has(function.unit) and self.streams.extensions.is_uncalled(function, self.facts.exports)
+
+
+def _is_cython(unit: Unit) -> bool:
+    return unit.source.language == "cython" or unit.path.endswith((".pyx", ".pxd"))
 
 
 def _is_given(selector: Selector, given: list[Given]) -> bool:

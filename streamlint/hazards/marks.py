@@ -48,7 +48,7 @@ class Marks:
         how, register = self.streams.launches.chosen(call)
         here = Site(call.function, call.instruction)
         if how in (OMITTED, FIXED):
-            return [Choice(NULL, OMITTED, here)]
+            return [Choice(NULL, how, here)]
         return list(self.streams.choices.of_register(call.function, register, here)) if how == GIVEN else []
 
     def _asked(self, call: ModelledCall) -> Site | None:
@@ -88,7 +88,7 @@ class Marks:
 
     def _beside(self, record: ModelledCall, choice: Choice) -> str:
         function = record.function
-        if choice.how not in (OMITTED, "literal") or not self.streams.at_hand.is_given(function):
+        if choice.how not in (OMITTED, FIXED, "literal") or not self.streams.at_hand.is_given(function):
             return ""
         before = self.streams.beside.before(function, record.instruction)
         work = [event.choice for event in before if event.work is not None and event.choice is not None]

@@ -12,6 +12,7 @@ from streamlint.findings import Finding, Step
 from streamlint.hazards.context import Context, span_of
 from streamlint.hazards.keeping import read_from, stored_in
 from streamlint.hazards.repetition import Repetition
+from streamlint.hazards.stand_ins import StandIns
 from streamlint.ir import Instruction
 from streamlint.operations import Copy, Direction, Evidence, Memory
 from streamlint.ordering.earlier import Earlier
@@ -55,6 +56,7 @@ class _Search:
         self.earlier = Earlier(self.origins)
         self.repetition = Repetition(context.transfer)
         self.registered = Registered(self.origins)
+        self.stand_ins = StandIns(self.origins.contexts)
 
     def stalling(self, copies: Iterator[HostCopy]) -> Iterator[HostCopy]:
         """The asynchronous copies of pageable memory that the host may wait in."""
@@ -93,6 +95,9 @@ class _Search:
             return False
         sites = [*origin.passed, Site(call.function, call.instruction)]
         if any(self._is_once(site.function, site.instruction) for site in sites):
+            return False
+        made = [] if origin.site is None else [origin.site]
+        if any(self.stand_ins.holds(site.function) for site in (*sites, *made)):
             return False
         if not call.function.is_cpp or "Tensor" in origin.type or size.bytes is not None or self.sizes.is_of_array(origin, call):
             return True
@@ -178,5 +183,9 @@ class _Search:
             yield Step("called with memory of the host here", span_of(call))
         if site is None or site.instruction is copy.call.instruction:
             return
-        words = {"loader": "the loader does not pin its batches", "pinned": "pinned here, and a part of it is copied"}
+        words = {
+            "loader": "the loader does not pin its batches",
+            "pinned": "pinned here, and a part of it is copied",
+            "module": "module parameters allocated in pageable host memory here",
+        }
         yield Step(words.get(copy.origin.how, "allocated in pageable host memory here"), span_of(site))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 from streamlint.checks.sl002_implicit_default_stream import ImplicitDefaultStream
@@ -32,6 +33,7 @@ class Found(NamedTuple):
     work: Queued
     choice: Choice
     reason: str
+    calls: tuple[Site, ...] = ()  # from the function that works with streams, where it knows of none itself
 
 
 def find(context: Context) -> Iterator[Finding]:
@@ -57,6 +59,9 @@ def _of_function(streams: Streams, judge: DefaultStream, function: Function) -> 
         for choice in streams.choices.of(function, one, work):
             if choice.kind == NULL and (reason := judge.reason(function, one, work, choice)):
                 yield Found(function, one, work, choice, reason)
+    for event in judge.inside(function):
+        if event.work is not None and event.choice is not None:
+            yield Found(event.at.function, event.at.instruction, event.work, event.choice, "other streams have work in flight", event.via)
 
 
 def _kept(streams: Streams) -> Iterator[Finding]:
@@ -83,19 +88,20 @@ def _marks(streams: Streams, judge: DefaultStream) -> Iterator[Finding]:
 def _told(streams: Streams, judge: DefaultStream, found: Found) -> Finding:
     function, work, choice = found.function, found.work, found.choice
     holder = choice.at.function
-    race = judge.is_race(function, found.instruction, choice)
-    name = work.name.replace("::", ".").rpartition(".")[2]
+    level = found.calls[0] if found.calls else choice.at
+    race = judge.is_race(level)
+    name = work.name.rpartition(".")[2]
     what = (
         f"{_KINDS.get(work.direction, 'copy')} ({name})" if work.kind == "copy" else f"launch of {name}" if work.kind == "kernel" else name
     )
     here = Site(function, found.instruction)
-    trail = [Step(f"{found.reason}: stream created here", span) for span in judge.made_beside(function, found.instruction, choice)]
+    trail = [Step(f"{found.reason}: stream created here", span) for span in judge.made_beside(level)]
     if choice.at != here:
         trail.append(Step("the work on the default stream", span_of(here)))
-    trail += [Step("called from here", span_of(site)) for site in choice.calls if site != choice.at]
+    trail += [Step("called from here", span_of(site)) for site in (*choice.calls, *found.calls) if site != choice.at]
     if not trail and (own := judge.own_stream(holder.unit)) is not None:
         trail.append(Step("other work in this file uses a stream", span_of(own)))
-    return RULE().told(
+    finding = RULE().told(
         span_of(choice.at),
         what,
         choice.how,
@@ -104,8 +110,11 @@ def _told(streams: Streams, judge: DefaultStream, found: Found) -> Finding:
         _help(judge, holder, work, choice),
         streams.if_legacy(function.unit),
         holder.name,
-        not judge.is_uncalled(function),
     )
+    others = [] if choice.at == here else judge.near(level)
+    pairs = [pair for other in others for pair in ((span_of(other), span_of(here)), (span_of(here), span_of(other)))]
+    facts: dict[str, object] = {"stream": "null", "api": work.library, "direction": work.direction or None}
+    return replace(finding, shown=not judge.is_uncalled(function), facts=facts, pairs=tuple(dict.fromkeys(pairs)))
 
 
 def _help(judge: DefaultStream, holder: Function, work: Queued, choice: Choice) -> str:

@@ -64,8 +64,6 @@ class Program:
     _lasts: set[str] = field(default_factory=set)  # the last parts of the names that files can be imported by
     _included: dict[int, list[File]] = field(default_factory=dict)
     _owners: dict[int, File] = field(default_factory=dict)
-    launch_counts: dict[str, tuple[int, int]] = field(default_factory=dict)  # by build root: on the null stream, with a stream
-    declared_by_extensions: frozenset[str] | None = None  # C++ functions that files which work on PyTorch's tensors declare
     _includers: dict[int, list[File]] | None = None
     _including: dict[int, list[File]] | None = None
     _resolved: dict[tuple[str, str], File | None] = field(default_factory=dict)

@@ -54,13 +54,17 @@ class Beside:
         for one in function.code.instructions():
             if one[0] not in CALLING:
                 continue
-            seen = {function}
-            for edge in self.transfer.edges(function, one):
-                if edge.is_followed and not edge.is_handed:
-                    yield from self._inside(edge.callee, (Site(function, one),), seen)
+            yield from self.inside(function, one, _DEEPEST)
 
-    def _inside(self, callee: Function, via: tuple[Site, ...], seen: set[Function]) -> Iterator[Event]:
-        if callee in seen or len(via) > _DEEPEST:
+    def inside(self, function: Function, one: Instruction, deepest: int) -> Iterator[Event]:
+        """The work and the waits of the functions that a call enters, at most so many calls deep."""
+        seen = {function}
+        for edge in self.transfer.edges(function, one):
+            if edge.is_followed and not edge.is_handed:
+                yield from self._inside(edge.callee, (Site(function, one),), seen, deepest)
+
+    def _inside(self, callee: Function, via: tuple[Site, ...], seen: set[Function], deepest: int) -> Iterator[Event]:
+        if callee in seen or len(via) > deepest:
             return
         seen.add(callee)
         under = {event.instruction for event in self.own(callee) if event.choice is not None and event.choice.calls[:1] == via[:1]}
@@ -75,7 +79,7 @@ class Beside:
             if one[0] in CALLING:
                 for edge in self.transfer.edges(callee, one):
                     if edge.is_followed and not edge.is_handed:
-                        yield from self._inside(edge.callee, (*via, Site(callee, one)), seen)
+                        yield from self._inside(edge.callee, (*via, Site(callee, one)), seen, deepest)
 
     def _current(self, via: tuple[Site, ...], choice: Choice, library: str) -> Iterator[Choice]:
         """The stream that a caller has made the current one of a library; the choice as it is where none has."""
@@ -92,7 +96,7 @@ class Beside:
             yield from self._current(via, choice, "torch" if choice.kind == AMBIENT else library)
             return
         caller, call = via[-1].function, via[-1].instruction
-        if choice is None or choice.kind != PARAMETER or choice.place is None or caller.is_cpp or not callee.is_cpp:
+        if choice is None or choice.calls or choice.kind != PARAMETER or choice.place is None or caller.is_cpp or not callee.is_cpp:
             yield choice
             return
         given = given_to(caller, call, callee, int(str(choice.place.root[1])))

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
 from typing import NamedTuple
 
 from streamlint.facts.cpp_scopes import scope_of
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Constant, External, Instance, LibraryObject, Object, Site, Unknown
+from streamlint.facts.objects import Constant, External, Instance, LibraryObject, Memory, Object, Site, Unknown
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector
 from streamlint.ordering.entered import Entered
+from streamlint.ordering.handles import Handles
 from streamlint.ordering.places import Place, Places
 from streamlint.ordering.streams import Currents
 from streamlint.transfer.actions import Stream, Viewed
-from streamlint.transfer.launches import CONFIG, CURRENT, FIXED, GIVEN, HANDLE, OMITTED, POLICY, Queued, is_null, policy_in
+from streamlint.transfer.launches import CONFIG, CURRENT, FIXED, GIVEN, HANDLE, OMITTED, OWN, POLICY, Queued, is_null, policy_in
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.operands import operand_of
@@ -55,6 +55,7 @@ class Choices:
         self.places = places
         self.currents = currents
         self.entered = Entered(transfer, currents)
+        self.handles = Handles(transfer, places)
         self._variables: dict[tuple[Function, int], LibraryObject | None] = {}
         self._known: dict[tuple[Function, Instruction, Queued], list[Choice]] = {}
 
@@ -69,7 +70,7 @@ class Choices:
     def _of(self, function: Function, one: Instruction, work: Queued) -> Iterator[Choice]:
         here = Site(function, one)
         if work.how in (OMITTED, FIXED):
-            yield Choice(NULL, OMITTED, here)
+            yield Choice(NULL, work.how, here)
         elif work.how == CURRENT:
             yield from self._current(function, one, work)
         elif work.how == HANDLE:
@@ -78,8 +79,23 @@ class Choices:
             yield from self._of_field(function, work.operand, "stream", here, ())
         elif work.how == POLICY:
             yield from self._of_policy(function, work, here)
+        elif work.how == OWN:
+            yield from self._of_array(function, work.operand, here)
         elif work.how == GIVEN:
             yield from self.of_register(function, work.operand, here)
+
+    def _of_array(self, function: Function, register: int, here: Site) -> Iterator[Choice]:
+        """The stream that an array was made with; the null stream where none was named."""
+        node = self.facts.values(function, register)
+        for value in node.values:
+            for made in node.trace(value) if isinstance(value, Memory) else ():
+                for call in self.transfer.modelled(made.function, made.instruction):
+                    held = call.row.get("stream")
+                    given = call.given(held) if isinstance(held, Selector) and call.row.effect in ("transfer", "factory") else None
+                    if given is not None:
+                        yield from self.of_register(made.function, given, here)
+                        return
+        yield Choice(NULL, OMITTED, here)
 
     def _current(self, function: Function, one: Instruction, work: Queued) -> Iterator[Choice]:
         here = Site(function, one)
@@ -233,14 +249,28 @@ class Choices:
             wants = self.facts.cpp_models.type_named(parameter.type[0])
             wants_stream = wants is not None and wants.kind == "stream"
             wants_class = self.facts.program.cpp.find_class(callee.unit, scope_of(callee), parameter.type[0]) is not None
+            if wants_stream and _is_untyped(caller, given):
+                return False
             values = self.facts.values(caller, given).values
             kinds = {type(value) for value in values if not isinstance(value, Unknown)}
             is_stream = any(isinstance(value, LibraryObject) and value.kind == "stream" for value in values)
+            if is_stream and not wants_stream and self._goes_elsewhere(caller, call, callee, given):
+                return False
             if (wants_class and is_stream) or (wants_stream and kinds == {Instance} and not self._stream_inside(caller, given)):
                 return False
             if wants_class and kinds == {Instance} and not self._is_one_of(list(values), callee, parameter.type[0]):
                 return False
         return True
+
+    def _goes_elsewhere(self, caller: Function, call: Instruction, callee: Function, given: int) -> bool:
+        """Whether another overload takes as a stream what this one takes as something else."""
+        others = [edge.callee for edge in self.transfer.edges(caller, call) if edge.callee is not callee]
+        for other in others:
+            for index, parameter in enumerate(other.code.parameters):
+                kind = self.facts.cpp_models.type_named(parameter.type[0]) if parameter.type is not None else None
+                if kind is not None and kind.kind == "stream" and given_to(caller, call, other, index) == given:
+                    return True
+        return False
 
     def _is_one_of(self, values: list[Object], callee: Function, name: str) -> bool:
         """Whether one of the objects may be of a class of the program."""
@@ -354,8 +384,7 @@ class Choices:
         if any(isinstance(value, LibraryObject) and value.kind == "stream" for value in values):
             yield Choice(AMBIENT, GIVEN, here)
             return
-        name = self._member(function, work.operand)
-        bound = [call for call in self._binds if self._may_be(call, function, work.operand, values, name)]
+        bound = list(self.handles.bindings(function, work.operand))
         if bound:
             for call in bound:
                 register = call.one("stream")
@@ -364,56 +393,17 @@ class Choices:
                         each._replace(at=here, calls=(), kind=HELD if each.kind == NULL else each.kind)
                         for each in self.of_register(call.function, register, here)
                     )
-        elif self._is_made_in_view(function, work.operand, values, name):
+        elif self.handles.is_made_in_view(function, work.operand):
             yield Choice(NULL, HANDLE, here)
         else:
             yield Choice(HELD, GIVEN, here)
 
-    @cached_property
-    def _binds(self) -> list[ModelledCall]:
-        """The calls that give library handles a stream."""
-        return list(self.transfer.sites(frozenset({"bind_stream"})))
 
-    @cached_property
-    def _handles(self) -> list[tuple[Function, Instruction, int]]:
-        """The calls that make library handles, with the pointers that they store them through."""
-        found = []
-        for call in self.transfer.sites(frozenset({"object"})):
-            selector = call.row.get("into")
-            kind = self.facts.cpp_models.type_named(str(call.row.get("type", "")))
-            register = call.given(selector) if isinstance(selector, Selector) and kind is not None and kind.kind == "handle" else None
-            if register is not None:
-                found.append((call.function, call.instruction, register))
-        return found
-
-    def _member(self, function: Function, register: int) -> tuple[object, ...] | None:
-        """A handle by its variable: the class and the member, or the function and the local name."""
-        place = self.places.of(function, register)
-        path = tuple(key for key in place.path if key not in ("&", "*"))
-        if place.root in (("parameter", 0), ("this",)) and path and function.method is not None and function.method.owner is not None:
-            return ("member", function.method.owner.name, path[-1])
-        if path:
-            return ("member", None, path[-1])
-        if place.root[0] in ("global", "cell"):
-            return place.root if place.root[0] == "global" else (*place.root, function.unit.number)
-        return None
-
-    def _may_be(self, call: ModelledCall, function: Function, register: int, values: list[Object], name: tuple[object, ...] | None) -> bool:
-        other = call.one("handle")
-        if other is None:
-            return True
-        theirs = self._member(call.function, other)
-        if name is not None and theirs is not None:
-            return name[-1] == theirs[-1] and (None in (name[1], theirs[1]) or name == theirs)
-        return call.function is function or name is None or theirs is None
-
-    def _is_made_in_view(self, function: Function, register: int, values: list[Object], name: tuple[object, ...] | None) -> bool:
-        if name is None:
-            return False
-        return any(
-            (theirs := self._member(maker, pointer)) is not None and theirs[-1] == name[-1] and (name[1] is None or theirs == name)
-            for maker, _, pointer in self._handles
-        )
+def _is_untyped(function: Function, register: int) -> bool:
+    """Whether a register holds a parameter that is declared as ``void*``, which C++ takes for no other pointer."""
+    one = function.definitions[register]
+    kind = function.code.parameters[one[3]].type if one is not None and one[0] == op.PARAM else None
+    return kind is not None and kind[0] == "void" and kind[2] == 1
 
 
 def behind_copies(function: Function, register: int) -> int:

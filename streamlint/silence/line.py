@@ -9,7 +9,7 @@ from streamlint import program as p
 from streamlint.checks.base import Check, registry
 from streamlint.findings import Finding, Span
 from streamlint.interpreter.explore import MOST_RUNS, MOST_STEPS, Explorer
-from streamlint.interpreter.facts import FileFacts, facts_of
+from streamlint.interpreter.facts import FileFacts
 from streamlint.interpreter.index import File, Program
 from streamlint.interpreter.roots import Root, roots_of
 from streamlint.interpreter.run import MAX_STEPS, Coverage, Run, Settings
@@ -103,7 +103,7 @@ def _visits(line: Line) -> Iterator[Visit]:
         holders = [root for root in roots if root.function is not None and _covers(root.function, line)]
         callers = [root for root in roots if root not in holders and _calls(root, holders, file)]
         modules = [root for root in roots if root.function is None]
-        facts = facts_of(file, line.options.default_stream)
+        facts = FileFacts(file)
         for root in dict.fromkeys((*holders, *(() if holders else modules), *callers[:_MOST_ROOTS])):
             explorer = Explorer(line.program, root, Coverage(), line.settings)
             yield Visit(root, explorer, list(explorer.paths()), facts)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from streamlint.facts.objects import Constant, DeviceValue, External, LibraryObject, Memory, Unknown
+from streamlint.facts.objects import Constant, Container, DeviceValue, External, LibraryObject, Memory, Object, Unknown
+from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.transfer.actions import NULL
 from streamlint.transfer.contexts import Context, Known
@@ -51,6 +52,8 @@ class HostCopies:
             yield from self._of_transfer(call)
         elif effect == "copy":
             yield from self._of_copy(call)
+        elif effect == "module_to":
+            yield from self._of_module(call)
 
     def is_asynchronous(self, call: ModelledCall, context: Context) -> bool:
         """Whether a call asks not to wait for its copy."""
@@ -76,6 +79,27 @@ class HostCopies:
             evidence = LITERAL if to == "device" else self._evidence(call, origin.known.context)
             if evidence:
                 yield HostCopy(call, "h2d", origin, evidence)
+
+    def _of_module(self, call: ModelledCall) -> Iterator[HostCopy]:
+        """The parameters of a module that is made in view and moved for the first time: they are in pageable memory."""
+        to, module = call.row.get("to"), call.one("of", call.receiver)
+        if module is None or to == "host" or call.function.is_cpp:
+            return
+        known = self.contexts.traced(Known(call.function, module, ()))
+        made = self.contexts.definition(known)
+        values = list(self.contexts.values(known))
+        if made is None or made[0] not in (op.CALL, op.INVOKE) or not values or not all(map(_is_module, values)):
+            return
+        if any(use is not call.instruction and self._moves(known, use) for use in known.function.uses[known.register]):
+            return
+        evidence = LITERAL if to == "device" else self._evidence(call, ())
+        if evidence and not self._moves(known, made):
+            yield HostCopy(call, "h2d", Origin(known, "host", "pageable", "module", how="module"), evidence)
+
+    def _moves(self, known: Known, one: Instruction) -> bool:
+        """Whether a call moves a module."""
+        calls = self.origins.transfer.modelled(known.function, one) if one[0] == op.INVOKE else ()
+        return any(each.row.effect == "module_to" for each in calls)
 
     def _down(self, call: ModelledCall, source: int, out: int | None) -> Iterator[HostCopy]:
         if out is not None:
@@ -167,3 +191,7 @@ class HostCopies:
             return held
         register = call.one("direction")
         return (call.word(register) if register is not None else "") or "infer"
+
+
+def _is_module(value: Object) -> bool:
+    return (isinstance(value, LibraryObject) and value.kind == "module") or (isinstance(value, Container) and value.kind == "modules")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 from streamlint.facts.call_graph import LibraryCall
@@ -16,8 +17,9 @@ from streamlint.transfer.modelled import ModelledCall, operands_of
 from streamlint.transfer.transfer import Transfer, last_name
 from streamlint.waits.operands import argument_registers
 
-GIVEN, OMITTED, FIXED, CURRENT, HANDLE, POLICY, CONFIG = "given", "omitted", "fixed", "current", "handle", "policy", "config"
-"""Who says which stream: an operand, nobody, the function itself, the library's current stream, a handle, a policy, a field of a struct."""
+GIVEN, OMITTED, FIXED, CURRENT, HANDLE, POLICY, CONFIG, OWN = "given", "omitted", "fixed", "current", "handle", "policy", "config", "own"
+"""Who says which stream: an operand, nobody, the function itself, the library's current stream, a handle, a policy, a field of a struct,
+or whoever made the array that is worked on."""
 WORKING = frozenset({"launch", "copy", "memset", "compute", "transfer", "factory", "collective", "read"})
 OPENED = "opened"
 """The library of work that a function of a library does which ctypes or cffi has opened."""
@@ -88,10 +90,15 @@ class Launches:
         if not function.is_cpp:
             return True
         if one[0] == op.INVOKE:
-            return last_name(function, one) in self.transfer.names(WORKING)
+            return last_name(function, one) in self._cpp_names
         name = function.dotted(one[3])
         row = self.facts.cpp_models.call(name) if name else None
-        return (row is not None and row.effect in WORKING) or last_name(function, one) in self.transfer.names(WORKING)
+        return (row is not None and row.effect in WORKING) or last_name(function, one) in self._cpp_names
+
+    @cached_property
+    def _cpp_names(self) -> frozenset[str]:
+        """The names of functions of C++ that work. Many of Python's libraries are methods of anything there, such as ``get``."""
+        return frozenset(name for effect in WORKING for name, _ in self.facts.cpp_models.with_effect(effect))
 
     # --- kernels
 
@@ -301,15 +308,21 @@ class Launches:
     def _is_on_device(self, call: ModelledCall) -> bool:
         """Whether work of a Python library runs on a device: of its own arrays, or of values there."""
         if call.row.library in ("cupy", "numba"):
-            return call.row.effect != "factory" or not call.is_on_host(call.result)
+            return call.row.effect != "factory" or not (self._leaves_empty(call) or call.is_on_host(call.result))
         if call.function.is_cpp:
             return False
         registers = [call.result, *call.operands]
         spaces = {value.space for register in registers for value in call.memory(register)}
         return "device" in spaces or (self.presumes and call.row.library == "torch" and ("unknown" in spaces or not spaces))
 
+    def _leaves_empty(self, call: ModelledCall) -> bool:
+        """Whether a factory only takes memory, which nothing fills."""
+        return bool(call.row.get("raw")) or "empty" in call.name or call.name == call.row.get("type")
+
     def _operator(self, function: Function, one: Instruction) -> Iterator[Queued]:
         """Operators of arrays are kernels on the current stream of their library."""
+        if one[0] == op.COMPARE and function.text(one[3]) in ("is", "is not"):
+            return
         reads = op.reads(one)
         for register in reads:
             for value in self.transfer.values(function, register):
@@ -348,7 +361,7 @@ class Launches:
             return HANDLE, op.NONE if handle is None else handle
         if held == "null":
             return FIXED, op.NONE
-        if held in (None, "current", "own"):
+        if held in (None, "current"):
             return CURRENT, op.NONE
         if not isinstance(held, Selector):
             return "unknown", op.NONE
@@ -358,6 +371,8 @@ class Launches:
         register = self._stream_among(call) if held.kind == "all" else call.given(held)
         if register is not None:
             return GIVEN, register
+        if held.default == "own" and (array := call.one("of", call.one("dst", call.receiver))) is not None:
+            return OWN, array
         by_default = {"null": OMITTED, "current": CURRENT}
         return by_default.get(held.default or "", "unknown"), op.NONE
 

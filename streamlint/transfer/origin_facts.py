@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 
 from streamlint.facts.functions import Function
 from streamlint.facts.nodes import Node
@@ -12,6 +13,7 @@ from streamlint.ir import opcodes as op
 from streamlint.transfer.contexts import Known
 from streamlint.transfer.cpp_declared import declared_type, is_plain_container
 from streamlint.transfer.origin import Base, Origin, Way
+from streamlint.transfer.origin_objects import Makers
 
 _MAKING = frozenset({"factory", "transfer", "compute", "pin"})
 
@@ -45,10 +47,16 @@ class Kept(Base):
             if last is None or not op.DEFINES[last.instruction[0]] or last.instruction is one:
                 yield self._of_loader(here, one)
                 continue
+            if one is not None and one[0] == op.ATTR and self._makers.excludes(known, one[3], last):
+                continue
             passed = tuple(reversed([site for site in sites if self._enters(site, known.function)]))
             behind = Way(Known(last.function, last.instruction[2], known.context), (*passed, *way.passed), way.views)
             found = [origin for origin in self.walk(behind) if (origin.space, origin.pinning) == (value.space, value.pinning)]
             yield from found or [here._replace(known=behind.known, passed=behind.passed)]
+
+    @cached_property
+    def _makers(self) -> Makers:
+        return Makers(self.contexts, self.guards)
 
     def _is_moved_elsewhere(self, sites: list[Site]) -> bool:
         """Whether a framework, or a module that keeps it, moves a value on its way."""

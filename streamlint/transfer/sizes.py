@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
+from streamlint.facts.functions import Function
 from streamlint.facts.objects import Constant, Container, External, Memory, Scalar
+from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.transfer.contexts import Context, Known
 from streamlint.transfer.cpp_sizes import WHOLE, CppSizes
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.origin import Origin, appended
 from streamlint.transfer.origins import Origins
+from streamlint.waits.operands import argument_registers
 
 STAGED = 1 << 16
 """Bytes up to which the driver stages pageable memory without a wait."""
@@ -57,6 +61,8 @@ class Sizes:
             return Size(self.cpp.bytes_at(origin.known), self._holds_counts(origin))
         if one[0] in (op.BINARY, op.UNARY, op.COMPARE, op.INPLACE, op.ITEM):
             return self._joined(origin, list(op.reads(one)), depth)
+        if origin.how == "module":
+            return self._of_module(function, one, context)
         for call in self.origins.calls(origin.known, one):
             effect = call.row.effect
             if effect == "factory":
@@ -67,6 +73,12 @@ class Sizes:
                 found = [self.of(each, depth + 1) for each in self.origins.of(function, source, context)]
                 return found[0] if len(found) == 1 else Size()
         return Size()
+
+    def _of_module(self, function: Function, made: Instruction, context: Context) -> Size:
+        """The parameters of a layer: as many as the numbers that it is made with multiply to; of several layers nobody knows."""
+        given = (self.contexts.number(Known(function, register, context)) for _, register in argument_registers(function, made))
+        numbers = [max(each, 1) for each in given if each is not None]
+        return Size(4 * math.prod(numbers)) if numbers else Size()
 
     def dtype(self, call: ModelledCall, context: Context) -> str:
         """The name of the type of numbers that a call asks for."""

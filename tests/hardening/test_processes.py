@@ -222,7 +222,7 @@ def test_a_fault_in_a_check_costs_its_file(tree: Path, monkeypatch: pytest.Monke
     def broken(*_: object) -> None:
         raise AssertionError("made up")
 
-    monkeypatch.setattr(analysis, "facts_of", broken)
+    monkeypatch.setattr(analysis, "FileFacts", broken)
     report = linter.run([str(tree)], Resolver(Settings()))
     told = [(finding.code, finding.message) for finding in report.findings]
     assert told == [("SL000", "left out: internal error: AssertionError: made up")] * 10

@@ -14,7 +14,7 @@ from streamlint.checks.base import registry
 from streamlint.config import Resolver
 from streamlint.frontends import UnreadableSource
 from streamlint.frontends.python import lower
-from streamlint.interpreter.facts import facts_of
+from streamlint.interpreter.facts import FileFacts
 from streamlint.interpreter.index import Program
 from streamlint.linter import run
 from streamlint.options import Options
@@ -119,7 +119,7 @@ def test_without_a_library_nothing_is_found_in_the_documents() -> None:
         roots = list(asked.roots(file))
         count += len(roots)
         asked._is_quiet = lambda root: False  # type: ignore[method-assign]
-        facts = facts_of(file, "auto")
+        facts = FileFacts(file)
         assert [found.code for root in roots for found in asked._check_root(root, facts, asked.coverage)] == [], name
     assert count >= 500
 

@@ -14,7 +14,7 @@ from streamlint.checks.base import registry
 from streamlint.frontends import UnreadableSource
 from streamlint.frontends.python import lower
 from streamlint.interpreter.explore import Explorer
-from streamlint.interpreter.facts import facts_of
+from streamlint.interpreter.facts import FileFacts
 from streamlint.interpreter.index import Program
 from streamlint.interpreter.run import Coverage
 from streamlint.interpreter.stakes import Stakes
@@ -65,7 +65,7 @@ def passed_over(text: str, coverage: bool = False) -> set[str]:
     found = set()
     for root in asked.roots(file):
         counted = Coverage()
-        list(asked._check_root(root, facts_of(file, "auto"), counted))
+        list(asked._check_root(root, FileFacts(file), counted))
         if not counted.runs:
             found.add(root.qualname)
     return found
