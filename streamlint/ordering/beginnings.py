@@ -51,7 +51,7 @@ class Beginnings:
         found: dict[Begun, set[Function] | None] = {}
         for function, instructions in self._chosen().items():
             chosen = [(function, one, work) for one in instructions for work in self.transfer.works(function, one)]
-            held = [(function, register) for _, _, work in chosen for register in (*work.reads, *work.writes, work.made) if register >= 0]
+            held = [(function, register) for _, _, work in chosen for register in _registers(work) if register >= 0]
             if function.is_cpp:
                 others = list(self._on(self.sharing.with_any(held))) if self._is_scoped(function) else []
                 found.update(dict.fromkeys((*chosen, *others)))
@@ -70,12 +70,19 @@ class Beginnings:
 
     def _on(self, held: list[Held]) -> Iterator[Begun]:
         """The work on some memory."""
+        called: dict[tuple[Function, str], None] = {}
         for function, register in held:
             made = function.definitions[register]
+            if made is not None and made[0] == op.ATTR:
+                called[function, function.text(made[4])] = None
             for one in (*((made,) if made is not None else ()), *function.uses.get(register, ())):
                 for work in self.transfer.works(function, one):
-                    if register in (work.made, *work.writes, *work.reads):
+                    if register in _registers(work):
                         yield function, one, work
+        for function, name in called:
+            for one in function.by_opcode[op.INVOKE] if not function.is_cpp else ():
+                if function.text(one[4]) == name:
+                    yield from ((function, one, work) for work in self.transfer.works(function, one) if work.runs)
 
     # --- where work is on a stream that was chosen
 
@@ -223,3 +230,8 @@ class Beginnings:
         if register is None or register < 0:
             return (caller, Place(("parameter", 0), place.path)) if index == 0 and function.has_receiver else (NULL,)
         return (caller, self.places.of(caller, register).behind(*place.path))
+
+
+def _registers(work: Worked) -> tuple[int, ...]:
+    """What work touches: memory, and modules that are called by their own name."""
+    return (work.made, *work.writes, *work.reads, *work.moves, *(module.register for module in work.runs if not module.name))

@@ -17,6 +17,7 @@ from streamlint.ordering.lanes import AMBIENT, WAITER, Lane, Lanes
 from streamlint.ordering.meetings import Meeting, Meetings
 from streamlint.ordering.places import Element, Key, Place, register_place, rest_behind
 from streamlint.ordering.walk import MOST_GUESSES, ORDERED, State, Walk
+from streamlint.ordering.weights import ModuleMemory
 from streamlint.transfer.actions import CURRENT, NAMED, UNKNOWN, Action, Asked, Copied, Lost, Read, Recorded, Stream, Synchronized, Viewed
 from streamlint.transfer.transfer import Transfer
 from streamlint.transfer.waiting import Waited
@@ -59,10 +60,12 @@ class Races(Walk):
         super().__init__(transfer)
         self.lanes = Lanes(transfer, self.places, self.currents)
         self.beginnings = Beginnings(transfer, self.places, self.currents)
+        self.modules = ModuleMemory(transfer, self.places)
         self._meetings = Meetings(self.callers, self._repeats)
         self._meeting: Meeting | None = None
         self._found: dict[Site, Race] = {}
         self._devices: dict[tuple[Function, int], bool] = {}
+        self._moves_modules = False
         self._site: Site
         self._work: Worked
         self._lane: Lane
@@ -71,7 +74,9 @@ class Races(Walk):
 
     def find(self) -> Iterator[Race]:
         """The races of the program, one for each second piece of work."""
-        for begun, partners in self.beginnings.find():
+        found = list(self.beginnings.find())
+        self._moves_modules = any(work.moves for (_, _, work), _ in found)
+        for begun, partners in found:
             if self.comes_to(begun[0], partners):
                 self._follow_work(*begun)
         yield from self._found.values()
@@ -91,28 +96,29 @@ class Races(Walk):
     def _follow_work(self, function: Function, one: Instruction, work: Worked) -> None:
         frame = Frame(function, None, None, 0)
         lane = self.lanes.of(frame, one, work.stream)
-        if lane.kind == UNKNOWN or work.assumed or not work.fills or work.library in _ON_HOST or self._has_waited(function, one):
+        if lane.kind == UNKNOWN or work.assumed or not work.fills or work.library in _ON_HOST or self._has_waited(function, one, work):
             return
         in_scope = lane.kind == NAMED
         written = {register for register in (*work.writes, work.made) if self.is_on_device(function, register, work, in_scope)}
         read = {register for register in work.reads if self.is_on_device(function, register, work, in_scope)} - written
         if work.made >= 0 and not written and read:
             written = {work.made}
-        self._is_evident = bool(written or read)
+        self._is_evident = bool(written or read or work.moves)
         if not self._is_evident and not in_scope and not function.is_cpp:  # what is done with it on another stream may tell
             written = {each for each in (*work.writes, work.made) if self._may_be_memory(function, each)}
         self._site, self._work, self._lane = Site(function, one), work, lane
-        for registers, writes in ((written, True), (read, False)):
-            if not registers or not (writes or self.reads_too):
+        weights = self.modules.moved(function, work.moves), self.modules.run(function, work.runs if self._moves_modules else ())
+        for registers, members, writes in ((written, weights[0], True), (read, weights[1], False)):
+            tracked = {held for register in registers for held in self._names(function, register)} | set(members)
+            if not tracked or not (writes or self.reads_too):
                 continue
             self._writes = writes
-            tracked = {held for register in registers for held in self._names(function, register)}
             self.run(self.start(function, one, frozenset(tracked) | lane.tracked(STREAM), frozenset()), self._judge)
 
-    def _has_waited(self, function: Function, one: Instruction) -> bool:
+    def _has_waited(self, function: Function, one: Instruction, work: Worked) -> bool:
         """Whether the host has waited for the work when the instruction is over."""
         actions = self.transfer.of(function, one)
-        return any(isinstance(each, Copied) and each.asynchronous is False and each.direction in ("h2d", "d2h") for each in actions)
+        return work.waits or any(isinstance(each, Copied) and each.asynchronous is False and each.direction in ("h2d", "d2h") for each in actions)
 
     def _names(self, function: Function, register: int) -> Iterator[Tracked]:
         """The memory in a register, by all the names that its function has for it."""
@@ -205,6 +211,11 @@ class Races(Walk):
         """Waits of the host come last: what waits has worked before."""
         return (*self.transfer.works(function, one), *super().actions(function, one))
 
+    def arrive(self, state: State, one: Instruction) -> str | frozenset[Tracked] | None:
+        """Parameters that are given memory make it that of their module."""
+        more = self.modules.given(state.frame.function, one, state.tracked)
+        return state.tracked | more if more else None
+
     def _judge(self, state: State, one: Instruction, action: Action) -> str | frozenset[Tracked] | None:
         tracked = state.tracked
         if isinstance(action, Worked):
@@ -231,7 +242,9 @@ class Races(Walk):
 
     def _worked(self, state: State, one: Instruction, work: Worked) -> str | None:
         function = state.frame.function
-        if work.assumed and one[0] == op.INVOKE:
+        runs = self.modules.is_run(function, work.runs, state.tracked, work.assumed)
+        moves = self.modules.is_moved(function, work.moves, state.tracked)
+        if work.assumed and one[0] == op.INVOKE and not runs:
             return None  # what a method of an object out of view does is its own affair
         if work.assumed and any(self._leads_to_order(state, register) for register in work.reads):
             return ORDERED
@@ -240,16 +253,17 @@ class Races(Walk):
             return ORDERED  # the null stream waits for blocking streams, and they for it
         writes = [register for register in work.writes if self._touches(state, register, is_written=True)]
         reads = [register for register in work.reads if self._touches(state, register, 1 if work.assumed else 0)]
-        if (not writes and not (reads and self._writes)) or self._is_foreign(work):
+        if (not (writes or moves) and not ((reads or runs) and self._writes)) or self._is_foreign(work):
             return None
-        if all(self._is_on_host(function, register) for register in (*writes, *reads)):
+        if not (runs or moves) and all(self._is_on_host(function, register) for register in (*writes, *reads)):
             return None
         lane = self.lanes.of(state.frame, one, work.stream)
         if self.lanes.is_same(state.tracked, lane):
-            return ORDERED if writes and self._is_all(state, writes) else None
+            return ORDERED if moves or (writes and self._is_all(state, writes)) else None
         if state.doubts > MOST_GUESSES or self._may_be_one(lane):
             return None
-        if not self._is_evident and not any(self.is_on_device(function, each, work, lane.kind == NAMED) for each in (*writes, *reads)):
+        used = (*writes, *reads)
+        if not (self._is_evident or moves) and not any(self.is_on_device(function, each, work, lane.kind == NAMED) for each in used):
             return None
         self._tell(state, one, work, lane)
         return ORDERED
@@ -354,6 +368,9 @@ class Races(Walk):
                 part = rest_behind(held.place, place)
                 if is_written and self._writes and any(map(_is_range, (*(rest or ()), *(part or ())))):
                     continue
+                is_own = place in self.places.names(state.frame.function, register)
+                if rest and is_own and len(rest) == 1 and not state.frame.function.is_cpp and rest[0] in self.transfer.view_names:
+                    return True  # ``x.data = …`` is what ``x`` is from here on
                 is_whole = rest is not None and all(isinstance(key, Element) for key in rest)
                 if (
                     rest is not None

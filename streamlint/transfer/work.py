@@ -12,16 +12,24 @@ from streamlint.facts.objects import Constant, LibraryObject, Scalar
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.transfer.actions import CURRENT, NULL, Action, Copied, Stream
-from streamlint.transfer.modelled import ModelledCall, operands_of
+from streamlint.transfer.modelled import ModelledCall
 
 _NUMBERS = frozenset({"bool", "char", "double", "float", "half", "int", "long", "long long", "short", "size_t", "unsigned", "unsigned int"})
 _FIRST = 6
 """Where the configuration of a launch begins among the operands of its instruction."""
 
 
+class Weights(NamedTuple):
+    """The memory that an object leads to by its members, whatever these are: the object is in a register, or an attribute of that."""
+
+    register: int
+    name: str = ""
+
+
 class Worked(NamedTuple):
     """Work that reads and writes the memory in some registers, if that is on a device. ``made``: the register of new memory.
-    ``assumed``: the call is out of view, what it is given may not be touched."""
+    ``assumed``: the call is out of view, what it is given may not be touched. ``runs`` are modules whose weights are read, ``moves`` the
+    registers of those whose weights are written; ``waits``: the host waits for the work."""
 
     stream: Stream
     reads: tuple[int, ...]
@@ -32,6 +40,9 @@ class Worked(NamedTuple):
     assumed: bool = False
     evident: bool = False
     fills: bool = True  # a factory may leave what it makes as it is
+    runs: tuple[Weights, ...] = ()
+    moves: tuple[int, ...] = ()
+    waits: bool = False
 
 
 class Kept(NamedTuple):
@@ -188,11 +199,6 @@ _WORK = {
     "free": _free,
     "launch": _launch,
 }
-
-
-def out_of_view(function: Function, one: Instruction) -> Worked:
-    """A call out of view: it works on what it is given, on the current stream, and makes its result there."""
-    return Worked(Stream(CURRENT), operands_of(function, one), (), "call", "", op.NONE, True)
 
 
 def is_stream(values: Iterable[object]) -> bool:
