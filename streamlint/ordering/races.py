@@ -244,8 +244,8 @@ class Races(Walk):
         function = state.frame.function
         runs = self.modules.is_run(function, work.runs, state.tracked, work.assumed)
         moves = self.modules.is_moved(function, work.moves, state.tracked)
-        if work.assumed and one[0] == op.INVOKE and not runs:
-            return None  # what a method of an object out of view does is its own affair
+        if work.assumed and not runs and (one[0] == op.INVOKE or self._is_given(function, one)):
+            return None  # what a method of an object out of view does is its own affair, and what a value from out of view does
         if work.assumed and any(self._leads_to_order(state, register) for register in work.reads):
             return ORDERED
         is_held = self._lane.kind == NAMED and self._lane.blocking is not False and work.library not in ("", "torch")
@@ -267,6 +267,11 @@ class Races(Walk):
             return None
         self._tell(state, one, work, lane)
         return ORDERED
+
+    def _is_given(self, function: Function, one: Instruction) -> bool:
+        """Whether callers out of view give what is called, and nobody wants its result: a writer, or a log."""
+        values = list(self.transfer.values(function, one[3])) if one[0] == op.CALL and not function.uses.get(one[2]) else []
+        return bool(values) and all(isinstance(value, Unknown) and value.reason == "caller" for value in values)
 
     def _is_foreign(self, work: Worked) -> bool:
         """Whether two libraries with arrays of their own work on the memory, or an operator made an address for CUDA's C API of numbers."""

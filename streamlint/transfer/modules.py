@@ -2,31 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from streamlint.facts.call_graph import LibraryCall
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import LibraryObject, Memory, Object
+from streamlint.facts.objects import LibraryObject
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.transfer.actions import CURRENT, Stream
 from streamlint.transfer.modelled import ModelledCall, operands_of
 from streamlint.transfer.work import Weights, Worked
 
+Modelled = Callable[[Function, Instruction], Iterator[ModelledCall]]
+"""The calls of libraries that an instruction makes."""
 
-def called(function: Function, one: Instruction, libraries: Iterable[LibraryCall], values: Iterable[Object]) -> Worked:
-    """A call out of view: it works on what it is given, on the current stream. A module does so with its weights, and gives new memory.
 
-    ``values`` is what the register of a called value may hold: only modules can be moved to a device and called.
-    """
+def called(function: Function, one: Instruction, libraries: Iterable[LibraryCall], modelled: Modelled) -> Worked:
+    """A call out of view: it works on what it is given, on the current stream. A module does so with its weights, and gives new memory."""
+    if one[0] not in (op.CALL, op.INVOKE):
+        return Worked(Stream(CURRENT), operands_of(function, one), (), "call", "", op.NONE, True)
     held = Weights(one[3], function.text(one[4]) if one[0] == op.INVOKE else "")
-    is_module = any(_is_called_module(each) for each in libraries)
-    if one[0] == op.CALL and not is_module:
-        is_module = any(isinstance(value, Memory) and value.space == "device" for value in values)
-    if is_module:
+    if any(_is_called_module(each) for each in libraries) or _is_moved(function, held, modelled):
         given = operands_of(function, one, False)
         return Worked(Stream(CURRENT, library="torch"), given, (), "module", "torch", one[2], runs=(held,))
     return Worked(Stream(CURRENT), operands_of(function, one), (), "call", "", op.NONE, True, runs=(held,))
+
+
+def _is_moved(function: Function, held: Weights, modelled: Modelled, depth: int = 4) -> bool:
+    """Whether a value was moved to a device before: if it is called, it is a module."""
+    owner = function.method.owner if function.method is not None else None
+    if held.name:
+        stores = owner.own_stores.get(held.name, ()) if owner is not None and _is_at_hand(function, held.register) else ()
+        return any(_is_moved(store.function, Weights(store.value), modelled, depth - 1) for store in stores)
+    one = function.definitions[held.register] if held.register >= 0 else None
+    if one is None or depth == 0 or function.is_cpp:
+        return False
+    if one[0] == op.ATTR:
+        return _is_moved(function, Weights(one[3], function.text(one[4])), modelled, depth)
+    if one[0] == op.UNPACK:
+        built = function.definitions[one[3]]
+        is_built = built is not None and built[0] == op.BUILD and one[6] == op.NONE and one[4] + 4 < len(built)
+        return built is not None and is_built and _is_moved(function, Weights(built[4 + one[4]]), modelled, depth - 1)
+    calls = modelled(function, one) if one[0] == op.INVOKE else ()
+    return any(
+        call.row.effect in ("module_to", "transfer") and (call.row.get("to") == "device" or call.device_spaces() == {"device"})
+        for call in calls
+    )
+
+
+def _is_at_hand(function: Function, register: int) -> bool:
+    """Whether a register holds the object whose method it is."""
+    one = function.definitions[register] if register >= 0 else None
+    return function.method is function and one is not None and one[0] == op.PARAM and one[3] == 0
 
 
 def moved(calls: Iterable[ModelledCall]) -> Iterator[Worked]:
@@ -34,7 +61,7 @@ def moved(calls: Iterable[ModelledCall]) -> Iterator[Worked]:
     for call in calls:
         row, of = call.row, call.one("of", call.receiver)
         is_dropped = row.effect == "transfer" and row.library == "torch" and not call.function.uses.get(call.result)
-        if of is None or row.get("to") == "host" or not (row.effect == "module_to" or (is_dropped and not call.memory(of))):
+        if of is None or call.instruction[0] != op.INVOKE or row.get("to") == "host" or not (row.effect == "module_to" or (is_dropped and not call.memory(of))):
             continue
         _, asynchronous = call.switch("asynchronous")
         yield Worked(Stream(CURRENT, library="torch"), (), (), call.name, "torch", moves=(of,), waits=asynchronous is False)

@@ -98,8 +98,7 @@ class Transfer:
 
     def _called(self, function: Function, one: Instruction) -> work.Worked:
         """The work of a call out of view."""
-        values = self.values(function, one[3]) if one[0] == op.CALL else ()
-        return modules.called(function, one, self.libraries(function, one), values)
+        return modules.called(function, one, self.libraries(function, one), self.modelled)
 
     def _by_method(self, function: Function, one: Instruction) -> Iterator[ModelledCall]:
         """The method that tensors have, of a value of which nothing is known, in a file that uses them."""
