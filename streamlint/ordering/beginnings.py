@@ -15,10 +15,11 @@ from streamlint.facts.program import Unit
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector
+from streamlint.ordering.handles import Handles
 from streamlint.ordering.places import Place, Places
 from streamlint.ordering.sharing import Held, Sharing
 from streamlint.ordering.streams import Currents
-from streamlint.transfer.actions import CURRENT, NAMED, NULL, Copied, Stream
+from streamlint.transfer.actions import CURRENT, HANDLE, NAMED, NULL, Copied, Stream
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import Transfer
 from streamlint.transfer.work import Worked
@@ -44,6 +45,7 @@ class Beginnings:
         self.places = places
         self.currents = currents
         self.sharing = Sharing(transfer)
+        self.handles = Handles(transfer, places)
         self.waiting = False  # whether copies for which the host waits are work on a stream of their own
 
     def find(self) -> Iterator[tuple[Begun, frozenset[Function] | None]]:
@@ -169,7 +171,9 @@ class Beginnings:
         among = [unit for unit in self.facts.program.units.values() if unit.is_cpp] if self.waiting and self._cpp else self._cpp
         for call in self.transfer.sites(WORKING, among=among):
             if call.row.library.startswith("cuda") and (self.waiting or not self._waits(call)):
-                found[call.function].append((call.instruction, call.stream()))
+                handle = call.one("handle") if call.row.get("stream") == HANDLE else None
+                stream = Stream(HANDLE, handle, call.row.library) if handle is not None else call.stream()
+                found[call.function].append((call.instruction, stream))
         for unit in self._cpp:
             for function in unit.functions:
                 for one in function.by_opcode[op.LAUNCH]:
@@ -187,6 +191,13 @@ class Beginnings:
 
     def _key(self, function: Function, one: Instruction, stream: Stream) -> Key:
         """A stream, as a function names it."""
+        if stream.kind == HANDLE:
+            if (register := self.handles.before(function, one, stream.register)) is not None:
+                return (function, self.places.of(function, register))
+            bound = self.handles.elsewhere(function, stream.register)
+            if bound is None:
+                return (NULL,)
+            return (function, bound.places[0]) if bound.places else (bound.function, self.places.of(bound.function, bound.register))
         if stream.kind in (NULL, CURRENT) or stream.register < 0:
             return (stream.kind if stream.kind == NAMED else NULL,)
         return (function, self.places.of(function, stream.register))

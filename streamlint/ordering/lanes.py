@@ -10,11 +10,13 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.conditions import Frame
 from streamlint.ordering.flow import STREAM, Tracked
+from streamlint.ordering.handles import Handles, given_handle
 from streamlint.ordering.places import Element, Place, Places
 from streamlint.ordering.streams import Currents
 from streamlint.ordering.walk import aside
-from streamlint.transfer.actions import CURRENT, NAMED, NULL, UNKNOWN, Stream
+from streamlint.transfer.actions import CURRENT, HANDLE, NAMED, NULL, UNKNOWN, Stream
 from streamlint.transfer.transfer import Transfer
+from streamlint.waits.operands import operand_of
 
 WAITER = "waiter"
 """A stream that already waits for the operation that is followed."""
@@ -55,6 +57,7 @@ class Lanes:
         self.transfer = transfer
         self.places = places
         self.currents = currents
+        self.handles = Handles(transfer, places)
 
     def of(self, frame: Frame, one: Instruction, stream: Stream, depth: int | None = None) -> Lane:
         """The lane that an instruction means by a stream."""
@@ -63,16 +66,19 @@ class Lanes:
             return self._current(frame, one, stream, depth)
         if stream.kind == NULL:
             return Lane(CURRENT, (), frozenset(), True, stream.library)
+        if stream.kind == HANDLE:
+            return self._of_handle(frame, one, stream, depth)
         if stream.kind == UNKNOWN or stream.register < 0:
             return Lane(UNKNOWN, (), frozenset(), None, stream.library)
+        return self._named(frame, stream, depth)
+
+    def _named(self, frame: Frame, stream: Stream, depth: int) -> Lane:
         function = frame.function
         values = list(self.transfer.values(function, stream.register))
         names = self.places.names(function, stream.register)
         if frame.depth != depth:
             names = tuple(aside(name, frame.depth) for name in names)
-        made = frozenset(value.site for value in values if isinstance(value, LibraryObject) and value.detail == "created" and value.site)
-        if not made:
-            made = frozenset(value.site for value in values if isinstance(value, LibraryObject) and value.kind == "stream" and value.site)
+        made = _made(values)
         if any(isinstance(value, LibraryObject) and value.detail in ("current", "default", "null") for value in values):
             names = (*names, AMBIENT)
         one_made = function.definitions[stream.register]
@@ -80,6 +86,30 @@ class Lanes:
         if is_given:
             names = (*names, AMBIENT)  # a getter may give the current one
         return Lane(NAMED, names, made, self._blocking(stream, values, made), stream.library, is_given)
+
+    def _of_handle(self, frame: Frame, one: Instruction, stream: Stream, depth: int) -> Lane:
+        """The stream that a handle was given: before, by those who pass it, or where it was made."""
+        inner, at, register = frame, one, stream.register
+        while True:
+            bound = self.handles.before(inner.function, at, register)
+            if bound is not None:
+                return self.of(inner, at, Stream(NAMED, bound, stream.library), depth)
+            index = given_handle(inner.function, register)
+            if index is None or inner.caller is None or inner.call is None or inner.call[0] not in (op.CALL, op.INVOKE):
+                break
+            given = operand_of(inner.caller.function, inner.call, inner.function, index)
+            if given is None or given < 0:
+                break
+            inner, at, register = inner.caller, inner.call, given
+        found = self.handles.elsewhere(inner.function, register)
+        if found is None:
+            return Lane(UNKNOWN, (), frozenset(), None, stream.library)
+        values = list(self.transfer.values(found.function, found.register))
+        names = tuple(aside(name, inner.depth) for name in found.places) if inner.depth != depth else found.places
+        made = _made(values)
+        if not names and not made:
+            return Lane(UNKNOWN, (), frozenset(), None, stream.library)
+        return Lane(NAMED, names, made, self._blocking(stream, values, made), stream.library)
 
     def _current(self, frame: Frame, one: Instruction, stream: Stream, depth: int) -> Lane:
         at: Instruction | None = one
@@ -118,6 +148,13 @@ class Lanes:
             return True
         held = {each.place for each in tracked if each.kind in kinds}
         return not held.isdisjoint(each.place for each in lane.tracked(kinds[0]))
+
+
+def _made(values: list[Object]) -> frozenset[Site]:
+    """Where streams were made."""
+    held = [value for value in values if isinstance(value, LibraryObject)]
+    created = frozenset(value.site for value in held if value.detail == "created" and value.site)
+    return created or frozenset(value.site for value in held if value.kind == "stream" and value.site)
 
 
 def is_unknown(values: list[Object]) -> bool:

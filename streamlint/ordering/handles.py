@@ -1,0 +1,105 @@
+"""Handles of libraries: on which stream one works, by the call before that has set it, or by the one that has set it elsewhere."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import NamedTuple
+
+from streamlint.facts.functions import Function
+from streamlint.facts.objects import LibraryObject, Site
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.ir.graph import NOBODY, Graph
+from streamlint.ordering.places import ADDRESS, POINTEE, Place, Places
+from streamlint.transfer.modelled import ModelledCall
+from streamlint.transfer.transfer import Transfer
+
+_BINDING = frozenset({"bind_stream"})
+
+
+class Bound(NamedTuple):
+    """The stream that a handle was bound to elsewhere: its register there, and the places that the user of the handle has for it."""
+
+    function: Function
+    register: int
+    places: tuple[Place, ...]
+
+
+class Handles:
+    """The streams of handles."""
+
+    def __init__(self, transfer: Transfer, places: Places) -> None:
+        self.transfer = transfer
+        self.places = places
+
+    def before(self, function: Function, one: Instruction, handle: int) -> int | None:
+        """The register of the stream that a handle was given last, on the way to an instruction in its function."""
+        calls = {call.instruction: call for call in self._binds if call.function is function}
+        if not calls:
+            return None
+        place = self.places.of(function, handle)
+        graph = Graph.of(function.code, exceptions=False)
+        block = next(number for number, code in enumerate(function.code.blocks) if one in code)
+        code = function.code.blocks[block]
+        ahead = code[: code.index(one)]
+        while True:
+            for each in reversed(ahead):
+                own = calls[each].one("handle") if each in calls else None
+                if own is not None and self.places.of(function, own) == place:
+                    return calls[each].one("stream")
+            if block in (0, NOBODY) or graph.dominators[block] in (block, NOBODY):
+                return None
+            block = graph.dominators[block]
+            ahead = function.code.blocks[block]
+
+    def elsewhere(self, function: Function, handle: int) -> Bound | None:
+        """The stream that a handle is bound to in another function, if one call alone does so."""
+        found = [bound for call in self._binds if call.function is not function and (bound := self._bound(call, function, handle))]
+        return found[0] if len(found) == 1 else None
+
+    @cached_property
+    def _binds(self) -> list[ModelledCall]:
+        return list(self.transfer.sites(_BINDING))
+
+    def _bound(self, call: ModelledCall, function: Function, handle: int) -> Bound | None:
+        """The stream of a call that binds a handle, if it is the same handle."""
+        theirs, stream = call.one("handle"), call.one("stream")
+        if theirs is None or stream is None:
+            return None
+        mine, its = self.places.of(function, handle), self.places.of(call.function, theirs)
+        made = self._made(function, handle) & self._made(call.function, theirs)
+        if not made and not _is_same_member(function, mine, call.function, its):
+            return None
+        lane, base = self.places.of(call.function, stream), its.path[:-1]
+        is_beside = bool(mine.path and its.path) and lane.root == its.root and lane.path[: len(base)] == base
+        beside = (Place(mine.root, (*mine.path[:-1], *lane.path[len(base) :])),) if is_beside else ()
+        return Bound(call.function, stream, beside)
+
+    def _made(self, function: Function, register: int) -> set[Site]:
+        """Where the handles were made that a register may hold."""
+        held = (value for value in self.transfer.values(function, register) if isinstance(value, LibraryObject))
+        return {value.site for value in held if value.site is not None}
+
+
+def _is_same_member(function: Function, mine: Place, other: Function, its: Place) -> bool:
+    """Whether two handles are the same member of objects of one class."""
+    names = [[key for key in place.path if key not in (ADDRESS, POINTEE)] for place in (mine, its)]
+    if not names[0] or not names[1]:
+        return mine == its and mine.root[0] == "global"
+    return names[0][-1] == names[1][-1] and _class_of(function, mine) == _class_of(other, its)
+
+
+def _class_of(function: Function, place: Place) -> str:
+    """The class of the object whose member a place is, as its function declares it."""
+    owner = function.method.owner if function.method is not None else None
+    if owner is not None and place.root in (("parameter", 0), ("this",)):
+        return owner.name
+    index = place.root[1] if place.root[0] == "parameter" else None
+    declared = function.code.parameters[index].type if isinstance(index, int) and index < len(function.code.parameters) else None
+    return declared[0] if declared is not None else ""
+
+
+def given_handle(function: Function, register: int) -> int | None:
+    """The parameter that a handle is, as it was given."""
+    one = function.definitions[register] if register >= 0 else None
+    return one[3] if one is not None and one[0] == op.PARAM else None
