@@ -55,7 +55,21 @@ class Handles:
     def elsewhere(self, function: Function, handle: int) -> Bound | None:
         """The stream that a handle is bound to in another function, if one call alone does so."""
         found = [bound for call in self._binds if call.function is not function and (bound := self._bound(call, function, handle))]
+        found += self._of_getter(function, handle)
         return found[0] if len(found) == 1 else None
+
+    def _of_getter(self, function: Function, handle: int) -> list[Bound]:
+        """Where a function that gives the handle has bound it."""
+        one = function.definitions[handle] if handle >= 0 else None
+        getters = [edge.callee for edge in self.transfer.edges(function, one)] if one is not None and one[0] in (op.CALL, op.INVOKE) else []
+        found: list[Bound] = []
+        for getter in getters:
+            given = {self.places.of(getter, end[2]) for end in getter.by_opcode[op.RETURN] if end[2] >= 0}
+            for call in self._binds if given else ():
+                theirs, stream = call.one("handle"), call.one("stream")
+                if call.function is getter and theirs is not None and stream is not None and self.places.of(getter, theirs) in given:
+                    found.append(Bound(getter, stream, ()))
+        return found
 
     @cached_property
     def _binds(self) -> list[ModelledCall]:

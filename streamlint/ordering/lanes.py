@@ -89,7 +89,8 @@ class Lanes:
 
     def _of_handle(self, frame: Frame, one: Instruction, stream: Stream, depth: int) -> Lane:
         """The stream that a handle was given: before, by those who pass it, or where it was made."""
-        inner, at, register = frame, one, stream.register
+        inner: Frame = frame
+        at, register = one, stream.register
         while True:
             bound = self.handles.before(inner.function, at, register)
             if bound is not None:
@@ -100,7 +101,7 @@ class Lanes:
             given = operand_of(inner.caller.function, inner.call, inner.function, index)
             if given is None or given < 0:
                 break
-            inner, at, register = inner.caller, inner.call, given
+            at, register, inner = inner.call, given, inner.caller
         found = self.handles.elsewhere(inner.function, register)
         if found is None:
             return Lane(UNKNOWN, (), frozenset(), None, stream.library)

@@ -117,8 +117,8 @@ class Races(Walk):
 
     def _has_waited(self, function: Function, one: Instruction, work: Worked) -> bool:
         """Whether the host has waited for the work when the instruction is over."""
-        actions = self.transfer.of(function, one)
-        return work.waits or any(isinstance(each, Copied) and each.asynchronous is False and each.direction in ("h2d", "d2h") for each in actions)
+        copies = (each for each in self.transfer.of(function, one) if isinstance(each, Copied))
+        return work.waits or any(each.asynchronous is False and each.direction in ("h2d", "d2h") for each in copies)
 
     def _names(self, function: Function, register: int) -> Iterator[Tracked]:
         """The memory in a register, by all the names that its function has for it."""
@@ -260,7 +260,7 @@ class Races(Walk):
         lane = self.lanes.of(state.frame, one, work.stream)
         if self.lanes.is_same(state.tracked, lane):
             return ORDERED if moves or (writes and self._is_all(state, writes)) else None
-        if state.doubts > MOST_GUESSES or self._may_be_one(lane):
+        if state.doubts > MOST_GUESSES or self._may_be_one(lane, state.frame.function):
             return None
         used = (*writes, *reads)
         if not (self._is_evident or moves) and not any(self.is_on_device(function, each, work, lane.kind == NAMED) for each in used):
@@ -296,13 +296,14 @@ class Races(Walk):
         function = state.frame.function
         return [place for each in self._shared(function, register) for place in self._names_of(function, each)]
 
-    def _may_be_one(self, lane: Lane) -> bool:
+    def _may_be_one(self, lane: Lane, function: Function | None = None) -> bool:
         """Whether two streams may be one: calls out of view gave them; or the null stream is ordered with one."""
         mine = self._lane
         if (lane.is_given and not mine.made) or (mine.is_given and not lane.made):
             return True
         if not lane.made and not mine.made and all(any(place.path for place in each.places) for each in (lane, mine)):
-            return lane.library != "torch"  # members of objects that were given their streams
+            is_beside = function is self._site.function and _are_beside(lane, mine)
+            return lane.library != "torch" and not is_beside  # members of objects that were given their streams
         if lane.kind == CURRENT and mine.kind == NAMED:
             return mine.blocking is not False
         return mine.kind == CURRENT and lane.kind == NAMED and lane.blocking is not False
@@ -468,6 +469,14 @@ class Races(Walk):
         race = Race(self._site, second, self._work, use, self._lane, other, self._writes, (), state.frame.calls, state.doubts)
         if second not in self._found or race.doubts <= self._found[second].doubts:
             self._found[second] = race
+
+
+def _are_beside(lane: Lane, other: Lane) -> bool:
+    """Whether two streams are members of one object: that would not keep one stream twice."""
+    owners = [
+        {(place.root, place.path[:-1]) for place in each.places if place.root[0] == "parameter" and place.path} for each in (lane, other)
+    ]
+    return not owners[0].isdisjoint(owners[1])
 
 
 def _is_range(key: Key) -> bool:

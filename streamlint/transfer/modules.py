@@ -60,8 +60,10 @@ def moved(calls: Iterable[ModelledCall]) -> Iterator[Worked]:
     """``module.to("cuda", non_blocking=True)``. Of what nobody knows the result tells: a tensor is moved for its sake, a module itself."""
     for call in calls:
         row, of = call.row, call.one("of", call.receiver)
+        if of is None or call.instruction[0] != op.INVOKE or row.get("to") == "host":
+            continue
         is_dropped = row.effect == "transfer" and row.library == "torch" and not call.function.uses.get(call.result)
-        if of is None or call.instruction[0] != op.INVOKE or row.get("to") == "host" or not (row.effect == "module_to" or (is_dropped and not call.memory(of))):
+        if row.effect != "module_to" and (not is_dropped or call.memory(of)):
             continue
         _, asynchronous = call.switch("asynchronous")
         yield Worked(Stream(CURRENT, library="torch"), (), (), call.name, "torch", moves=(of,), waits=asynchronous is False)
