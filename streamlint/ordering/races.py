@@ -16,6 +16,7 @@ from streamlint.ordering.flow import BUFFER, DONE, EVENT, STATUS, STREAM, Tracke
 from streamlint.ordering.lanes import AMBIENT, WAITER, Lane, Lanes
 from streamlint.ordering.meetings import Meeting, Meetings
 from streamlint.ordering.places import Element, Key, Place, register_place, rest_behind
+from streamlint.ordering.regions import PLACED, Region, Regions, are_apart
 from streamlint.ordering.walk import MOST_GUESSES, ORDERED, State, Walk
 from streamlint.ordering.weights import ModuleMemory
 from streamlint.transfer.actions import CURRENT, NAMED, UNKNOWN, Action, Asked, Copied, Lost, Read, Recorded, Stream, Synchronized, Viewed
@@ -60,12 +61,14 @@ class Races(Walk):
         super().__init__(transfer)
         self.lanes = Lanes(transfer, self.places, self.currents)
         self.beginnings = Beginnings(transfer, self.places, self.currents)
+        self.regions = Regions(transfer)
         self.modules = ModuleMemory(transfer, self.places)
         self._meetings = Meetings(self.callers, self._repeats)
         self._meeting: Meeting | None = None
         self._found: dict[Site, Race] = {}
         self._devices: dict[tuple[Function, int], bool] = {}
         self._moves_modules = False
+        self._touched: dict[str, Region] = {}  # by the register of memory: the part of it that the work touches
         self._site: Site
         self._work: Worked
         self._lane: Lane
@@ -106,10 +109,11 @@ class Races(Walk):
         self._is_evident = bool(written or read or work.moves)
         if not self._is_evident and not in_scope and not function.is_cpp:  # what is done with it on another stream may tell
             written = {each for each in (*work.writes, work.made) if self._may_be_memory(function, each)}
-        self._site, self._work, self._lane = Site(function, one), work, lane
+        self._site, self._work, self._lane, self._touched = Site(function, one), work, lane, {}
         weights = self.modules.moved(function, work.moves), self.modules.run(function, work.runs if self._moves_modules else ())
         for registers, members, writes in ((written, weights[0], True), (read, weights[1], False)):
-            tracked = {held for register in registers for held in self._names(function, register)} | set(members)
+            tracked = {self._in_region(one, register, held) for register in registers for held in self._names(function, register)}
+            tracked |= set(members)
             if not tracked or not (writes or self.reads_too):
                 continue
             self._writes = writes
@@ -125,6 +129,24 @@ class Races(Walk):
         for each in self._shared(function, register):
             for place in self._names_of(function, each):
                 yield Tracked(BUFFER, place)
+
+    def _in_region(self, one: Instruction, register: int, held: Tracked) -> Tracked:
+        """Memory of which the work touches a part: that is known by its number."""
+        region = self.regions.of(self._site.function, one).get(register)
+        if region is None:
+            return held
+        self._touched[str(register)] = region
+        return held._replace(type=str(register))
+
+    def _is_apart(self, state: State, one: Instruction, register: int, place: Place, held: Tracked) -> bool:
+        """Whether what work touches of a register shares nothing with the part that is tracked."""
+        region = self._touched.get(held.type)
+        if region is None:
+            return False
+        beyond = rest_behind(held.place, place)
+        if region.kind == PLACED and state.frame.function is region.function and any(map(_is_range, beyond or ())):
+            return True
+        return are_apart(region, self.regions.of(state.frame.function, one).get(register))
 
     def _names_of(self, function: Function, register: int) -> Iterator[Place]:
         """The names of a register's value. C++: a pointer with an offset is a range of what the pointer leads to."""
@@ -251,8 +273,8 @@ class Races(Walk):
         is_held = self._lane.kind == NAMED and self._lane.blocking is not False and work.library not in ("", "torch")
         if is_held and self.lanes.of(state.frame, one, work.stream).kind == CURRENT:
             return ORDERED  # the null stream waits for blocking streams, and they for it
-        writes = [register for register in work.writes if self._touches(state, register, is_written=True)]
-        reads = [register for register in work.reads if self._touches(state, register, 1 if work.assumed else 0)]
+        writes = [register for register in work.writes if self._touches(state, register, is_written=True, by=one)]
+        reads = [register for register in work.reads if self._touches(state, register, 1 if work.assumed else 0, by=one)]
         if (not (writes or moves) and not ((reads or runs) and self._writes)) or self._is_foreign(work):
             return None
         if not (runs or moves) and all(self._is_on_host(function, register) for register in (*writes, *reads)):
@@ -362,13 +384,15 @@ class Races(Walk):
 
     # --- what registers hold
 
-    def _touches(self, state: State, register: int, depth: int = 0, is_written: bool = False) -> bool:
+    def _touches(self, state: State, register: int, depth: int = 0, is_written: bool = False, by: Instruction | None = None) -> bool:
         """Whether what a register holds overlaps with the memory that is tracked. Two ranges that are written are tiles."""
         if register < 0:
             return False
         for place in self._all_names(state, register):
             for held in state.tracked:
                 if held.kind != BUFFER or held.place.root != place.root:
+                    continue
+                if held.type and by is not None and self._is_apart(state, by, register, place, held):
                     continue
                 rest = rest_behind(place, held.place)
                 part = rest_behind(held.place, place)
