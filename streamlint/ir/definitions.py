@@ -240,7 +240,7 @@ STATEMENTS[ClassDef] = DefinitionLowering._class
 
 
 def _parts(function: Function) -> dict[str, tuple[str, ...]]:
-    """What a kernel touches of its pointers: elements or members by name, what one kind of atomic operation adds to, what arguments move."""
+    """What a kernel touches of its pointers: elements by name, what atomic operations of one kind add to, what arguments move."""
     found = {name: ("placed", *sorted(movers)) for name, movers in function.placed.items()}
     found.update({name: ("adds", kind) for name, kind in function.accumulates.items()})
     found.update({name: ("elements", *elements) for name, elements in function.elements.items()})

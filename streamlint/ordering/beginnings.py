@@ -21,6 +21,7 @@ from streamlint.ordering.sharing import Held, Sharing
 from streamlint.ordering.streams import Currents
 from streamlint.transfer.actions import CURRENT, HANDLE, NAMED, NULL, Copied, Stream
 from streamlint.transfer.modelled import ModelledCall
+from streamlint.transfer.numba_kernels import configured
 from streamlint.transfer.transfer import Transfer
 from streamlint.transfer.work import Worked
 from streamlint.waits.operands import operand_of
@@ -178,7 +179,18 @@ class Beginnings:
             for function in unit.functions:
                 for one in function.by_opcode[op.LAUNCH]:
                     found[function] += [(one, work.stream) for work in self.transfer.works(function, one)]
+        for function, one in self._configured():
+            found[function] += [(one, work.stream) for work in self.transfer.works(function, one) if work.library == "numba"]
         return found
+
+    def _configured(self) -> Iterator[tuple[Function, Instruction]]:
+        """The calls that may launch a kernel of numba on a stream of their own."""
+        for unit in self.facts.program.mentioning("numba"):
+            for function in unit.functions if not unit.is_cpp else ():
+                for one in function.by_opcode[op.CALL]:
+                    launch = configured(function, one)
+                    if launch is not None and len(launch[1]) > 2:
+                        yield function, one
 
     def _waits(self, call: ModelledCall) -> bool:
         return any(isinstance(each, Copied) and not each.asynchronous for each in self.transfer.of(call.function, call.instruction))

@@ -10,6 +10,7 @@ from streamlint.facts.objects import FunctionObject
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.transfer.modelled import operands_of
+from streamlint.transfer.numba_kernels import added, configured, kernel_in
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.questions import Key, alike
 
@@ -21,7 +22,7 @@ _SHAPED = {op.BINARY: slice(4, 6), op.CAST: slice(4, 5), op.COPY: slice(3, 4)}
 
 
 class Region(NamedTuple):
-    """A part of memory. ``told`` are names, or expressions of a function; ``names`` the variables in these; ``begins_later``: not at zero."""
+    """A part of memory. ``told`` are names, or expressions of a function with their variables; ``begins_later``: not at zero."""
 
     kind: str
     told: frozenset[object]
@@ -54,10 +55,13 @@ class Regions:
                 for register in call.operands if size is not None and size >= 0 else ():
                     names = frozenset(_names(function, size or 0))
                     yield register, Region(BYTES, frozenset({alike(function, size or 0)}), names, function)
-        elif one[0] == op.CALL and one[3] >= 0:
-            made = function.definitions[one[3]]
-            if made is not None and made[0] == op.ITEM:
-                yield from self._of_kernel(function, made[3], operands_of(function, one, False))
+        elif (found := configured(function, one)) is not None:
+            kernel = kernel_in(self.transfer.facts, self.transfer.libraries, function, found[0])
+            given = operands_of(function, one, False)
+            for index, parameter in enumerate(kernel.code.parameters[: len(given)] if kernel is not None else ()):
+                kind = added(kernel).get(parameter.name) if kernel is not None else None
+                if kind is not None:
+                    yield given[index], Region(ADDS, frozenset({kind}))
 
     def _of_kernel(self, function: Function, kernel: int, given: tuple[int, ...]) -> Iterator[tuple[int, Region]]:
         code = next((v.function.code for v in self.transfer.values(function, kernel) if isinstance(v, FunctionObject)), None)

@@ -13,6 +13,7 @@ from streamlint.ir import Instruction, Parameter
 from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector
 from streamlint.transfer.modelled import ModelledCall, operands_of
+from streamlint.transfer.numba_kernels import configured, kernel_in
 from streamlint.transfer.transfer import Transfer, last_name
 from streamlint.waits.operands import argument_registers
 
@@ -141,29 +142,13 @@ class Launches:
 
     def _numba(self, function: Function, one: Instruction) -> Queued | None:
         """``kernel[grid, block, stream](…)`` of a function that numba compiles."""
-        made = function.definitions[one[3]] if one[3] >= 0 else None
-        if made is None or made[0] != op.ITEM or function.is_cpp:
+        found = configured(function, one)
+        if found is None or kernel_in(self.facts, self.transfer.libraries, function, found[0]) is None:
             return None
-        config = function.definitions[made[4]]
-        if not self._is_numba_kernel(function, made[3]):
-            return None
-        parts = config[4:] if config is not None and config[0] == op.BUILD else ()
+        kernel, parts = found
         how, operand = (GIVEN, parts[2]) if len(parts) > 2 else (OMITTED, op.NONE)
         given = tuple(register for _, register in argument_registers(function, one))
-        return Queued(how, operand, "kernel", function.dotted(made[3]).rpartition(".")[2], "numba", given, given, is_told=False)
-
-    def _is_numba_kernel(self, function: Function, register: int) -> bool:
-        for value in self.facts.functions_in(self.facts.values(function, register).values):
-            parent = value.function.parent
-            for call in value.function.decorations if parent is not None else ():
-                assert parent is not None
-                names = {value.name for value in self.facts.values(parent, call[3]).values if isinstance(value, External)}
-                made = parent.definitions[call[3]]
-                if made is not None and made[0] in (op.CALL, op.INVOKE):
-                    names |= {each.name for each in self.transfer.libraries(parent, made)}
-                if names & {"numba.cuda.jit", "numba.cuda.autojit"}:
-                    return True
-        return False
+        return Queued(how, operand, "kernel", function.dotted(kernel).rpartition(".")[2], "numba", given, given, is_told=False)
 
     def _of_object(self, function: Function, one: Instruction) -> Iterator[Queued]:
         """Python: a kernel of CuPy that is called, or a module of PyTorch, which works on what it is given."""
