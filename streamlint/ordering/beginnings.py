@@ -14,9 +14,11 @@ from streamlint.facts.functions import Function
 from streamlint.facts.program import Unit
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.ir.graph import Graph
 from streamlint.models.vocabulary import Selector
 from streamlint.ordering.handles import Handles
 from streamlint.ordering.places import Place, Places
+from streamlint.ordering.rotation import turning
 from streamlint.ordering.sharing import Held, Sharing
 from streamlint.ordering.streams import Currents
 from streamlint.transfer.actions import CURRENT, HANDLE, NAMED, NULL, Copied, Stream
@@ -163,7 +165,22 @@ class Beginnings:
         for function, calls in work.items():
             streams[function] = {self._key(function, one, stream) for one, stream in calls}
         several = self._several(streams)
+        several |= {function for function, calls in work.items() if any(self._turns(function, stream.register) for _, stream in calls)}
         return {function: [one for one, _ in calls] for function, calls in work.items() if function in several}
+
+    def _turns(self, function: Function, register: int) -> bool:
+        """Whether the rounds of a loop put work on another stream each."""
+        if register < 0:
+            return False
+        homes = {one: number for number, block in enumerate(function.code.blocks) for one in block}
+        return turning(function, register, Graph.of(function.code, exceptions=False), homes) is not None
+
+    def _is_of_turning(self, function: Function, key: Key) -> bool:
+        """Whether a stream is that of an object that the rounds of a loop take in turn."""
+        place = key[-1]
+        if key[0] is not function or not isinstance(place, Place) or not place.path or place.root[0] != "register":
+            return False
+        return self._turns(function, int(str(place.root[1])))
 
     def _given_streams(self) -> dict[Function, list[tuple[Instruction, Stream]]]:
         found: dict[Function, list[tuple[Instruction, Stream]]] = defaultdict(list)
@@ -233,7 +250,11 @@ class Beginnings:
                 owners[function.owner] |= {key for key in keys if self._is_member(key)}
         found: set[Function] = set()
         for function, keys in streams.items():
-            if len(keys) > 1 or (function.owner is not None and len(owners[function.owner]) > 1):
+            if (
+                len(keys) > 1
+                or any(self._is_of_turning(function, key) for key in keys)
+                or (function.owner is not None and len(owners[function.owner]) > 1)
+            ):
                 found |= below[function]
         return found
 

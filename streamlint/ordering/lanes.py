@@ -20,6 +20,7 @@ from streamlint.waits.operands import operand_of
 
 WAITER = "waiter"
 """A stream that already waits for the operation that is followed."""
+_CREATED = frozenset({"created", "blocking", "non-blocking"})
 AMBIENT = Place(("global", "ambient"))
 """The stream that is current where a path begins; the default stream is the same."""
 
@@ -79,7 +80,8 @@ class Lanes:
         if frame.depth != depth:
             names = tuple(aside(name, frame.depth) for name in names)
         made = _made(values)
-        if any(isinstance(value, LibraryObject) and value.detail in ("current", "default", "null") for value in values):
+        details = {value.detail for value in values if isinstance(value, LibraryObject)}
+        if details & {"current", "default"} or ("null" in details and not (function.is_cpp and details & _CREATED)):  # it was null before
             names = (*names, AMBIENT)
         one_made = function.definitions[stream.register]
         is_given = not made and one_made is not None and one_made[0] in (op.CALL, op.INVOKE, op.PHI)
