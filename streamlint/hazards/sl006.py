@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from streamlint.checks.sl006_cross_stream_use_without_wait import CrossStreamUseWithoutWait
 from streamlint.findings import Finding, Step
 from streamlint.hazards.context import Context, span_of
+from streamlint.hazards.streams import Streams
 from streamlint.operations import Launch
 from streamlint.ordering.lanes import Lane
 from streamlint.ordering.races import Race, Races
@@ -16,8 +17,9 @@ RULE = CrossStreamUseWithoutWait
 
 def find(context: Context) -> Iterator[Finding]:
     """The findings of the rule."""
-    rule = RULE()
-    for race in Races(context.transfer).find():
+    rule, streams, races = RULE(), Streams(context), Races(context.transfer)
+    races.lanes.per_thread = lambda unit: streams.per_thread(unit) is True
+    for race in races.find():
         yield _told(rule, context, race)
 
 

@@ -10,9 +10,12 @@ from streamlint.facts.objects import LibraryObject, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Graph
+from streamlint.models.vocabulary import Selector
 from streamlint.ordering.places import ADDRESS, POINTEE, Place, Places
+from streamlint.ordering.streams import Currents
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import Transfer
+from streamlint.waits.operands import operand_of
 
 _BINDING = frozenset({"bind_stream"})
 
@@ -117,3 +120,56 @@ def given_handle(function: Function, register: int) -> int | None:
     """The parameter that a handle is, as it was given."""
     one = function.definitions[register] if register >= 0 else None
     return one[3] if one is not None and one[0] == op.PARAM else None
+
+
+def behind_number(function: Function, register: int) -> int:
+    """The register of the stream that a number stands for: ``int(stream)``."""
+    one = function.definitions[register] if register >= 0 else None
+    if one is None or one[0] != op.CALL or function.is_cpp or function.dotted(one[3]) != "int" or len(one) != 6:
+        return register
+    return one[5]
+
+
+class Scopes:
+    """The streams of context managers that other functions have made: kept in attributes, or generators of the program."""
+
+    def __init__(self, transfer: Transfer, places: Places, currents: Currents) -> None:
+        self.transfer = transfer
+        self.places = places
+        self.currents = currents
+
+    def of(self, function: Function, register: int) -> Bound | None:
+        """The stream that a context manager makes current."""
+        one = function.definitions[register] if register >= 0 else None
+        if one is None or function.is_cpp:
+            return None
+        if one[0] == op.ATTR:
+            return self._kept(function, one)
+        return self._of_generator(function, one) if one[0] in (op.CALL, op.INVOKE) else None
+
+    def _kept(self, function: Function, one: Instruction) -> Bound | None:
+        """``self.scope = torch.cuda.stream(self.side)``."""
+        owner = function.method.owner if function.method is not None else None
+        stores = owner.own_stores.get(function.text(one[4]), ()) if owner is not None else ()
+        found: list[Bound] = []
+        for store in stores if self.places.of(function, one[3]) == Place(("parameter", 0)) else ():
+            made = store.function.definitions[store.value]
+            for call in self.transfer.modelled(store.function, made) if made is not None and made[0] in (op.CALL, op.INVOKE) else ():
+                selector = call.row.get("stream")
+                stream = call.given(selector) if call.row.effect == "scope" and isinstance(selector, Selector) else None
+                if stream is not None:
+                    place = self.places.of(store.function, stream)
+                    found.append(Bound(store.function, stream, (place,) if place.root == ("parameter", 0) else ()))
+        return found[0] if len(found) == 1 else None
+
+    def _of_generator(self, function: Function, one: Instruction) -> Bound | None:
+        """``with self.aside():`` of a generator that yields where it has made a stream current."""
+        for callee, stream in self.currents.yielded(function, one):
+            place = self.places.of(callee, stream.register)
+            index = place.root[1] if place.root[0] == "parameter" else None
+            given = operand_of(function, one, callee, index) if isinstance(index, int) else None
+            if index == 0 and callee.has_receiver and one[0] == op.INVOKE:
+                given = one[3]
+            beside = (self.places.of(function, given).behind(*place.path),) if given is not None and given >= 0 else ()
+            return Bound(callee, stream.register, beside)
+        return None

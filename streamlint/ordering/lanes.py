@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import LibraryObject, Object, Site, Unknown
+from streamlint.facts.program import Unit
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.conditions import Frame
 from streamlint.ordering.flow import STREAM, Tracked
-from streamlint.ordering.handles import Handles, given_handle
+from streamlint.ordering.handles import Bound, Handles, Scopes, behind_number, given_handle
 from streamlint.ordering.places import Element, Place, Places
 from streamlint.ordering.streams import Currents
 from streamlint.ordering.walk import aside
@@ -54,11 +56,15 @@ class Lane(NamedTuple):
 class Lanes:
     """The lanes of the work of a program."""
 
+    per_thread: Callable[[Unit], bool] = staticmethod(lambda unit: False)
+    """Whether the default stream of a file is one of its own for each thread."""
+
     def __init__(self, transfer: Transfer, places: Places, currents: Currents) -> None:
         self.transfer = transfer
         self.places = places
         self.currents = currents
         self.handles = Handles(transfer, places)
+        self.scopes = Scopes(transfer, places, currents)
 
     def of(self, frame: Frame, one: Instruction, stream: Stream, depth: int | None = None) -> Lane:
         """The lane that an instruction means by a stream."""
@@ -66,24 +72,26 @@ class Lanes:
         if stream.kind == CURRENT:
             return self._current(frame, one, stream, depth)
         if stream.kind == NULL:
-            return Lane(CURRENT, (), frozenset(), True, stream.library)
+            return Lane(CURRENT, (), frozenset(), not self.per_thread(frame.function.unit), stream.library)
         if stream.kind == HANDLE:
             return self._of_handle(frame, one, stream, depth)
+        if stream.kind == UNKNOWN and stream.register >= 0:
+            return self._bound(self.scopes.of(frame.function, stream.register), frame, stream, depth)
         if stream.kind == UNKNOWN or stream.register < 0:
             return Lane(UNKNOWN, (), frozenset(), None, stream.library)
         return self._named(frame, stream, depth)
 
     def _named(self, frame: Frame, stream: Stream, depth: int) -> Lane:
-        function = frame.function
-        values = list(self.transfer.values(function, stream.register))
-        names = self.places.names(function, stream.register)
+        function, register = frame.function, behind_number(frame.function, stream.register)
+        values = list(self.transfer.values(function, register))
+        names = self.places.names(function, register)
         if frame.depth != depth:
             names = tuple(aside(name, frame.depth) for name in names)
         made = _made(values)
         details = {value.detail for value in values if isinstance(value, LibraryObject)}
         if details & {"current", "default"} or ("null" in details and not (function.is_cpp and details & _CREATED)):  # it was null before
             names = (*names, AMBIENT)
-        one_made = function.definitions[stream.register]
+        one_made = function.definitions[register]
         is_given = not made and one_made is not None and one_made[0] in (op.CALL, op.INVOKE, op.PHI)
         if is_given:
             names = (*names, AMBIENT)  # a getter may give the current one
@@ -104,11 +112,14 @@ class Lanes:
             if given is None or given < 0:
                 break
             at, register, inner = inner.call, given, inner.caller
-        found = self.handles.elsewhere(inner.function, register)
+        return self._bound(self.handles.elsewhere(inner.function, register), inner, stream, depth)
+
+    def _bound(self, found: Bound | None, frame: Frame, stream: Stream, depth: int) -> Lane:
+        """A stream that another function has named."""
         if found is None:
             return Lane(UNKNOWN, (), frozenset(), None, stream.library)
         values = list(self.transfer.values(found.function, found.register))
-        names = tuple(aside(name, inner.depth) for name in found.places) if inner.depth != depth else found.places
+        names = tuple(aside(name, frame.depth) for name in found.places) if frame.depth != depth else found.places
         made = _made(values)
         if not names and not made:
             return Lane(UNKNOWN, (), frozenset(), None, stream.library)

@@ -16,7 +16,7 @@ from streamlint.ordering.conditions import Frame
 from streamlint.ordering.flow import BUFFER, DONE, EVENT, STATUS, STREAM, Tracked
 from streamlint.ordering.lanes import AMBIENT, WAITER, Lane, Lanes
 from streamlint.ordering.meetings import Meeting, Meetings
-from streamlint.ordering.places import Element, Key, Place, register_place, rest_behind
+from streamlint.ordering.places import POINTEE, Element, Key, Place, register_place, rest_behind
 from streamlint.ordering.regions import ADDS, PLACED, Region, Regions, are_apart
 from streamlint.ordering.walk import MOST_GUESSES, ORDERED, State, Walk
 from streamlint.ordering.weights import ModuleMemory
@@ -31,6 +31,7 @@ _DEEPEST = 12
 _RANGE = "range"
 _MADE = ("global", "made")
 _ON_HOST = frozenset({"numpy", "python", "host-cpp"})
+_ADDRESSES = frozenset({op.ADDRESS, op.ADDRESS_NAME, op.ADDRESS_ATTR})
 _RAW = "cupy.cuda.runtime."
 _ARRAYS = frozenset({"torch", "cupy", "numba"})
 """Libraries with arrays, each with a current stream of its own: what one does with memory of another is the affair of SL027."""
@@ -158,6 +159,8 @@ class Races(Walk):
         """The names of a register's value. C++: a pointer with an offset is a range of what the pointer leads to."""
         yield from self.places.names(function, register)
         one = function.definitions[register] if register >= 0 else None
+        if one is not None and one[0] in _ADDRESSES and any(use[0] == op.BUILD for use in function.uses[register]):
+            yield self.places.of(function, register).behind(POINTEE)  # an array of the addresses of a kernel's arguments
         if one is not None and function.is_cpp and one[0] == op.BINARY and function.text(one[3]) in ("+", "-"):
             for base, offset in (one[4:6], one[5:3:-1]):
                 for place in self.places.names(function, base):
@@ -265,7 +268,8 @@ class Races(Walk):
             if self._has(state, EVENT, action.of) or self._has(state, STREAM, action.of):
                 return tracked | {Tracked(STATUS if action.is_status else DONE, register_place(one[2]))}
         elif isinstance(action, Lost) and any(self._leads_to_order(state, register) for register in action.registers):
-            return ORDERED
+            is_module = any(work.runs and not work.assumed for work in self.transfer.works(state.frame.function, one))
+            return None if is_module else ORDERED
         return None
 
     def _worked(self, state: State, one: Instruction, work: Worked) -> str | None:
@@ -276,11 +280,12 @@ class Races(Walk):
             return None  # what a method of an object out of view does is its own affair, and what a value from out of view does
         if work.assumed and any(self._leads_to_order(state, register) for register in work.reads):
             return ORDERED
-        is_held = self._lane.kind == NAMED and self._lane.blocking is not False and work.library not in ("", "torch")
-        if is_held and self.lanes.of(state.frame, one, work.stream).kind == CURRENT:
+        is_held = self._lane.kind == NAMED and self._lane.blocking is not False and work.library not in ("", "torch", *_ON_HOST)
+        if is_held and (null := self.lanes.of(state.frame, one, work.stream)).kind == CURRENT and null.blocking:
             return ORDERED  # the null stream waits for blocking streams, and they for it
         writes = [register for register in work.writes if self._touches(state, register, is_written=True, by=one)]
-        reads = [register for register in work.reads if self._touches(state, register, 1 if work.assumed else 0, by=one)]
+        depth = 1 if work.assumed else 2 if work.library == "cuda_python" else 0
+        reads = [register for register in work.reads if self._touches(state, register, depth, by=one)]
         if (not (writes or moves) and not ((reads or runs) and self._writes)) or self._is_foreign(work):
             return None
         if not (runs or moves) and all(self._is_on_host(function, register) for register in (*writes, *reads)):
@@ -333,8 +338,8 @@ class Races(Walk):
             is_beside = function is self._site.function and _are_beside(lane, mine)
             return lane.library != "torch" and not is_beside  # members of objects that were given their streams
         if lane.kind == CURRENT and mine.kind == NAMED:
-            return mine.blocking is not False
-        return mine.kind == CURRENT and lane.kind == NAMED and lane.blocking is not False
+            return mine.blocking is not False and lane.blocking is not False
+        return mine.blocking is not False and mine.kind == CURRENT and lane.kind == NAMED and lane.blocking is not False
 
     def _is_ordered(self, state: State, one: Instruction, stream: Stream) -> bool:
         return self.lanes.is_same(state.tracked, self.lanes.of(state.frame, one, stream))

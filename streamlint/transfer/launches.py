@@ -12,7 +12,7 @@ from streamlint.facts.objects import Constant, External, FunctionObject, Library
 from streamlint.ir import Instruction, Parameter
 from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector
-from streamlint.transfer.modelled import ModelledCall, operands_of
+from streamlint.transfer.modelled import ModelledCall, operands_of, packed_arguments
 from streamlint.transfer.numba_kernels import configured, kernel_in
 from streamlint.transfer.transfer import Transfer, last_name
 from streamlint.waits.operands import argument_registers
@@ -252,18 +252,11 @@ class Launches:
 
     def _arguments(self, call: ModelledCall) -> list[int]:
         """The arguments of a kernel that a function of the runtime launches: behind it, or by their addresses."""
-        packed, function = call.one("packed"), call.function
-        if packed is None:
-            kernel = call.one("kernel")
-            given = [register for _, register in argument_registers(function, call.instruction)]
-            return given[given.index(kernel) + 1 :] if kernel in given else []
-        one = function.definitions[packed] if packed >= 0 else None
-        if one is not None and one[0] == op.LOAD:
-            stored = [function.definitions[each[3]] for each in function.by_opcode[op.STORE] if each[2] == one[3]]
-            one = stored[0] if len(stored) == 1 else None
-        while one is not None and one[0] in (op.CAST, op.COPY):
-            one = function.definitions[one[4 if one[0] == op.CAST else 3]]
-        return list(one[4:]) if one is not None and one[0] == op.BUILD else []
+        if call.one("packed") is not None:
+            return packed_arguments(call)
+        kernel = call.one("kernel")
+        given = [register for _, register in argument_registers(call.function, call.instruction)]
+        return given[given.index(kernel) + 1 :] if kernel in given else []
 
     def _is_view(self, call: ModelledCall) -> bool:
         """Whether a factory takes over the memory that it is given."""

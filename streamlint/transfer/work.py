@@ -12,7 +12,7 @@ from streamlint.facts.objects import Constant, LibraryObject, Scalar
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.transfer.actions import CURRENT, HANDLE, NULL, Action, Copied, Stream
-from streamlint.transfer.modelled import ModelledCall
+from streamlint.transfer.modelled import ModelledCall, packed_arguments
 
 _NUMBERS = frozenset({"bool", "char", "double", "float", "half", "int", "long", "long long", "short", "size_t", "unsigned", "unsigned int"})
 _FIRST = 6
@@ -187,6 +187,8 @@ def _launch(call: ModelledCall) -> Iterator[Worked]:
     reads, writes = tuple(call.all("reads")), tuple(call.all("writes"))
     if row.get("given") is not None:
         reads, writes = (*reads, *given), writes
+    if row.get("packed") is not None:
+        reads = (*reads, *packed_arguments(call))
     handle = call.one("handle") if row.get("stream") == HANDLE else None
     stream = Stream(HANDLE, handle, row.library) if handle is not None else call.stream()
     yield Worked(stream, reads, writes, call.name, row.library, op.NONE, False, row.library.startswith("cuda"))
