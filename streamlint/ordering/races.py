@@ -286,7 +286,7 @@ class Races(Walk):
         writes = [register for register in work.writes if self._touches(state, register, is_written=True, by=one)]
         depth = 1 if work.assumed else 2 if work.library == "cuda_python" else 0
         reads = [register for register in work.reads if self._touches(state, register, depth, by=one)]
-        if (not (writes or moves) and not ((reads or runs) and self._writes)) or self._is_foreign(work):
+        if (not (writes or moves) and not ((reads or runs) and self._writes)) or self._is_foreign(state, one, work):
             return None
         if not (runs or moves) and all(self._is_on_host(function, register) for register in (*writes, *reads)):
             return None
@@ -306,8 +306,10 @@ class Races(Walk):
         values = list(self.transfer.values(function, one[3])) if one[0] == op.CALL and not function.uses.get(one[2]) else []
         return bool(values) and all(isinstance(value, Unknown) and value.reason == "caller" for value in values)
 
-    def _is_foreign(self, work: Worked) -> bool:
+    def _is_foreign(self, state: State, one: Instruction, work: Worked) -> bool:
         """Whether two libraries with arrays of their own work on the memory, or an operator made an address for CUDA's C API of numbers."""
+        if work.library == "cuda_python" and self._work.library in _ARRAYS and self.lanes.of(state.frame, one, work.stream).kind == CURRENT:
+            return True
         if not self._is_evident and not self._work.library and (work.library == "cuda_python" or work.name.startswith(_RAW)):
             return True
         return len({work.library, self._work.library} & _ARRAYS) > 1

@@ -43,7 +43,8 @@ class Currents:
     def yielded(self, function: Function, one: Instruction) -> Iterator[tuple[Function, Stream]]:
         """The generators of the program that a call makes, each with the stream that is current where it yields."""
         for edge in self.transfer.edges(function, one):
-            ends = edge.callee.by_opcode[op.YIELD] if edge.is_followed and edge.callee is not function else []
+            is_scope = edge.is_followed and edge.callee is not function and edge.callee.by_opcode[op.ENTER]
+            ends = edge.callee.by_opcode[op.YIELD] if is_scope else []
             stream = self.at(edge.callee, ends[0]) if len(ends) == 1 else None
             if stream is not None and stream.kind == NAMED and stream.register >= 0:
                 yield edge.callee, stream
@@ -160,6 +161,7 @@ class Currents:
                     stack = (*stack, opened[guard])
                 elif one[0] in (op.EXIT, op.DESTROY) and guard in opened and stack:
                     stack = stack[:-1]
+                    found[one] = stack  # what a generator does after it has yielded is done behind its scope
                 elif one in chosen:
                     stack = (*stack[:-1], chosen[one])
             for after in graph.successors[block]:

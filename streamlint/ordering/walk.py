@@ -249,6 +249,8 @@ class Walk:
         frame = state.frame
         if frame.depth >= _DEEPEST or (one[0] == op.NEXT and self._is_in_hand(state, one[3])):
             return
+        if one[0] == op.EXIT:
+            yield from self._resumed(state, one)
         edges = self.transfer.edges(frame.function, one)
         units = {edge.callee.unit.number for edge in edges if edge.callee.is_cpp}
         chosen = units & state.chosen if len(units) > 1 else frozenset()
@@ -266,6 +268,18 @@ class Walk:
                 yield inside
             elif self._orders_inside(edge.callee):
                 yield from self._passages.through(state, one, index, inside, self._run_block)
+
+    def _resumed(self, state: State, one: Instruction) -> Iterator[State]:
+        """The rest of a generator that was a context manager, behind what it has yielded."""
+        frame = state.frame
+        made = scope_call(frame.function, one)
+        for edge in self.transfer.edges(frame.function, made) if made is not None else ():
+            ends = edge.callee.by_opcode[op.YIELD] if edge.is_followed and not edge.is_handed and not frame.runs(edge.callee) else []
+            if len(ends) == 1 and not edge.callee.is_cpp and (self.meets_memory or self._orders_inside(edge.callee)):
+                block, index = self.home(edge.callee, ends[0])
+                inner = Frame(edge.callee, frame, one, frame.depth + 1)
+                tracked = self._given(state, one, edge.callee)
+                yield state._replace(frame=inner, block=block, place=index + 1, before=0, tracked=tracked)
 
     def current_around(self, frame: Frame, one: Instruction) -> object:
         """The stream that is current at a call on a path, and the function that has made it so; None where none has."""
@@ -286,6 +300,7 @@ class Walk:
     def _given(self, state: State, one: Instruction, callee: Function) -> frozenset[Tracked]:
         """What is tracked, by the names that a callee has for it; the rest is put aside under the caller's names."""
         function = state.frame.function
+        one = scope_call(function, one) or one
         found = {held for held in state.tracked if held.place.root[0] in ("global", "cell", "aside")}
         own = state.tracked - found
         if not own:
@@ -303,6 +318,7 @@ class Walk:
 
     def sources(self, function: Function, one: Instruction, callee: Function, index: int) -> tuple[Place, ...]:
         """Where the value of a parameter is found in the function that calls."""
+        one = scope_call(function, one) or one
         if is_of_c(function, callee):
             wanted = Place(("parameter", index))
             return tuple(source for source, target in spread(self.places, function, one, callee) if target == wanted)
@@ -601,6 +617,12 @@ class Walk:
     def orders(self, state: State, one: Instruction, action: Action) -> bool:
         """Whether an action would order the operation that is followed."""
         raise NotImplementedError
+
+
+def scope_call(function: Function, one: Instruction) -> Instruction | None:
+    """The call of a generator that an instruction ends as a context manager."""
+    made = function.definitions[one[3]] if one[0] == op.EXIT and one[3] >= 0 and not function.is_cpp else None
+    return made if made is not None and made[0] in (op.CALL, op.INVOKE) else None
 
 
 def _named(caller: Function, name: str) -> Iterator[Instruction]:
