@@ -61,7 +61,9 @@ class Beginnings:
                 others = list(self._on(self.sharing.with_any(held))) if self._is_scoped(function) else []
                 found.update(dict.fromkeys((*chosen, *others)))
                 continue
-            others = list(self._on(self.sharing.with_any(held)))
+            others = [*self._on(self.sharing.with_any(held)), *self._stepping(function)]
+            if any(each[-1].leaves for each in chosen):  # of an optimizer nobody says where it steps
+                found.update(dict.fromkeys(each for each in chosen if each[-1].leaves))
             partners = {function, *(each[0] for each in others)}
             for begun, those in ((chosen, partners), (others, {function})):
                 for each in begun:
@@ -72,6 +74,12 @@ class Beginnings:
         for each in sorted(found, key=lambda each: (each[0].unit.number, each[0].code.number, order[each[1]])):
             partners_of = found[each]
             yield each, frozenset(partners_of) if partners_of is not None else None
+
+    def _stepping(self, function: Function) -> Iterator[Begun]:
+        """The steps of optimizers in a function."""
+        for one in function.by_opcode[op.INVOKE] if "step" in function.called_names else ():
+            if function.text(one[4]) == "step":
+                yield from ((function, one, work) for work in self.transfer.works(function, one) if work.steps)
 
     def _on(self, held: list[Held]) -> Iterator[Begun]:
         """The work on some memory."""

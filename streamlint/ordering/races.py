@@ -14,6 +14,7 @@ from streamlint.ordering import rotation
 from streamlint.ordering.beginnings import Beginnings
 from streamlint.ordering.conditions import Frame
 from streamlint.ordering.flow import BUFFER, DONE, EVENT, STATUS, STREAM, Tracked
+from streamlint.ordering.gradients import Training
 from streamlint.ordering.lanes import AMBIENT, WAITER, Lane, Lanes
 from streamlint.ordering.meetings import Meeting, Meetings
 from streamlint.ordering.places import POINTEE, Element, Key, Place, register_place, rest_behind
@@ -67,6 +68,7 @@ class Races(Walk):
         self.beginnings = Beginnings(transfer, self.places, self.currents)
         self.regions = Regions(transfer)
         self.modules = ModuleMemory(transfer, self.places)
+        self.training = Training(transfer, self.places, self.modules)
         self._meetings = Meetings(self.callers, self._repeats)
         self._meeting: Meeting | None = None
         self._found: dict[Site, Race] = {}
@@ -112,11 +114,16 @@ class Races(Walk):
         read = {register for register in work.reads if self.is_on_device(function, register, work, in_scope)} - written
         if work.made >= 0 and not written and read:
             written = {work.made}
-        self._is_evident = bool(written or read or work.moves)
+        self._is_evident = bool(written or read or work.moves or work.leaves or work.steps)
         if not self._is_evident and not in_scope and not function.is_cpp:  # what is done with it on another stream may tell
             written = {each for each in (*work.writes, work.made) if self._may_be_memory(function, each)}
         self._site, self._work, self._lane, self._touched = Site(function, one), work, lane, {}
-        weights = self.modules.moved(function, work.moves), self.modules.run(function, work.runs if self._moves_modules else ())
+        written_there = (
+            *self.modules.moved(function, work.moves),
+            *self.training.left(function, work.leaves),
+            *self.training.updated(function, work.steps),
+        )
+        weights = written_there, self.modules.run(function, work.runs if self._moves_modules else ())
         for registers, members, writes in ((written, weights[0], True), (read, weights[1], False)):
             tracked = {self._in_region(one, register, held) for register in registers for held in self._names(function, register)}
             tracked |= set(members)
@@ -274,7 +281,7 @@ class Races(Walk):
 
     def _worked(self, state: State, one: Instruction, work: Worked) -> str | None:
         function = state.frame.function
-        runs = self.modules.is_run(function, work.runs, state.tracked, work.assumed)
+        runs = self.modules.is_run(function, work.runs, state.tracked, work.assumed) or self.training.reads(function, work, state.tracked)
         moves = self.modules.is_moved(function, work.moves, state.tracked)
         if work.assumed and not runs and (one[0] == op.INVOKE or self._is_given(function, one)):
             return None  # what a method of an object out of view does is its own affair, and what a value from out of view does
@@ -284,7 +291,7 @@ class Races(Walk):
         if is_held and (null := self.lanes.of(state.frame, one, work.stream)).kind == CURRENT and null.blocking:
             return ORDERED  # the null stream waits for blocking streams, and they for it
         writes = [register for register in work.writes if self._touches(state, register, is_written=True, by=one)]
-        depth = 1 if work.assumed else 2 if work.library == "cuda_python" else 0
+        depth = 1 if work.assumed or work.library == "torch" else 2 if work.library == "cuda_python" else 0
         reads = [register for register in work.reads if self._touches(state, register, depth, by=one)]
         if (not (writes or moves) and not ((reads or runs) and self._writes)) or self._is_foreign(state, one, work):
             return None

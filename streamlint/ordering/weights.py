@@ -34,11 +34,11 @@ class ModuleMemory:
 
     def run(self, function: Function, modules: Iterable[Weights]) -> Iterator[Tracked]:
         """The weights of the modules that a call runs."""
-        yield from (Tracked(BUFFER, place.behind(WEIGHTS)) for module in modules for place in self._names(function, module))
+        yield from (Tracked(BUFFER, place.behind(WEIGHTS)) for module in modules for place in self.names(function, module))
 
     def is_run(self, function: Function, modules: Iterable[Weights], tracked: Iterable[Tracked], assumed: bool) -> bool:
         """Whether modules read memory that is tracked: their own, that of a part, or of a whole. ``assumed``: they may be none."""
-        mine = [place for module in modules for place in self._names(function, module)]
+        mine = [place for module in modules for place in self.names(function, module)]
         return any(self._meets(place, held, assumed) for place in mine for held in tracked if held.kind == BUFFER)
 
     def is_moved(self, function: Function, registers: Iterable[int], tracked: Iterable[Tracked]) -> bool:
@@ -53,25 +53,26 @@ class ModuleMemory:
         names = self.places.names(function, one[4])
         if not any(held.kind == BUFFER and rest_behind(name, held.place) == () for name in names for held in tracked):
             return frozenset()
-        return frozenset(self.moved(function, self._owners(function, one[2])))
+        return frozenset(self.moved(function, self.owners(function, one[2])))
 
-    def _owners(self, function: Function, register: int, depth: int = _DEEPEST) -> Iterator[int]:
+    def owners(self, function: Function, register: int, depth: int = _DEEPEST) -> Iterator[int]:
         """The modules of which a value is a parameter."""
         one = function.definitions[register] if register >= 0 else None
         if one is None or depth == 0:
             return
         if one[0] in _PASSED_ON:
-            yield from self._owners(function, one[3], depth - 1)
+            yield from self.owners(function, one[3], depth - 1)
         elif one[0] == op.CALL and function.dotted(one[3]) in _THROUGH:
             for given in one[5:]:
-                yield from self._owners(function, given, depth - 1)
+                yield from self.owners(function, given, depth - 1)
         elif one[0] == op.INVOKE:
             part_of = [call.one("of", call.receiver) for call in self.transfer.modelled(function, one) if call.row.get("part") in _PARTS]
             yield from (each for each in part_of if each is not None)
             if not part_of and function.text(one[4]) in _THROUGH:
-                yield from self._owners(function, one[3], depth - 1)
+                yield from self.owners(function, one[3], depth - 1)
 
-    def _names(self, function: Function, module: Weights) -> Iterator[Place]:
+    def names(self, function: Function, module: Weights) -> Iterator[Place]:
+        """The places of a module."""
         for place in self.places.names(function, module.register):
             yield place.behind(module.name) if module.name else place
 

@@ -17,7 +17,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Models, Row
 from streamlint.models.vocabulary import Selector
-from streamlint.transfer import copies, kernel_texts, language, memory, modules, numba_kernels, order, updates, waiting, work
+from streamlint.transfer import copies, kernel_texts, language, memory, modules, numba_kernels, order, training, updates, waiting, work
 from streamlint.transfer.actions import VARIABLE, Action, Asked, Copied, Lost, Read, Synchronized, Touched, Viewed
 from streamlint.transfer.members import member
 from streamlint.transfer.modelled import ModelledCall, operands_of
@@ -96,6 +96,7 @@ class Transfer:
             if not made and any(isinstance(action, Lost) for action in actions):
                 named = list(self._by_method(function, one))
                 made = list(work.works(self.facts, function, one, named, ())) if named else [self._called(function, one)]
+            made += training.trained(self.rounds, self.works, function, one, calls)
             found = self._works[key] = tuple(made)
         return found
 

@@ -29,7 +29,8 @@ class Weights(NamedTuple):
 class Worked(NamedTuple):
     """Work that reads and writes the memory in some registers, if that is on a device. ``made``: the register of new memory.
     ``assumed``: the call is out of view, what it is given may not be touched. ``runs`` are modules whose weights are read, ``moves`` the
-    registers of those whose weights are written; ``waits``: the host waits for the work."""
+    registers of those whose weights are written; ``waits``: the host waits for the work. ``leaves`` are modules whose gradients a backward
+    pass writes, ``steps`` the registers of optimizers that read them, ``clips`` those of parameters whose gradients are read."""
 
     stream: Stream
     reads: tuple[int, ...]
@@ -43,6 +44,9 @@ class Worked(NamedTuple):
     runs: tuple[Weights, ...] = ()
     moves: tuple[int, ...] = ()
     waits: bool = False
+    leaves: tuple[Weights, ...] = ()
+    steps: tuple[int, ...] = ()
+    clips: tuple[int, ...] = ()
 
 
 class Kept(NamedTuple):
