@@ -29,16 +29,15 @@ def trained(rounds: Rounds, works: Works, function: Function, one: Instruction, 
         modules = tuple(dict.fromkeys(_behind(works, function, loss, _DEEPEST))) if loss is not None else ()
         yield Worked(stream, (), (), found.name, "torch", leaves=modules)
     elif found is not None and found.row.does == "optimizer":
-        optimizer = _subject(function, one, found, "step") if not found.name.endswith("GradScaler.step") else _first(function, one)
-        if _scales(found) and (given := _first(function, one)) is not None:
-            optimizer = given
+        scaled = _first(function, one) if _scales(found) else None
+        optimizer = scaled if scaled is not None else _subject(function, one, found, "step")
         if optimizer is not None:
             yield Worked(stream, (), (), found.name, "torch", steps=(optimizer,))
     else:
         for call in calls:
             if call.row.get("gradients") and call.row.get("updates") is None:
-                given = call.all("reads") or list(call.operands)[:1]
-                yield Worked(stream, (), (), call.name, "torch", clips=tuple(given))
+                clipped = call.all("reads") or list(call.operands)[:1]
+                yield Worked(stream, (), (), call.name, "torch", clips=tuple(clipped))
 
 
 def _round(rounds: Rounds, function: Function, one: Instruction) -> Round | None:
