@@ -34,6 +34,8 @@ WORKING = frozenset({"launch", "copy", "memset", "free", "transfer", "compute", 
 _MAKING = frozenset({"stream"})
 _MOST_INSIDE = 60
 """Functions that are looked at for one that makes a stream current."""
+_MOST_FILES = 8
+"""Files that mention an attribute, beyond which its calls are not looked for."""
 _DEEPEST = 20
 Begun = tuple[Function, Instruction, Worked]
 Key = tuple[object, ...]
@@ -61,7 +63,10 @@ class Beginnings:
                 others = list(self._on(self.sharing.with_any(held))) if self._is_scoped(function) else []
                 found.update(dict.fromkeys((*chosen, *others)))
                 continue
-            others = [*self._on(self.sharing.with_any(held)), *self._stepping(function)]
+            shared = self.sharing.with_any(held)
+            others = [*self._on(shared), *self._stepping(function)]
+            if any(work.moves for _, _, work in chosen):
+                others += self._running(shared)
             if any(each[-1].leaves for each in chosen):  # of an optimizer nobody says where it steps
                 found.update(dict.fromkeys(each for each in chosen if each[-1].leaves))
             partners = {function, *(each[0] for each in others)}
@@ -83,19 +88,23 @@ class Beginnings:
 
     def _on(self, held: list[Held]) -> Iterator[Begun]:
         """The work on some memory."""
-        called: dict[tuple[Function, str], None] = {}
         for function, register in held:
             made = function.definitions[register]
-            if made is not None and made[0] == op.ATTR:
-                called[function, function.text(made[4])] = None
             for one in (*((made,) if made is not None else ()), *function.uses.get(register, ())):
                 for work in self.transfer.works(function, one):
                     if register in _registers(work):
                         yield function, one, work
-        for function, name in called:
-            for one in function.by_opcode[op.INVOKE] if not function.is_cpp else ():
-                if function.text(one[4]) == name:
-                    yield from ((function, one, work) for work in self.transfer.works(function, one) if work.runs)
+
+    def _running(self, held: list[Held]) -> Iterator[Begun]:
+        """The calls that run modules which are attributes: by the names of those."""
+        made = ((function, function.definitions[register]) for function, register in held)
+        names = dict.fromkeys(function.text(one[4]) for function, one in made if one is not None and one[0] == op.ATTR)
+        for name in names:
+            units = [unit for unit in self.facts.program.mentioning(name) if not unit.is_cpp]
+            for function in (each for unit in units if len(units) <= _MOST_FILES for each in unit.functions):
+                for one in function.by_opcode[op.INVOKE] if name in function.called_names else ():
+                    if function.text(one[4]) == name:
+                        yield from ((function, one, work) for work in self.transfer.works(function, one) if work.runs)
 
     # --- where work is on a stream that was chosen
 

@@ -285,7 +285,7 @@ class Races(Walk):
         moves = self.modules.is_moved(function, work.moves, state.tracked)
         if work.assumed and not runs and (one[0] == op.INVOKE or self._is_given(function, one)):
             return None  # what a method of an object out of view does is its own affair, and what a value from out of view does
-        if work.assumed and any(self._leads_to_order(state, register) for register in work.reads):
+        if work.assumed and not runs and any(self._leads_to_order(state, register) for register in work.reads):
             return ORDERED
         is_held = self._lane.kind == NAMED and self._lane.blocking is not False and work.library not in ("", "torch", *_ON_HOST)
         if is_held and (null := self.lanes.of(state.frame, one, work.stream)).kind == CURRENT and null.blocking:

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Container, Site
+from streamlint.facts.objects import Container, Instance, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Graph, Loop
@@ -329,6 +329,8 @@ class Walk:
         if index == 0 and callee.has_receiver:
             if callee.code.name == "__init__" and not _is_plain_method(function, one):
                 return self.places.names(function, one[2])
+            if one[0] == op.CALL and any(isinstance(value, Instance) for value in self.transfer.values(function, one[3])):
+                return self.places.names(function, one[3])  # an object that is called
             if function.is_cpp and one[0] != op.INVOKE and function.method is function:
                 return (Place(("parameter", 0)),)  # a method of the same object
         if one[0] not in (op.CALL, op.INVOKE):

@@ -93,12 +93,16 @@ class Transfer:
             if one[0] == op.CALL and not made:
                 made += numba_kernels.launched(self.facts, self.libraries, function, one)
                 made += kernel_texts.launched(self.facts, self.libraries, function, one)
-            if not made and any(isinstance(action, Lost) for action in actions):
+            if not made and any(isinstance(action, Lost) for action in actions) and not self._is_in_view(function, one):
                 named = list(self._by_method(function, one))
                 made = list(work.works(self.facts, function, one, named, ())) if named else [self._called(function, one)]
             made += training.trained(self.rounds, self.works, function, one, calls)
             found = self._works[key] = tuple(made)
         return found
+
+    def _is_in_view(self, function: Function, one: Instruction) -> bool:
+        """Whether a call runs an object of the program for sure."""
+        return one[0] == op.CALL and any(edge.is_followed and not (edge.is_guess or edge.is_handed) for edge in self.edges(function, one))
 
     def _called(self, function: Function, one: Instruction) -> work.Worked:
         """The work of a call out of view."""
