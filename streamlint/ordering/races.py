@@ -74,6 +74,7 @@ class Races(Walk):
         self._found: dict[Site, Race] = {}
         self._devices: dict[tuple[Function, int], bool] = {}
         self._moves_modules = False
+        self._is_given_work = False  # whether the work that is followed is that of callers out of view
         self._loop: Loop | None = None  # whose rounds put the work on a stream each
         self._numbers: dict[Function, dict[Instruction, int]] = {}
         self._touched: dict[str, Region] = {}  # by the register of memory: the part of it that the work touches
@@ -90,7 +91,33 @@ class Races(Walk):
         for begun, partners in found:
             if self.comes_to(begun[0], partners):
                 self._follow_work(*begun)
+        self._follow_given([begun for begun, _ in found])
         yield from self._found.values()
+
+    def _follow_given(self, found: list[tuple[Function, Instruction, Worked]]) -> None:
+        """What callers out of view give may be under way on their stream: it meets what works on a stream that is new."""
+        given: dict[Function, set[int]] = {}
+        for function, one, work in found:
+            lane = self.lanes.of(Frame(function, None, None, 0), one, work.stream)
+            is_new = lane.kind == NAMED and lane.made and all(site.function is function for site in lane.made)
+            if is_new and work.library == "torch" and not work.assumed and not function.is_cpp:
+                given.setdefault(function, set()).update(each for each in work.reads if self._is_declared(function, each))
+        for function, registers in given.items():
+            first = next(function.code.instructions())
+            self._site, self._work = Site(function, first), Worked(Stream(CURRENT, library="torch"), (), tuple(registers), "call", "torch")
+            self._lane, self._touched, self._loop = Lane(CURRENT, (), frozenset(), True, "torch"), {}, None
+            self._writes, self._is_evident, self._meeting, self._is_given_work = True, False, None, True
+            tracked = {held for register in registers for held in self._names(function, register)}
+            if registers:
+                self.run(self.start(function, first, frozenset(tracked) | self._lane.tracked(STREAM), ()), self._judge)
+        self._is_given_work = False
+
+    def _is_declared(self, function: Function, register: int) -> bool:
+        """Whether a register holds an argument that is a tensor by its declaration, which no caller in view gives."""
+        one = function.definitions[register] if register >= 0 else None
+        if one is None or one[0] != op.PARAM or any(True for _ in self.facts.call_places(function)):
+            return False
+        return any(isinstance(value, Memory) and value.space != "host" for value in self.transfer.values(function, register))
 
     def comes_to(self, function: Function, partners: frozenset[Function] | None) -> bool:
         """Whether a path from a function may come to work of others, to which it is held from here on."""
@@ -108,6 +135,8 @@ class Races(Walk):
         frame = Frame(function, None, None, 0)
         lane = self.lanes.of(frame, one, work.stream)
         if lane.kind == UNKNOWN or work.assumed or not work.fills or work.library in _ON_HOST or self._has_waited(function, one, work):
+            return
+        if self._may_be_view(function, one, work):
             return
         in_scope = lane.kind == NAMED
         written = {register for register in (*work.writes, work.made) if self.is_on_device(function, register, work, in_scope)}
@@ -132,6 +161,12 @@ class Races(Walk):
             self._writes = writes
             self._loop = self._turning(function, one, work) if writes and work.writes else None
             self.run(self.start(function, one, frozenset(tracked) | lane.tracked(STREAM), frozenset()), self._judge)
+
+    def _may_be_view(self, function: Function, one: Instruction, work: Worked) -> bool:
+        """Whether an upload is none where the memory of another library that it is given is on the device already."""
+        copies = [each for each in self.transfer.of(function, one) if isinstance(each, Copied) and each.target == work.made]
+        held = [value for each in copies for value in self.transfer.values(function, each.source) if isinstance(value, Memory)]
+        return any(value.space == "unknown" and value.type.partition(".")[0] in _ARRAYS - {work.library} for value in held)
 
     def _has_waited(self, function: Function, one: Instruction, work: Worked) -> bool:
         """Whether the host has waited for the work when the instruction is over."""
@@ -305,6 +340,8 @@ class Races(Walk):
         used = (*writes, *reads)
         if not (self._is_evident or moves) and not any(self.is_on_device(function, each, work, lane.kind == NAMED) for each in used):
             return None
+        if self._is_given_work and not (lane.made and all(site.function is self._site.function for site in lane.made)):
+            return ORDERED
         self._tell(state, one, work, lane)
         return ORDERED
 
@@ -396,6 +433,14 @@ class Races(Walk):
             return self._is_ordered(state, one, action.stream)
         return False
 
+    def is_bounded(self, state: State, condition: int) -> bool:
+        """Whether a loop asks for the container of an event behind the work: that many pieces are under way on purpose."""
+        function = state.frame.function
+        kept = [held.place for held in state.tracked if held.kind == EVENT and held.place.path]
+        names = (place for register in (_reads(function, condition) if kept else ()) for place in self.places.names(function, register))
+        outer = [place for place in names if place.path or place.root[0] != "register"]
+        return any(rest_behind(place, inner) for place in outer for inner in kept)
+
     def done_where(self, state: State, condition: int) -> bool | None:
         """A query of the stream, or of an event behind the work."""
         if self._has(state, DONE, condition):
@@ -485,10 +530,22 @@ class Races(Walk):
         if not any(held.kind == BUFFER for held in mine) or any(True for _ in self.facts.call_places(function)):
             return
         lane = next((place for place in self._lane.places if place.root == ("parameter", 0)), None)
-        if self._lane.kind == NAMED and (lane is None or self._leaves(function, lane)):
+        if self._lane.kind == NAMED and (lane is None or self._leaves(function, lane) or self._is_settled(function, lane)):
             return
         frame = Frame(function, None, None, 0)
         yield State(frame, 0, 0, 0, mine, state.guesses, frozenset(), frozenset(), (*state.path, marker))
+
+    def _is_settled(self, function: Function, lane: Place) -> bool:
+        """Whether another method of the class waits for a stream, for callers out of view."""
+        for method in (each for methods in function.owner.methods.values() for each in methods) if function.owner is not None else ():
+            if method is function or any(True for _ in self.facts.call_places(method)):
+                continue
+            for opcode in (op.CALL, op.INVOKE):
+                for one in method.by_opcode[opcode]:
+                    for action in self.transfer.of(method, one):
+                        if isinstance(action, Waited) and not action.is_event and self.places.of(method, action.of) == lane:
+                            return True
+        return False
 
     def _leaves(self, function: Function, lane: Place) -> bool:
         """Whether a method hands a stream to its caller."""
@@ -590,6 +647,14 @@ def _are_beside(lane: Lane, other: Lane) -> bool:
         {(place.root, place.path[:-1]) for place in each.places if place.root[0] == "parameter" and place.path} for each in (lane, other)
     ]
     return not owners[0].isdisjoint(owners[1])
+
+
+def _reads(function: Function, register: int, depth: int = 4) -> Iterator[int]:
+    """The registers that a condition is computed from."""
+    one = function.definitions[register] if register >= 0 and depth else None
+    for each in op.reads(one) if one is not None and one[0] in (op.COMPARE, op.UNARY, op.BINARY, op.CALL, op.COPY) else ():
+        yield each
+        yield from _reads(function, each, depth - 1)
 
 
 def _is_range(key: Key) -> bool:

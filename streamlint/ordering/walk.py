@@ -534,7 +534,7 @@ class Walk:
                 continue
             after = state
             if loop is not None and is_first and block not in loop.body:
-                if _is_for(function, condition):
+                if _is_for(function, condition) or self.is_bounded(state, condition):
                     continue  # a loop over elements is looked at as it runs
                 after = after._replace(guesses=after.guesses + self._may_order(state, end[4] if taken else end[3], state.block))
             if not known and not is_head:
@@ -607,6 +607,10 @@ class Walk:
 
     def left(self, state: State, register: int) -> None:
         """A path leaves the program: its function, which nothing in view calls, gives back what a register holds."""
+
+    def is_bounded(self, state: State, condition: int) -> bool:
+        """Whether a loop waits for what is under way by its own measure: that it is entered is taken for granted."""
+        return False
 
     def done_where(self, state: State, condition: int) -> bool | None:
         """The truth of a condition that says that the operation is done; None where it says nothing of it."""
