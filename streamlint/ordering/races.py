@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Constant, LibraryObject, Memory, Scalar, Site, Unknown
+from streamlint.facts.objects import Constant, Instance, LibraryObject, Memory, Scalar, Site, Unknown
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Loop
@@ -22,7 +22,7 @@ from streamlint.ordering.regions import ADDS, PLACED, Region, Regions, are_apart
 from streamlint.ordering.walk import MOST_GUESSES, ORDERED, State, Walk
 from streamlint.ordering.weights import ModuleMemory
 from streamlint.transfer.actions import CURRENT, NAMED, UNKNOWN, Action, Asked, Copied, Lost, Read, Recorded, Stream, Synchronized, Viewed
-from streamlint.transfer.transfer import Transfer
+from streamlint.transfer.transfer import Transfer, last_name
 from streamlint.transfer.waiting import Waited
 from streamlint.transfer.work import Worked
 from streamlint.waits.operands import operand_of
@@ -309,6 +309,8 @@ class Races(Walk):
         elif isinstance(action, Asked) and op.DEFINES[one[0]]:
             if self._has(state, EVENT, action.of) or self._has(state, STREAM, action.of):
                 return tracked | {Tracked(STATUS if action.is_status else DONE, register_place(one[2]))}
+        elif isinstance(action, Lost) and _says_that_it_waits(state.frame.function, one):
+            return ORDERED
         elif isinstance(action, Lost) and any(self._leads_to_order(state, register) for register in action.registers):
             is_module = any(work.runs and not work.assumed for work in self.transfer.works(state.frame.function, one))
             return None if is_module else ORDERED
@@ -333,7 +335,7 @@ class Races(Walk):
         if not (runs or moves) and all(self._is_on_host(function, register) for register in (*writes, *reads)):
             return None
         lane = self.lanes.of(state.frame, one, work.stream)
-        if self.lanes.is_same(state.tracked, lane):
+        if self.lanes.is_same(state.tracked, lane) and not self._is_of_another(state, lane):
             return ORDERED if moves or (writes and self._is_all(state, writes)) else None
         if state.doubts > MOST_GUESSES or self._may_be_one(lane, state.frame.function):
             return None
@@ -344,6 +346,22 @@ class Races(Walk):
             return ORDERED
         self._tell(state, one, work, lane)
         return ORDERED
+
+    def _is_of_another(self, state: State, lane: Lane) -> bool:
+        """Whether two streams that one place of the program has made are those of two objects that the function itself has made."""
+        mine = {each.place for each in lane.tracked(STREAM) if each.place.root[:2] != _MADE}
+        if state.frame.function is not self._site.function or any(held.kind in (STREAM, WAITER) and held.place in mine for held in state.tracked):
+            return False
+        first, second = (set(self._owners(state.frame.function, each)) for each in (self._lane, lane))
+        return bool(first and second) and first.isdisjoint(second)
+
+    def _owners(self, function: Function, lane: Lane) -> Iterator[Instruction]:
+        """The calls that have made the objects of the program whose member a stream is."""
+        for place in lane.places:
+            one = function.definitions[int(str(place.root[1]))] if place.root[0] == "register" and place.path else None
+            if one is not None and one[0] in (op.CALL, op.CONSTRUCT, op.NEW):
+                if any(isinstance(value, Instance) for value in self.transfer.values(function, one[2])):
+                    yield one
 
     def _is_given(self, function: Function, one: Instruction) -> bool:
         """Whether callers out of view give what is called, and nobody wants its result: a writer, or a log."""
@@ -655,6 +673,12 @@ def _reads(function: Function, register: int, depth: int = 4) -> Iterator[int]:
     for each in op.reads(one) if one is not None and one[0] in (op.COMPARE, op.UNARY, op.BINARY, op.CALL, op.COPY) else ():
         yield each
         yield from _reads(function, each, depth - 1)
+
+
+def _says_that_it_waits(function: Function, one: Instruction) -> bool:
+    """C++: whether a function out of view is named for waiting, as the functions of CUDA are."""
+    name = last_name(function, one) if function.is_cpp else ""
+    return "ynchronize" in name and "Async" not in name
 
 
 def _is_range(key: Key) -> bool:
