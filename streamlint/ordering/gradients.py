@@ -53,7 +53,7 @@ class Training:
 
     def _made_with(self, function: Function, register: int) -> list[tuple[Place, bool]] | None:
         """Where an optimizer has its parameters from, and whether that is a module; None where nobody knows."""
-        register = _element(function, register)
+        register = element_of(function, register)
         makers = list(self.origins.makers(function, register))
         if not any(self._is_maker(*maker) for maker in makers):
             return None
@@ -74,11 +74,11 @@ def _meet(first: Place, second: Place) -> bool:
     return rest_behind(first, second) is not None or rest_behind(second, first) is not None
 
 
-def _element(function: Function, register: int) -> int:
+def element_of(function: Function, register: int) -> int:
     """The register of an element of a tuple that a function has built."""
     one = function.definitions[register] if register >= 0 else None
-    if one is None or one[0] != op.ITEM:
+    if one is None or one[0] not in (op.ITEM, op.UNPACK) or (one[0] == op.UNPACK and one[6] != op.NONE):
         return register
-    built, index = function.definitions[one[3]], function.constant(one[4])
+    built, index = function.definitions[one[3]], function.constant(one[4]) if one[0] == op.ITEM else one[4]
     is_built = built is not None and built[0] == op.BUILD and isinstance(index, int) and 0 <= index < len(built) - 4
     return built[4 + index] if built is not None and is_built and isinstance(index, int) else register

@@ -14,7 +14,7 @@ from streamlint.ordering import rotation
 from streamlint.ordering.beginnings import Beginnings
 from streamlint.ordering.conditions import Frame
 from streamlint.ordering.flow import BUFFER, DONE, EVENT, STATUS, STREAM, Tracked
-from streamlint.ordering.gradients import Training
+from streamlint.ordering.gradients import Training, element_of
 from streamlint.ordering.lanes import AMBIENT, WAITER, Lane, Lanes
 from streamlint.ordering.meetings import Meeting, Meetings
 from streamlint.ordering.places import POINTEE, Element, Key, Place, register_place, rest_behind
@@ -358,7 +358,8 @@ class Races(Walk):
     def _owners(self, function: Function, lane: Lane) -> Iterator[Instruction]:
         """The calls that have made the objects of the program whose member a stream is."""
         for place in lane.places:
-            one = function.definitions[int(str(place.root[1]))] if place.root[0] == "register" and place.path else None
+            register = element_of(function, int(str(place.root[1]))) if place.root[0] == "register" and place.path else op.NONE
+            one = function.definitions[register] if register >= 0 else None
             if one is not None and one[0] in (op.CALL, op.CONSTRUCT, op.NEW):
                 if any(isinstance(value, Instance) for value in self.transfer.values(function, one[2])):
                     yield one
