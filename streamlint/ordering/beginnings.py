@@ -25,7 +25,7 @@ from streamlint.transfer.actions import CURRENT, HANDLE, NAMED, NULL, Copied, St
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.numba_kernels import configured
 from streamlint.transfer.transfer import Transfer
-from streamlint.transfer.work import Worked
+from streamlint.transfer.work import ON_DEVICES, Worked
 from streamlint.waits.operands import operand_of
 
 CHOOSING = frozenset({"scope", "set_stream"})
@@ -205,7 +205,7 @@ class Beginnings:
             found[call.function].append((call.instruction, call.stream()))
         among = [unit for unit in self.facts.program.units.values() if unit.is_cpp] if self.waiting and self._cpp else self._cpp
         for call in self.transfer.sites(WORKING, among=among):
-            if call.row.library.startswith("cuda") and (self.waiting or not self._waits(call)):
+            if call.row.library.startswith(ON_DEVICES) and (self.waiting or not self._waits(call)):
                 handle = call.one("handle") if call.row.get("stream") == HANDLE else None
                 stream = Stream(HANDLE, handle, call.row.library) if handle is not None else call.stream()
                 found[call.function].append((call.instruction, stream))

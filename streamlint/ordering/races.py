@@ -205,7 +205,7 @@ class Races(Walk):
             yield self.places.of(function, register).behind(POINTEE)  # an array of the addresses of a kernel's arguments
         if one is not None and function.is_cpp and one[0] == op.BINARY and function.text(one[3]) in ("+", "-"):
             for base, offset in (one[4:6], one[5:3:-1]):
-                for place in self.places.names(function, base):
+                for place in (name for each in self._shared(function, base) for name in self.places.names(function, each)):
                     yield place.behind(Element((_RANGE, alike(function, offset))))
 
     def _shared(self, function: Function, register: int) -> list[int]:

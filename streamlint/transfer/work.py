@@ -11,10 +11,12 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import Constant, LibraryObject, Scalar
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.transfer.actions import CURRENT, HANDLE, NULL, Action, Copied, Stream
+from streamlint.transfer.actions import CURRENT, HANDLE, NULL, UNKNOWN, Action, Copied, Stream
 from streamlint.transfer.modelled import ModelledCall, packed_arguments
 
 _NUMBERS = frozenset({"bool", "char", "double", "float", "half", "int", "long", "long long", "short", "size_t", "unsigned", "unsigned int"})
+ON_DEVICES = ("cuda", "thrust")
+"""How the names of libraries begin that work on nothing but memory of devices."""
 _FIRST = 6
 """Where the configuration of a launch begins among the operands of its instruction."""
 
@@ -193,9 +195,25 @@ def _launch(call: ModelledCall) -> Iterator[Worked]:
         reads, writes = (*reads, *given), writes
     if row.get("packed") is not None:
         reads = (*reads, *packed_arguments(call))
+    if row.get("policy"):
+        yield _by_policy(call)
+        return
     handle = call.one("handle") if row.get("stream") == HANDLE else None
     stream = Stream(HANDLE, handle, row.library) if handle is not None else call.stream()
-    yield Worked(stream, reads, writes, call.name, row.library, op.NONE, False, row.library.startswith("cuda"))
+    yield Worked(stream, reads, writes, call.name, row.library, op.NONE, False, row.library.startswith(ON_DEVICES))
+
+
+def _by_policy(call: ModelledCall) -> Worked:
+    """An algorithm: on the null stream, or on that of its policy. It reads what its iterators lead to; the host waits, as a rule."""
+    given = call.operands
+    first = given[0] if given else op.NONE
+    stream = Stream(NULL, library=call.row.library)
+    if not call.memory(first):
+        is_stream = any(isinstance(value, LibraryObject) and value.kind == "stream" for value in call.values(first))
+        stream = call.stream_in(first) if is_stream else Stream(UNKNOWN, library=call.row.library)
+        given = given[1:]
+    waits = bool(call.row.get("waits"))
+    return Worked(stream, given, (), call.name, call.row.library, op.NONE, False, True, waits=waits)
 
 
 _WORK = {
