@@ -125,6 +125,8 @@ class Races(Walk):
         return self._meeting is None or self._meeting.is_ahead(function)
 
     def may_go_up(self, state: State, caller: Function, call: Instruction) -> bool:
+        if self.dispatch.is_of_anyone(caller, call):
+            return False
         return self._meeting is None or self._meeting.is_behind(caller, call)
 
     def _repeats(self, function: Function, one: Instruction) -> bool:
@@ -144,8 +146,9 @@ class Races(Walk):
         if work.made >= 0 and not written and read:
             written = {work.made}
         self._is_evident = bool(written or read or work.moves or work.leaves or work.steps)
-        if not self._is_evident and not in_scope and not function.is_cpp:  # what is done with it on another stream may tell
-            written = {each for each in (*work.writes, work.made) if self._may_be_memory(function, each)}
+        if not self._is_evident and not in_scope and (not function.is_cpp or work.library == "torch"):  # what is done with it on another stream may tell
+            is_of_host = any(self._is_on_host(function, each) for each in (*work.reads, work.made) if each >= 0)
+            written = {each for each in (*work.writes, work.made) if self._may_be_memory(function, each) and not is_of_host}
         self._site, self._work, self._lane, self._touched = Site(function, one), work, lane, {}
         written_there = (
             *self.modules.moved(function, work.moves),
@@ -296,7 +299,7 @@ class Races(Walk):
         if self.orders(state, one, action):
             return ORDERED
         if isinstance(action, Recorded):
-            if self._is_ordered(state, one, action.stream):
+            if self._is_ordered(state, one, action.stream) or self._may_be_given_twice(state, one, action.stream):
                 names = self.places.names(state.frame.function, action.event)
                 return tracked | {Tracked(EVENT, place) for place in names}
         elif isinstance(action, Waited) and action.of != op.NONE:
@@ -337,7 +340,7 @@ class Races(Walk):
         lane = self.lanes.of(state.frame, one, work.stream)
         if self.lanes.is_same(state.tracked, lane) and not self._is_of_another(state, lane):
             return ORDERED if moves or (writes and self._is_all(state, writes)) else None
-        if state.doubts > MOST_GUESSES or self._may_be_one(lane, state.frame.function):
+        if state.doubts > MOST_GUESSES or self._may_be_one(lane, state.frame.function) or self._may_wait(state, lane):
             return None
         used = (*writes, *reads)
         if not (self._is_evident or moves) and not any(self.is_on_device(function, each, work, lane.kind == NAMED) for each in used):
@@ -346,6 +349,18 @@ class Races(Walk):
             return ORDERED
         self._tell(state, one, work, lane)
         return ORDERED
+
+    def _may_be_given_twice(self, state: State, one: Instruction, stream: Stream) -> bool:
+        """Whether a stream that an object was made with may be the one that is given beside it."""
+        lane = self.lanes.of(state.frame, one, stream)
+        return {_given_as(lane.places, lane.made), _given_as(self._lane.places, self._lane.made)} == {"member", "argument"}
+
+    def _may_wait(self, state: State, lane: Lane) -> bool:
+        """Whether a stream that was given may be the one of an object that waits for the work."""
+        if _given_as(lane.places, lane.made) != "argument":
+            return False
+        waiting = tuple(held.place for held in state.tracked if held.kind == WAITER)
+        return not any(place.root[:2] == _MADE for place in waiting) and _given_as(waiting, frozenset()) == "member"
 
     def _is_of_another(self, state: State, lane: Lane) -> bool:
         """Whether two streams that one place of the program has made are those of two objects that the function itself has made."""
@@ -674,6 +689,17 @@ def _reads(function: Function, register: int, depth: int = 4) -> Iterator[int]:
     for each in op.reads(one) if one is not None and one[0] in (op.COMPARE, op.UNARY, op.BINARY, op.CALL, op.COPY) else ():
         yield each
         yield from _reads(function, each, depth - 1)
+
+
+def _given_as(places: tuple[Place, ...], made: frozenset[Site]) -> str:
+    """How a stream that was not made in view is given: as an ``argument``, or as a ``member`` of an object."""
+    if made or not places:
+        return ""
+    roots = [place.root[2] if place.root[0] == "aside" else place.root for place in places]
+    if any(place.path for place in places):
+        return "member"
+    is_given = any(isinstance(root, tuple) and root[0] == "parameter" for root in roots)
+    return "argument" if is_given else ""
 
 
 def _says_that_it_waits(function: Function, one: Instruction) -> bool:

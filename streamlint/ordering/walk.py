@@ -19,6 +19,7 @@ from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Graph, Loop
 from streamlint.ordering.c_api import is_of_c
 from streamlint.ordering.conditions import Conditions, Frame
+from streamlint.ordering.dispatch import Classes, Dispatch
 from streamlint.ordering.flow import BUFFER, EXACT, Flow, Tracked
 from streamlint.ordering.passages import Passages
 from streamlint.ordering.places import ANY, Element, Place, Places, register_place, rest_behind
@@ -52,6 +53,7 @@ class State(NamedTuple):
     stream: Stream = Stream(UNKNOWN)  # that of the operation
     sites: frozenset[Site] = frozenset()  # where that stream was made
     is_blocking: bool = False  # whether the null stream waits for it
+    classes: frozenset[tuple[Frame, Classes]] = frozenset()  # of objects at hand, by what their methods have run
     chosen: frozenset[int] = frozenset()  # C++: the files of functions that several files define
 
     @property
@@ -79,6 +81,7 @@ class Walk:
         self.flow = Flow(self.places)
         self.conditions = Conditions(transfer)
         self.currents = Currents(self.transfer)
+        self.dispatch = Dispatch(self.facts)
         self._graphs: dict[Function, Graph] = {}
         self._homes: dict[Function, dict[Instruction, tuple[int, int]]] = {}
         self._asked: dict[Function, dict[int, list[int]]] = {}
@@ -259,15 +262,28 @@ class Walk:
                 continue
             if chosen and edge.callee.unit.number not in chosen:
                 continue  # of what builds choose from, a path has one
+            classes = self._narrowed(state, one, edge.callee) if len(edges) > 1 else state.classes
+            if classes is None:
+                continue
             inner = Frame(edge.callee, frame, one, frame.depth + 1)
             tracked = self._given(state, one, edge.callee)
             own = state.chosen | {edge.callee.unit.number} if len(units) > 1 else state.chosen
-            inside = state._replace(frame=inner, block=0, place=0, before=0, tracked=tracked, chosen=own)
+            inside = state._replace(frame=inner, block=0, place=0, before=0, tracked=tracked, chosen=own, classes=classes)
             near = (held.place for held in tracked if held.place.root[0] != "aside")
             if any(map(_is_named, near) if self.meets_memory else near) or (not self.meets_memory and self._orders_inside(edge.callee)):
                 yield inside
             elif self._orders_inside(edge.callee):
                 yield from self._passages.through(state, one, index, inside, self._run_block)
+
+    def _narrowed(self, state: State, one: Instruction, callee: Function) -> frozenset[tuple[Frame, Classes]] | None:
+        """The classes of objects at hand if a call of a method runs a function; None where what a path has run says that it does not."""
+        mine = self.dispatch.classes(state.frame.function, one, callee)
+        if mine is None:
+            return state.classes
+        known = next((classes for frame, classes in state.classes if frame == state.frame), None)
+        left = mine if known is None else mine & known
+        others = frozenset(each for each in state.classes if each[0] != state.frame)
+        return others | {(state.frame, left)} if left else None
 
     def _resumed(self, state: State, one: Instruction) -> Iterator[State]:
         """The rest of a generator that was a context manager, behind what it has yielded."""
