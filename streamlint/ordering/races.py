@@ -146,8 +146,11 @@ class Races(Walk):
         if work.made >= 0 and not written and read:
             written = {work.made}
         self._is_evident = bool(written or read or work.moves or work.leaves or work.steps)
-        if not self._is_evident and not in_scope and (not function.is_cpp or work.library == "torch"):  # what is done with it on another stream may tell
-            is_of_host = any(self._is_on_host(function, each) for each in (*work.reads, work.made) if each >= 0)
+        if (
+            not self._is_evident and not in_scope and (not function.is_cpp or work.library == "torch")
+        ):  # what is done with it on another stream may tell
+            used = [each for each in (*work.reads, work.made) if each >= 0]
+            is_of_host = any(self._is_on_host(function, each) or self._is_made_on_host(function, each) for each in used)
             written = {each for each in (*work.writes, work.made) if self._may_be_memory(function, each) and not is_of_host}
         self._site, self._work, self._lane, self._touched = Site(function, one), work, lane, {}
         written_there = (
@@ -365,7 +368,9 @@ class Races(Walk):
     def _is_of_another(self, state: State, lane: Lane) -> bool:
         """Whether two streams that one place of the program has made are those of two objects that the function itself has made."""
         mine = {each.place for each in lane.tracked(STREAM) if each.place.root[:2] != _MADE}
-        if state.frame.function is not self._site.function or any(held.kind in (STREAM, WAITER) and held.place in mine for held in state.tracked):
+        if state.frame.function is not self._site.function or any(
+            held.kind in (STREAM, WAITER) and held.place in mine for held in state.tracked
+        ):
             return False
         first, second = (set(self._owners(state.frame.function, each)) for each in (self._lane, lane))
         return bool(first and second) and first.isdisjoint(second)
@@ -396,6 +401,15 @@ class Races(Walk):
         """Whether all that a register may hold is memory of the host."""
         held = [value for value in self.transfer.values(function, register) if isinstance(value, Memory)]
         return bool(held) and all(value.space == "host" for value in held)
+
+    def _is_made_on_host(self, function: Function, register: int) -> bool:
+        """C++: whether a factory makes memory that no option puts on a device."""
+        one = function.definitions[register]
+        if not function.is_cpp or one is None or one[0] != op.CALL:
+            return False
+        held = self.transfer.values(function, register)
+        is_there = any(isinstance(value, Memory) and value.space == "device" for value in held)
+        return not is_there and any(call.row.effect == "factory" for call in self.transfer.modelled(function, one))
 
     def _is_all(self, state: State, registers: list[int]) -> bool:
         """Whether all that is tracked is written anew."""
@@ -428,13 +442,28 @@ class Races(Walk):
         """Whether a stream waits for the work: for its stream, or for an event behind it, or for what nobody knows."""
         function = state.frame.function
         if action.is_event:
-            return self._is_event_behind(state, action.of)
+            return self._is_event_behind(state, action.of) or self._is_empty(function, one, action.of)
         call = self.transfer.modelled(function, one)
         stream = next((modelled.stream_in(action.of) for modelled in call), Stream(NAMED, action.of))
         return self._is_ordered(state, one, stream)
 
     def _is_event_behind(self, state: State, event: int) -> bool:
         return self._has(state, EVENT, event) or not self._is_recorded(state.frame.function, event)
+
+    def _is_empty(self, function: Function, one: Instruction, event: int) -> bool:
+        """Whether a function waits for an event that it has made, and records only later: that is the affair of SL018."""
+        made = function.definitions[event] if event >= 0 else None
+        values = [value for value in self.transfer.values(function, event) if isinstance(value, LibraryObject)]
+        if made is None or not values or any(value.site is None or value.site.function is not function for value in values):
+            return False
+        place = self.places.of(function, event)
+        behind = False
+        for each in function.code.instructions():
+            behind |= each is one
+            for action in self.transfer.of(function, each) if each[0] in (op.CALL, op.INVOKE) else ():
+                if isinstance(action, Recorded) and self.places.of(function, action.event) == place:
+                    return behind
+        return False
 
     def _is_recorded(self, function: Function, event: int) -> bool:
         """Whether a record of an event is in view: then it tells what the event waits for."""
