@@ -6,36 +6,34 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Constant, Instance, LibraryObject, Memory, Scalar, Site, Unknown
+from streamlint.facts.objects import LibraryObject, Memory, Site, Unknown
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ir.graph import NOBODY, Loop
-from streamlint.ordering import rotation
+from streamlint.ir.graph import NOBODY
 from streamlint.ordering.beginnings import Beginnings
 from streamlint.ordering.conditions import Frame
 from streamlint.ordering.flow import BUFFER, DONE, EVENT, STATUS, STREAM, Tracked
-from streamlint.ordering.gradients import Training, element_of
-from streamlint.ordering.lanes import AMBIENT, WAITER, Lane, Lanes
+from streamlint.ordering.gradients import Training
+from streamlint.ordering.lanes import AMBIENT, WAITER, Lane
 from streamlint.ordering.meetings import Meeting, Meetings
+from streamlint.ordering.on_device import ARRAYS, OnDevice
 from streamlint.ordering.places import POINTEE, Element, Key, Place, register_place, rest_behind
-from streamlint.ordering.regions import ADDS, PLACED, Region, Regions, are_apart
-from streamlint.ordering.walk import MOST_GUESSES, ORDERED, State, Walk
+from streamlint.ordering.regions import PLACED, are_apart
+from streamlint.ordering.repeated import Repeated
+from streamlint.ordering.same_streams import SameStreams
+from streamlint.ordering.settled import Settled
+from streamlint.ordering.walk import MOST_GUESSES, ORDERED, State
 from streamlint.ordering.weights import ModuleMemory
 from streamlint.transfer.actions import CURRENT, NAMED, UNKNOWN, Action, Asked, Copied, Lost, Read, Recorded, Stream, Synchronized, Viewed
 from streamlint.transfer.transfer import Transfer, last_name
 from streamlint.transfer.waiting import Waited
 from streamlint.transfer.work import Worked
-from streamlint.waits.operands import operand_of
 from streamlint.waits.questions import alike
 
-_DEEPEST = 12
 _RANGE = "range"
-_MADE = ("global", "made")
 _ON_HOST = frozenset({"numpy", "python", "host-cpp"})
 _ADDRESSES = frozenset({op.ADDRESS, op.ADDRESS_NAME, op.ADDRESS_ATTR})
 _RAW = "cupy.cuda.runtime."
-_ARRAYS = frozenset({"torch", "cupy", "numba"})
-"""Libraries with arrays, each with a current stream of its own: what one does with memory of another is the affair of SL027."""
 
 
 class Race(NamedTuple):
@@ -53,7 +51,7 @@ class Race(NamedTuple):
     doubts: int
 
 
-class Races(Walk):
+class Races(Repeated):
     """Finds the races of a program."""
 
     meets_memory = True
@@ -64,24 +62,18 @@ class Races(Walk):
 
     def __init__(self, transfer: Transfer) -> None:
         super().__init__(transfer)
-        self.lanes = Lanes(transfer, self.places, self.currents)
         self.beginnings = Beginnings(transfer, self.places, self.currents)
-        self.regions = Regions(transfer)
+        self.memory = OnDevice(transfer)
+        self.same = SameStreams(transfer)
+        self.settled = Settled(transfer, self.places)
         self.modules = ModuleMemory(transfer, self.places)
         self.training = Training(transfer, self.places, self.modules)
         self._meetings = Meetings(self.callers, self._repeats)
         self._meeting: Meeting | None = None
         self._found: dict[Site, Race] = {}
-        self._devices: dict[tuple[Function, int], bool] = {}
         self._moves_modules = False
         self._is_given_work = False  # whether the work that is followed is that of callers out of view
-        self._loop: Loop | None = None  # whose rounds put the work on a stream each
-        self._numbers: dict[Function, dict[Instruction, int]] = {}
-        self._touched: dict[str, Region] = {}  # by the register of memory: the part of it that the work touches
         self._site: Site
-        self._work: Worked
-        self._lane: Lane
-        self._writes: bool
         self._is_evident: bool
 
     def find(self) -> Iterator[Race]:
@@ -101,7 +93,7 @@ class Races(Walk):
             lane = self.lanes.of(Frame(function, None, None, 0), one, work.stream)
             is_new = lane.kind == NAMED and lane.made and all(site.function is function for site in lane.made)
             if is_new and work.library == "torch" and not work.assumed and not function.is_cpp:
-                given.setdefault(function, set()).update(each for each in work.reads if self._is_declared(function, each))
+                given.setdefault(function, set()).update(each for each in work.reads if self.memory.is_declared(function, each))
         for function, registers in given.items():
             first = next(function.code.instructions())
             self._site, self._work = Site(function, first), Worked(Stream(CURRENT, library="torch"), (), tuple(registers), "call", "torch")
@@ -111,13 +103,6 @@ class Races(Walk):
             if registers:
                 self.run(self.start(function, first, frozenset(tracked) | self._lane.tracked(STREAM), ()), self._judge)
         self._is_given_work = False
-
-    def _is_declared(self, function: Function, register: int) -> bool:
-        """Whether a register holds an argument that is a tensor by its declaration, which no caller in view gives."""
-        one = function.definitions[register] if register >= 0 else None
-        if one is None or one[0] != op.PARAM or any(True for _ in self.facts.call_places(function)):
-            return False
-        return any(isinstance(value, Memory) and value.space != "host" for value in self.transfer.values(function, register))
 
     def comes_to(self, function: Function, partners: frozenset[Function] | None) -> bool:
         """Whether a path from a function may come to work of others, to which it is held from here on."""
@@ -138,11 +123,11 @@ class Races(Walk):
         lane = self.lanes.of(frame, one, work.stream)
         if lane.kind == UNKNOWN or work.assumed or not work.fills or work.library in _ON_HOST or self._has_waited(function, one, work):
             return
-        if self._may_be_view(function, one, work):
+        if self.memory.may_be_view(function, one, work):
             return
         in_scope = lane.kind == NAMED
-        written = {register for register in (*work.writes, work.made) if self.is_on_device(function, register, work, in_scope)}
-        read = {register for register in work.reads if self.is_on_device(function, register, work, in_scope)} - written
+        written = {register for register in (*work.writes, work.made) if self.memory.is_on_device(function, register, work, in_scope)}
+        read = {register for register in work.reads if self.memory.is_on_device(function, register, work, in_scope)} - written
         if work.made >= 0 and not written and read:
             written = {work.made}
         self._is_evident = bool(written or read or work.moves or work.leaves or work.steps)
@@ -150,8 +135,8 @@ class Races(Walk):
             not self._is_evident and not in_scope and (not function.is_cpp or work.library == "torch")
         ):  # what is done with it on another stream may tell
             used = [each for each in (*work.reads, work.made) if each >= 0]
-            is_of_host = any(self._is_on_host(function, each) or self._is_made_on_host(function, each) for each in used)
-            written = {each for each in (*work.writes, work.made) if self._may_be_memory(function, each) and not is_of_host}
+            is_of_host = any(self.memory.is_on_host(function, each) or self.memory.is_made_on_host(function, each) for each in used)
+            written = {each for each in (*work.writes, work.made) if self.memory.may_be_memory(function, each) and not is_of_host}
         self._site, self._work, self._lane, self._touched = Site(function, one), work, lane, {}
         written_there = (
             *self.modules.moved(function, work.moves),
@@ -167,12 +152,6 @@ class Races(Walk):
             self._writes = writes
             self._loop = self._turning(function, one, work) if writes and work.writes else None
             self.run(self.start(function, one, frozenset(tracked) | lane.tracked(STREAM), frozenset()), self._judge)
-
-    def _may_be_view(self, function: Function, one: Instruction, work: Worked) -> bool:
-        """Whether an upload is none where the memory of another library that it is given is on the device already."""
-        copies = [each for each in self.transfer.of(function, one) if isinstance(each, Copied) and each.target == work.made]
-        held = [value for each in copies for value in self.transfer.values(function, each.source) if isinstance(value, Memory)]
-        return any(value.space == "unknown" and value.type.partition(".")[0] in _ARRAYS - {work.library} for value in held)
 
     def _has_waited(self, function: Function, one: Instruction, work: Worked) -> bool:
         """Whether the host has waited for the work when the instruction is over."""
@@ -228,62 +207,6 @@ class Races(Walk):
 
     # --- what is on a device
 
-    def is_on_device(self, function: Function, register: int, work: Worked, in_scope: bool, depth: int = 0) -> bool:
-        """Whether what a register holds is memory of a device, by its values, by what made it, or by the stream that works on it."""
-        if register < 0:
-            return False
-        held = [value for value in self.transfer.values(function, register) if isinstance(value, Memory)]
-        if held:
-            if any(value.space in ("device", "managed") for value in held):
-                return True
-            if all(value.space == "host" for value in held):
-                return False
-        if function.is_cpp and work.evident:
-            one = function.definitions[register]
-            return one is None or one[0] != op.CONST
-        if (work.evident or (in_scope and not work.assumed and work.library)) and self._may_be_memory(function, register):
-            return True
-        return self._is_made_there(function, register, depth)
-
-    def _is_made_there(self, function: Function, register: int, depth: int = 0) -> bool:
-        key = (function, register)
-        known = self._devices.get(key)
-        if known is None:
-            self._devices[key] = False
-            known = self._devices[key] = self._find_made(function, register, depth)
-        return known
-
-    def _find_made(self, function: Function, register: int, depth: int) -> bool:
-        """Whether the instruction that made a value makes it of memory of a device."""
-        if any(isinstance(value, Memory) and value.space == "device" for value in self.transfer.values(function, register)):
-            return True
-        one = function.definitions[register] if register >= 0 else None
-        if one is None or depth > _DEEPEST:
-            return False
-        if one[0] == op.PHI:
-            return any(self._is_made_there(function, each, depth + 1) for each in one[3:])
-        actions = self.transfer.of(function, one)
-        if any(isinstance(action, Copied) and action.direction in ("h2d", "d2d") and action.target == register for action in actions):
-            return True
-        if any(self._is_made_there(function, a.register, depth + 1) for a in actions if isinstance(a, Viewed)):
-            return True
-        return any(
-            work.made == register and any(self._is_made_there(function, each, depth + 1) for each in work.reads)
-            for work in self.transfer.works(function, one)
-        )
-
-    def _may_be_memory(self, function: Function, register: int) -> bool:
-        """Whether nothing says that a value is a number, text, or an object that is no memory."""
-        if register < 0:
-            return False
-        one = function.definitions[register]
-        if one is not None and one[0] == op.CONST:
-            return False
-        values = list(self.transfer.values(function, register))
-        if any(isinstance(value, (Memory, Unknown)) for value in values):
-            return True
-        return not any(isinstance(value, (Constant, Scalar, LibraryObject)) for value in values)
-
     # --- what actions mean
 
     def actions(self, function: Function, one: Instruction) -> tuple[Action, ...]:
@@ -302,7 +225,8 @@ class Races(Walk):
         if self.orders(state, one, action):
             return ORDERED
         if isinstance(action, Recorded):
-            if self._is_ordered(state, one, action.stream) or self._may_be_given_twice(state, one, action.stream):
+            lane = self.lanes.of(state.frame, one, action.stream)
+            if self.lanes.is_same(state.tracked, lane) or self.same.may_be_given_twice(lane, self._lane):
                 names = self.places.names(state.frame.function, action.event)
                 return tracked | {Tracked(EVENT, place) for place in names}
         elif isinstance(action, Waited) and action.of != op.NONE:
@@ -338,51 +262,21 @@ class Races(Walk):
         reads = [register for register in work.reads if self._touches(state, register, depth, by=one)]
         if (not (writes or moves) and not ((reads or runs) and self._writes)) or self._is_foreign(state, one, work):
             return None
-        if not (runs or moves) and all(self._is_on_host(function, register) for register in (*writes, *reads)):
+        if not (runs or moves) and all(self.memory.is_on_host(function, register) for register in (*writes, *reads)):
             return None
         lane = self.lanes.of(state.frame, one, work.stream)
-        if self.lanes.is_same(state.tracked, lane) and not self._is_of_another(state, lane):
+        is_here = function is self._site.function
+        if self.lanes.is_same(state.tracked, lane) and not (is_here and self.same.is_of_another(function, state.tracked, lane, self._lane)):
             return ORDERED if moves or (writes and self._is_all(state, writes)) else None
-        if state.doubts > MOST_GUESSES or self._may_be_one(lane, state.frame.function) or self._may_wait(state, lane):
+        if state.doubts > MOST_GUESSES or self._may_be_one(lane, state.frame.function) or self.same.may_wait(state.tracked, lane):
             return None
         used = (*writes, *reads)
-        if not (self._is_evident or moves) and not any(self.is_on_device(function, each, work, lane.kind == NAMED) for each in used):
+        if not (self._is_evident or moves) and not any(self.memory.is_on_device(function, each, work, lane.kind == NAMED) for each in used):
             return None
         if self._is_given_work and not (lane.made and all(site.function is self._site.function for site in lane.made)):
             return ORDERED
         self._tell(state, one, work, lane)
         return ORDERED
-
-    def _may_be_given_twice(self, state: State, one: Instruction, stream: Stream) -> bool:
-        """Whether a stream that an object was made with may be the one that is given beside it."""
-        lane = self.lanes.of(state.frame, one, stream)
-        return {_given_as(lane.places, lane.made), _given_as(self._lane.places, self._lane.made)} == {"member", "argument"}
-
-    def _may_wait(self, state: State, lane: Lane) -> bool:
-        """Whether a stream that was given may be the one of an object that waits for the work."""
-        if _given_as(lane.places, lane.made) != "argument":
-            return False
-        waiting = tuple(held.place for held in state.tracked if held.kind == WAITER)
-        return not any(place.root[:2] == _MADE for place in waiting) and _given_as(waiting, frozenset()) == "member"
-
-    def _is_of_another(self, state: State, lane: Lane) -> bool:
-        """Whether two streams that one place of the program has made are those of two objects that the function itself has made."""
-        mine = {each.place for each in lane.tracked(STREAM) if each.place.root[:2] != _MADE}
-        if state.frame.function is not self._site.function or any(
-            held.kind in (STREAM, WAITER) and held.place in mine for held in state.tracked
-        ):
-            return False
-        first, second = (set(self._owners(state.frame.function, each)) for each in (self._lane, lane))
-        return bool(first and second) and first.isdisjoint(second)
-
-    def _owners(self, function: Function, lane: Lane) -> Iterator[Instruction]:
-        """The calls that have made the objects of the program whose member a stream is."""
-        for place in lane.places:
-            register = element_of(function, int(str(place.root[1]))) if place.root[0] == "register" and place.path else op.NONE
-            one = function.definitions[register] if register >= 0 else None
-            if one is not None and one[0] in (op.CALL, op.CONSTRUCT, op.NEW):
-                if any(isinstance(value, Instance) for value in self.transfer.values(function, one[2])):
-                    yield one
 
     def _is_given(self, function: Function, one: Instruction) -> bool:
         """Whether callers out of view give what is called, and nobody wants its result: a writer, or a log."""
@@ -391,25 +285,11 @@ class Races(Walk):
 
     def _is_foreign(self, state: State, one: Instruction, work: Worked) -> bool:
         """Whether two libraries with arrays of their own work on the memory, or an operator made an address for CUDA's C API of numbers."""
-        if work.library == "cuda_python" and self._work.library in _ARRAYS and self.lanes.of(state.frame, one, work.stream).kind == CURRENT:
+        if work.library == "cuda_python" and self._work.library in ARRAYS and self.lanes.of(state.frame, one, work.stream).kind == CURRENT:
             return True
         if not self._is_evident and not self._work.library and (work.library == "cuda_python" or work.name.startswith(_RAW)):
             return True
-        return len({work.library, self._work.library} & _ARRAYS) > 1
-
-    def _is_on_host(self, function: Function, register: int) -> bool:
-        """Whether all that a register may hold is memory of the host."""
-        held = [value for value in self.transfer.values(function, register) if isinstance(value, Memory)]
-        return bool(held) and all(value.space == "host" for value in held)
-
-    def _is_made_on_host(self, function: Function, register: int) -> bool:
-        """C++: whether a factory makes memory that no option puts on a device."""
-        one = function.definitions[register]
-        if not function.is_cpp or one is None or one[0] != op.CALL:
-            return False
-        held = self.transfer.values(function, register)
-        is_there = any(isinstance(value, Memory) and value.space == "device" for value in held)
-        return not is_there and any(call.row.effect == "factory" for call in self.transfer.modelled(function, one))
+        return len({work.library, self._work.library} & ARRAYS) > 1
 
     def _is_all(self, state: State, registers: list[int]) -> bool:
         """Whether all that is tracked is written anew."""
@@ -424,16 +304,8 @@ class Races(Walk):
         return [place for each in self._shared(function, register) for place in self._names_of(function, each)]
 
     def _may_be_one(self, lane: Lane, function: Function | None = None) -> bool:
-        """Whether two streams may be one: calls out of view gave them; or the null stream is ordered with one."""
-        mine = self._lane
-        if (lane.is_given and not mine.made) or (mine.is_given and not lane.made):
-            return True
-        if not lane.made and not mine.made and all(any(place.path for place in each.places) for each in (lane, mine)):
-            is_beside = function is self._site.function and _are_beside(lane, mine)
-            return lane.library != "torch" and not is_beside  # members of objects that were given their streams
-        if lane.kind == CURRENT and mine.kind == NAMED:
-            return mine.blocking is not False and lane.blocking is not False
-        return mine.blocking is not False and mine.kind == CURRENT and lane.kind == NAMED and lane.blocking is not False
+        """Whether a stream may be that of the work, or is ordered with it."""
+        return self.same.may_be_one(lane, self._lane, function is self._site.function)
 
     def _is_ordered(self, state: State, one: Instruction, stream: Stream) -> bool:
         return self.lanes.is_same(state.tracked, self.lanes.of(state.frame, one, stream))
@@ -593,103 +465,10 @@ class Races(Walk):
         if not any(held.kind == BUFFER for held in mine) or any(True for _ in self.facts.call_places(function)):
             return
         lane = next((place for place in self._lane.places if place.root == ("parameter", 0)), None)
-        if self._lane.kind == NAMED and (lane is None or self._leaves(function, lane) or self._is_settled(function, lane)):
+        if self._lane.kind == NAMED and (lane is None or self.settled.leaves(function, lane) or self.settled.is_settled(function, lane)):
             return
         frame = Frame(function, None, None, 0)
         yield State(frame, 0, 0, 0, mine, state.guesses, frozenset(), frozenset(), (*state.path, marker))
-
-    def _is_settled(self, function: Function, lane: Place) -> bool:
-        """Whether another method of the class waits for a stream, for callers out of view."""
-        for method in (each for methods in function.owner.methods.values() for each in methods) if function.owner is not None else ():
-            if method is function or any(True for _ in self.facts.call_places(method)):
-                continue
-            for opcode in (op.CALL, op.INVOKE):
-                for one in method.by_opcode[opcode]:
-                    for action in self.transfer.of(method, one):
-                        if isinstance(action, Waited) and not action.is_event and self.places.of(method, action.of) == lane:
-                            return True
-        return False
-
-    def _leaves(self, function: Function, lane: Place) -> bool:
-        """Whether a method hands a stream to its caller."""
-        for register, one in enumerate(function.definitions):
-            is_lane = one is not None and one[0] == op.ATTR and self.places.of(function, register) == lane
-            if is_lane and any(use[0] in (op.RETURN, op.BUILD, op.YIELD) for use in function.uses[register]):
-                return True
-        return False
-
-    def redone(self, state: State, one: Instruction) -> bool:
-        """What a caller still holds of the last round's memory is used later. On another stream, the work may meet itself."""
-        if self._writes and self._work.writes and self._meets_itself(state, one):
-            self._tell(state, one, self._work, self.lanes.of(state.frame, one, self._work.stream))
-        return self._work.made < 0 or not any(held.kind == BUFFER and held.place.root[0] == "aside" for held in state.tracked)
-
-    def _meets_itself(self, state: State, one: Instruction) -> bool:
-        """Whether the next round writes the same memory on its own stream, and nothing orders that behind the last one."""
-        function, work = state.frame.function, self._work
-        loop = self._loop if state.frame.caller is None else None
-        if state.doubts > MOST_GUESSES or (loop is None and not self._is_of_other(state, one)):
-            return False
-        lane = self.lanes.of(state.frame, one, work.stream)
-        mine = {each.place for each in lane.tracked(STREAM) if each.place.root[:2] != _MADE}
-        if lane.kind != NAMED or any(each.kind in (STREAM, WAITER) and each.place in mine for each in state.tracked):
-            return False
-        homes, regions = self._blocks(function), self.regions.of(function, one)
-        if loop is not None and not regions and rotation.is_told(function, one, homes, loop, (*work.writes, *work.reads)):
-            return False
-        for register in work.writes:
-            region = regions.get(register)
-            if region is not None and (region.kind == ADDS or (loop is not None and rotation.varies(region.told, function, homes, loop))):
-                continue
-            places = self.places.names(function, register)
-            kept = [place for place in places if loop is None or rotation.stays(place, function, homes, loop)]
-            if any(held.kind == BUFFER and held.place in kept for held in state.tracked):
-                return True
-        return False
-
-    def _is_of_other(self, state: State, one: Instruction) -> bool:
-        """Whether the function was called anew for another object with its own stream: one of several that a loop goes through."""
-        caller, call = state.frame.caller, state.frame.call
-        if caller is None or call is None or caller.caller is not None or call[0] not in (op.CALL, op.INVOKE):
-            return False
-        for place in self.lanes.of(state.frame, one, self._work.stream).places:
-            index = place.root[1] if place.root[0] == "parameter" and place.path else None
-            register = operand_of(caller.function, call, state.frame.function, index) if isinstance(index, int) else None
-            if index == 0 and state.frame.function.has_receiver and call[0] == op.INVOKE:
-                register = call[3]
-            if register is not None and register >= 0:
-                graph, homes = self.control(caller.function), self._blocks(caller.function)
-                return rotation.turning(caller.function, register, graph, homes) is not None
-        return False
-
-    def _turning(self, function: Function, one: Instruction, work: Worked) -> Loop | None:
-        """The loop whose rounds put work on a stream each."""
-        stream = self.currents.at(function, one) if work.stream.kind == CURRENT and work.stream.register < 0 else work.stream
-        if stream is None or stream.kind != NAMED or stream.register < 0:
-            return None
-        return rotation.turning(function, stream.register, self.control(function), self._blocks(function))
-
-    def _blocks(self, function: Function) -> dict[Instruction, int]:
-        """By instruction: the number of its block."""
-        found = self._numbers.get(function)
-        if found is None:
-            found = self._numbers[function] = {one: number for number, block in enumerate(function.code.blocks) for one in block}
-        return found
-
-    def forgotten(self, state: State, one: Instruction) -> State:
-        """What indices have named before a loop goes on is what they named in an earlier round."""
-        if one[0] not in (op.PHI, op.NEXT) or not any(held.place.path or held.type for held in state.tracked):
-            return state
-        renamed = frozenset(self._earlier(state.frame.function, held, one[2]) for held in state.tracked)
-        return state._replace(tracked=renamed)
-
-    def _earlier(self, function: Function, held: Tracked, register: int) -> Tracked:
-        region = self._touched.get(held.type)
-        if region is not None and region.function is function and any(rotation.names(told, register) for told in region.told):
-            key = f"{held.type} before"
-            self._touched[key] = region._replace(told=frozenset((rotation.EARLIER, told) for told in region.told))
-            held = held._replace(type=key)
-        return held._replace(place=rotation.earlier(held.place, register)) if rotation.is_stale(held.place, register) else held
 
     def handed(self, function: Function, register: int) -> tuple[Place, ...]:
         """New memory is not what was read before from where it is now."""
@@ -704,31 +483,12 @@ class Races(Walk):
             self._found[second] = race
 
 
-def _are_beside(lane: Lane, other: Lane) -> bool:
-    """Whether two streams are members of one object: that would not keep one stream twice."""
-    owners = [
-        {(place.root, place.path[:-1]) for place in each.places if place.root[0] == "parameter" and place.path} for each in (lane, other)
-    ]
-    return not owners[0].isdisjoint(owners[1])
-
-
 def _reads(function: Function, register: int, depth: int = 4) -> Iterator[int]:
     """The registers that a condition is computed from."""
     one = function.definitions[register] if register >= 0 and depth else None
     for each in op.reads(one) if one is not None and one[0] in (op.COMPARE, op.UNARY, op.BINARY, op.CALL, op.COPY) else ():
         yield each
         yield from _reads(function, each, depth - 1)
-
-
-def _given_as(places: tuple[Place, ...], made: frozenset[Site]) -> str:
-    """How a stream that was not made in view is given: as an ``argument``, or as a ``member`` of an object."""
-    if made or not places:
-        return ""
-    roots = [place.root[2] if place.root[0] == "aside" else place.root for place in places]
-    if any(place.path for place in places):
-        return "member"
-    is_given = any(isinstance(root, tuple) and root[0] == "parameter" for root in roots)
-    return "argument" if is_given else ""
 
 
 def _says_that_it_waits(function: Function, one: Instruction) -> bool:
