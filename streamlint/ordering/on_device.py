@@ -97,10 +97,3 @@ class OnDevice:
         copies = [each for each in self.transfer.of(function, one) if isinstance(each, Copied) and each.target == work.made]
         held = [value for each in copies for value in self.transfer.values(function, each.source) if isinstance(value, Memory)]
         return any(value.space == "unknown" and value.type.partition(".")[0] in ARRAYS - {work.library} for value in held)
-
-    def is_declared(self, function: Function, register: int) -> bool:
-        """Whether a register holds an argument that is a tensor by its declaration, which no caller in view gives."""
-        one = function.definitions[register] if register >= 0 else None
-        if one is None or one[0] != op.PARAM or any(True for _ in self.transfer.facts.call_places(function)):
-            return False
-        return any(isinstance(value, Memory) and value.space != "host" for value in self.transfer.values(function, register))

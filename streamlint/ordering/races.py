@@ -13,6 +13,7 @@ from streamlint.ir.graph import NOBODY
 from streamlint.ordering.beginnings import Beginnings
 from streamlint.ordering.conditions import Frame
 from streamlint.ordering.flow import BUFFER, DONE, EVENT, STATUS, STREAM, Tracked
+from streamlint.ordering.given_work import GivenWork
 from streamlint.ordering.gradients import Training
 from streamlint.ordering.lanes import AMBIENT, WAITER, Lane
 from streamlint.ordering.meetings import Meeting, Meetings
@@ -67,6 +68,7 @@ class Races(Repeated):
         self.same = SameStreams(transfer)
         self.settled = Settled(transfer, self.places)
         self.modules = ModuleMemory(transfer, self.places)
+        self.given = GivenWork(transfer, self.places, self.lanes)
         self.training = Training(transfer, self.places, self.modules)
         self._meetings = Meetings(self.callers, self._repeats)
         self._meeting: Meeting | None = None
@@ -87,20 +89,15 @@ class Races(Repeated):
         yield from self._found.values()
 
     def _follow_given(self, found: list[tuple[Function, Instruction, Worked]]) -> None:
-        """What callers out of view give may be under way on their stream: it meets what works on a stream that is new."""
-        given: dict[Function, set[int]] = {}
-        for function, one, work in found:
-            lane = self.lanes.of(Frame(function, None, None, 0), one, work.stream)
-            is_new = lane.kind == NAMED and lane.made and all(site.function is function for site in lane.made)
-            if is_new and work.library == "torch" and not work.assumed and not function.is_cpp:
-                given.setdefault(function, set()).update(each for each in work.reads if self.memory.is_declared(function, each))
-        for function, registers in given.items():
+        """What callers out of view give may be under way on their stream: it meets what works on a stream that is the program's own."""
+        self._lane, self._touched, self._loop = Lane(CURRENT, (), frozenset(), True, "torch"), {}, None
+        self._writes, self._is_evident, self._meeting, self._is_given_work = True, False, None, True
+        for function, parameters in self.given.find(found).items():
             first = next(function.code.instructions())
-            self._site, self._work = Site(function, first), Worked(Stream(CURRENT, library="torch"), (), tuple(registers), "call", "torch")
-            self._lane, self._touched, self._loop = Lane(CURRENT, (), frozenset(), True, "torch"), {}, None
-            self._writes, self._is_evident, self._meeting, self._is_given_work = True, False, None, True
+            self._site, self._work = Site(function, first), Worked(Stream(CURRENT, library="torch"), (), (), "call", "torch")
+            registers = [one[2] for one in function.by_opcode[op.PARAM] if one[3] in parameters]
             tracked = {held for register in registers for held in self._names(function, register)}
-            if registers:
+            if tracked:
                 self.run(self.start(function, first, frozenset(tracked) | self._lane.tracked(STREAM), ()), self._judge)
         self._is_given_work = False
 
@@ -273,7 +270,7 @@ class Races(Repeated):
         used = (*writes, *reads)
         if not (self._is_evident or moves) and not any(self.memory.is_on_device(function, each, work, lane.kind == NAMED) for each in used):
             return None
-        if self._is_given_work and not (lane.made and all(site.function is self._site.function for site in lane.made)):
+        if self._is_given_work and not self.given.is_private(function, lane):
             return ORDERED
         self._tell(state, one, work, lane)
         return ORDERED
