@@ -29,7 +29,8 @@ AMBIENT = Place(("global", "ambient"))
 
 class Lane(NamedTuple):
     """A stream: ``kind`` is ``current`` for the ambient one, ``named`` or ``unknown``; its names on the path, where it was made, whether it
-    is ordered with the null stream (None: not known). ``is_given``: a call out of view has given it."""
+    is ordered with the null stream (None: not known). ``is_given``: a call out of view has given it; ``may_be_current``: it is one of
+    several, of which one is the current one."""
 
     kind: str
     places: tuple[Place, ...]
@@ -37,6 +38,7 @@ class Lane(NamedTuple):
     blocking: bool | None
     library: str
     is_given: bool = False
+    may_be_current: bool = False
 
     def tracked(self, kind: str) -> frozenset[Tracked]:
         """The lane as it is tracked."""
@@ -89,13 +91,17 @@ class Lanes:
             names = tuple(aside(name, frame.depth) for name in names)
         made = _made(values)
         details = {value.detail for value in values if isinstance(value, LibraryObject)}
+        is_element = any(isinstance(key, Element) for name in names for key in name.path)
+        is_one_of = is_element and bool(details & _CREATED) and bool(details & {"current", "default"})
+        if is_one_of:
+            details -= {"current", "default"}  # that one of several is the current one tells nothing of each
         if details & {"current", "default"} or ("null" in details and not (function.is_cpp and details & _CREATED)):  # it was null before
             names = (*names, AMBIENT)
         one_made = function.definitions[register]
         is_given = not made and one_made is not None and one_made[0] in (op.CALL, op.INVOKE, op.PHI)
         if is_given:
             names = (*names, AMBIENT)  # a getter may give the current one
-        return Lane(NAMED, names, made, self._blocking(stream, values, made), stream.library, is_given)
+        return Lane(NAMED, names, made, self._blocking(stream, values, made), stream.library, is_given, is_one_of)
 
     def _of_handle(self, frame: Frame, one: Instruction, stream: Stream, depth: int) -> Lane:
         """The stream that a handle was given: before, by those who pass it, or where it was made."""

@@ -147,7 +147,7 @@ class Races(Repeated):
             if not tracked or not (writes or self.reads_too):
                 continue
             self._writes = writes
-            self._loop = self._turning(function, one, work) if writes and work.writes else None
+            self._loop = self._turning(function, one, work) if writes and (work.writes or work.made >= 0) else None
             self.run(self.start(function, one, frozenset(tracked) | lane.tracked(STREAM), frozenset()), self._judge)
 
     def _has_waited(self, function: Function, one: Instruction, work: Worked) -> bool:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from streamlint.facts.functions import Function
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import Loop
 from streamlint.ordering import rotation
+from streamlint.ordering.alternation import Alternation
 from streamlint.ordering.flow import BUFFER, STREAM, Tracked
 from streamlint.ordering.lanes import WAITER, Lane, Lanes
+from streamlint.ordering.places import Element
 from streamlint.ordering.regions import ADDS, Region, Regions
 from streamlint.ordering.same_streams import MADE
 from streamlint.ordering.walk import MOST_GUESSES, State, Walk
@@ -25,6 +29,7 @@ class Repeated(Walk):
         super().__init__(transfer)
         self.lanes = Lanes(transfer, self.places, self.currents)
         self.regions = Regions(transfer)
+        self._alternation = Alternation()
         self._loop: Loop | None = None  # whose rounds put the work on a stream each
         self._numbers: dict[Function, dict[Instruction, int]] = {}
         self._touched: dict[str, Region] = {}  # by the register of memory: the part of it that the work touches
@@ -34,7 +39,7 @@ class Repeated(Walk):
 
     def redone(self, state: State, one: Instruction) -> bool:
         """What a caller still holds of the last round's memory is used later. On another stream, the work may meet itself."""
-        if self._writes and self._work.writes and self._meets_itself(state, one):
+        if self._writes and (self._work.writes or self._work.made >= 0) and self._meets_itself(state, one):
             self._tell(state, one, self._work, self.lanes.of(state.frame, one, self._work.stream))
         return self._work.made < 0 or not any(held.kind == BUFFER and held.place.root[0] == "aside" for held in state.tracked)
 
@@ -49,8 +54,11 @@ class Repeated(Walk):
         if lane.kind != NAMED or any(each.kind in (STREAM, WAITER) and each.place in mine for each in state.tracked):
             return False
         homes, regions = self._blocks(function), self.regions.of(function, one)
-        if loop is not None and not regions and rotation.is_told(function, one, homes, loop, (*work.writes, *work.reads)):
+        if loop is not None and work.made < 0 and not regions and rotation.is_told(function, one, homes, loop, (*work.writes, *work.reads)):
             return False
+        if work.made >= 0 and loop is not None:  # what it has made last is what it reads now
+            read = {place for register in work.reads if register != work.made for place in self.places.names(function, register)}
+            return any(held.kind == BUFFER and held.place in read for held in state.tracked)
         for register in work.writes:
             region = regions.get(register)
             if region is not None and (region.kind == ADDS or (loop is not None and rotation.varies(region.told, function, homes, loop))):
@@ -90,6 +98,17 @@ class Repeated(Walk):
             found = self._numbers[function] = {one: number for number, block in enumerate(function.code.blocks) for one in block}
         return found
 
+    def _entering(self, state: State, block: int) -> Iterator[State]:
+        """Slots that take turns have their other names in the next round."""
+        function, graph = state.frame.function, self.control(state.frame.function)
+        again = next((loop for loop in graph.loops if loop.header == block and state.block in loop.body), None)
+        for after in super()._entering(state, block):
+            if again is not None and any(_is_slot(held) for held in after.tracked):
+                tracked = self._alternation.next_round(function, graph, again, self._blocks(function), after.tracked)
+                kept = tracked & after.tracked
+                after = after._replace(tracked=kept | {held._replace(place=rotation.ahead(held.place)) for held in tracked - kept})
+            yield after
+
     def forgotten(self, state: State, one: Instruction) -> State:
         """What indices have named before a loop goes on is what they named in an earlier round."""
         if one[0] not in (op.PHI, op.NEXT) or not any(held.place.path or held.type for held in state.tracked):
@@ -108,3 +127,8 @@ class Repeated(Walk):
     def _tell(self, state: State, one: Instruction, use: Worked, other: Lane) -> None:
         """Note that the work meets other work."""
         raise NotImplementedError
+
+
+def _is_slot(held: Tracked) -> bool:
+    """Whether something stands at an index that is an expression."""
+    return any(isinstance(key, Element) and isinstance(key.key, tuple) for key in held.place.path)

@@ -8,12 +8,14 @@ from streamlint.facts.functions import Function
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import Graph, Loop
-from streamlint.ordering.places import Element, Place
+from streamlint.ordering.places import Element, Key, Place
 from streamlint.transfer.modelled import operands_of
 from streamlint.waits.questions import alike
 
 EARLIER = "elsewhere"
 """Begins the key of an element that an index has named in another round."""
+NEXT = "next"
+"""Begins the key of an element that an index names in the round which begins."""
 _PARTS = {op.ATTR: 3, op.COPY: 3, op.DEREF: 3, op.CAST: 4, op.ENTER: 3}
 _DEEPEST = 8
 
@@ -69,12 +71,21 @@ def is_stale(place: Place, register: int) -> bool:
 
 
 def earlier(place: Place, register: int) -> Place:
-    """A place whose indices name what a register has held before."""
-    path = (
-        Element((EARLIER, key.key)) if isinstance(key, Element) and _is_own(key.key) and names(key.key, register) else key
-        for key in place.path
-    )
+    """A place whose indices name what a register has held before; of the round that begins, what it holds from here on."""
+    return Place(place.root, tuple(_renamed(key, register) for key in place.path))
+
+
+def ahead(place: Place) -> Place:
+    """A place by the names of the round that begins, before its indices are computed."""
+    path = (Element((NEXT, key.key)) if isinstance(key, Element) and isinstance(key.key, tuple) else key for key in place.path)
     return Place(place.root, tuple(path))
+
+
+def _renamed(key: Key, register: int) -> Key:
+    if not isinstance(key, Element) or not _is_own(key.key) or not names(key.key, register):
+        return key
+    is_next = isinstance(key.key, tuple) and key.key[0] == NEXT
+    return Element(key.key[1] if is_next and isinstance(key.key, tuple) else (EARLIER, key.key))
 
 
 def stays(place: Place, function: Function, homes: dict[Instruction, int], loop: Loop) -> bool:
