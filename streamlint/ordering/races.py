@@ -50,6 +50,7 @@ class Race(NamedTuple):
     first_calls: tuple[Site, ...]
     second_calls: tuple[Site, ...]
     doubts: int
+    is_given: bool = False  # the first is work of callers out of view
 
 
 class Races(Repeated):
@@ -475,7 +476,9 @@ class Races(Repeated):
 
     def _tell(self, state: State, one: Instruction, use: Worked, other: Lane) -> None:
         second = Site(state.frame.function, one)
-        race = Race(self._site, second, self._work, use, self._lane, other, self._writes, (), state.frame.calls, state.doubts)
+        race = Race(
+            self._site, second, self._work, use, self._lane, other, self._writes, (), state.frame.calls, state.doubts, self._is_given_work
+        )
         if second not in self._found or race.doubts <= self._found[second].doubts:
             self._found[second] = race
 
