@@ -115,6 +115,18 @@ class CrossStreamUseWithoutWait(Check):
             facts={"api": second.api, "first_stream": "unknown", "stream": "unknown"},
         )
 
+    def told_given(self, first: Launch, second: Launch, streams: tuple[Step, ...]) -> Finding:
+        """Work on what callers out of view give, whose stream may still be writing it, as a finding."""
+        calls = (step for step in call_trail(second, "the use is reached from here") if step.span not in first.context.calls)
+        return self.finding(
+            second,
+            "access to an argument that the caller's stream may still be writing; nothing orders them",
+            trail=(Step("the caller's stream may still be writing the arguments of this function", first.span), *streams, *calls),
+            help=self._help(first, second),
+            conflict=Conflict(first, second, "stream-wait", 0, True, None),
+            facts={"api": second.api, "first_stream": "unknown", "stream": "unknown"},
+        )
+
     def _out_of_view(self, first: Alloc | Entry, second: Work, conflict: Conflict, path: Trace) -> Iterator[Finding]:
         """The other stream's work is not in view: a caller's, which made an argument, or that of a recycled block's last user."""
         assert conflict.buffer is not None

@@ -7,26 +7,34 @@ from collections.abc import Iterator
 from streamlint.checks.sl006_cross_stream_use_without_wait import CrossStreamUseWithoutWait
 from streamlint.findings import Finding, Step
 from streamlint.hazards.context import Context, span_of
+from streamlint.hazards.streams import Streams
 from streamlint.operations import Launch
 from streamlint.ordering.lanes import Lane
 from streamlint.ordering.races import Race, Races
+from streamlint.transfer.actions import CURRENT
 
 RULE = CrossStreamUseWithoutWait
 
 
 def find(context: Context) -> Iterator[Finding]:
     """The findings of the rule."""
-    rule = RULE()
-    for race in Races(context.transfer).find():
-        yield _told(rule, context, race)
+    rule, streams, races = RULE(), Streams(context), Races(context.transfer)
+    races.lanes.per_thread = lambda unit: streams.per_thread(unit) is True
+    for race in races.find():
+        yield _told(rule, context, race, streams)
 
 
-def _told(rule: CrossStreamUseWithoutWait, context: Context, race: Race) -> Finding:
+def _told(rule: CrossStreamUseWithoutWait, context: Context, race: Race, asked: Streams) -> Finding:
     function = race.second.function
     library = race.use.library or race.work.library or ("cuda-runtime" if function.is_cpp else "torch")
     first = Launch(span_of(race.first), library, race.work.name, context=context.surroundings(race.first.function, race.first_calls))
-    second = Launch(span_of(race.second), library, race.use.name, context=context.surroundings(function, race.second_calls))
+    kind = "upload" if race.use.moves else "kernel"
+    second = Launch(span_of(race.second), library, race.use.name, kind=kind, context=context.surroundings(function, race.second_calls))
     streams = (*_made("that stream", race.lane), *_made("this stream", race.other))
+    if any(lane.kind == CURRENT and lane.blocking is False for lane in (race.lane, race.other)):
+        streams = (*streams, *asked.per_thread_because(function.unit))
+    if race.is_given:
+        return rule.told_given(first, second, streams)
     return rule.told(first, second, race.is_write, streams)
 
 

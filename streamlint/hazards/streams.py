@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from streamlint.build import default_stream_of_python, per_thread_default_stream
+from streamlint.build import default_stream_of_python, per_thread_default_stream, per_thread_place, place_in_text
 from streamlint.facts.extensions import Extensions
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import LibraryObject, Site
 from streamlint.facts.program import Unit
+from streamlint.files import shown
 from streamlint.findings import Span, Step
 from streamlint.hazards.context import Context, span_of
 from streamlint.models.vocabulary import Selector
@@ -82,6 +83,21 @@ class Streams:
                     return True
                 said = None if asked is None else said
         return said
+
+    def per_thread_because(self, unit: Unit) -> tuple[Step, ...]:
+        """Where a build file, or Python that compiles a source, asks for per-thread default streams."""
+        path, *numbers = per_thread_place(unit.path).rsplit(":", 3)
+        if len(numbers) == 3:
+            row, start, end = map(int, numbers)
+            return (Step("built with per-thread default streams here", Span(shown(path), row, start, row, end)),)
+        name = unit.path.rpartition("/")[2]
+        for other in self.facts.program.units.values():
+            text = other.source.text
+            is_asking = not other.is_cpp and name in text and ("per-thread" in text or "PER_THREAD" in text)
+            if is_asking and default_stream_of_python(text, unit.path):
+                row, start, end = place_in_text(text)
+                return (Step("built with per-thread default streams here", Span(other.path, row, start, row, end)),)
+        return ()
 
     def if_legacy(self, unit: Unit) -> str:
         """What a message says of the default stream where no build file tells which one it is."""

@@ -58,6 +58,7 @@ class Code:
         "number",
         "parameters",
         "parent",
+        "parts",
         "positions",
         "qualname",
         "registers",
@@ -81,6 +82,7 @@ class Code:
         self.decorators: tuple[str, ...] = ()  # as text, without their arguments, the outermost first
         self.template: tuple[str, ...] = ()  # C++: names of template parameters
         self.stores: tuple[str, ...] = ()  # a kernel's: the parameters that its body plainly stores through
+        self.parts: dict[str, tuple[str, ...]] = {}  # a kernel's: by parameter, what its body touches of it: a kind, and what tells
         self.statics: tuple[int, ...] = ()  # C++: the registers with which its static variables begin
         self.first_row = 0
         self.cells: tuple[tuple[str, int], ...] = ()  # cells that the body names, each with the code that owns it
@@ -125,7 +127,7 @@ class Code:
         head = (self.number, self.name, self.qualname, self.kind, self.parent, self.class_name, tuple(sorted(self.flags)))
         parameters = tuple(tuple(one) for one in self.parameters)
         data: tuple[Any, ...] = (parameters, self.returns, self.cells, self.positions.tobytes(), self.registers)
-        rest = (*data, self.templates, self.decorators, self.template, self.stores, self.statics)
+        rest = (*data, self.templates, self.decorators, self.template, self.stores, self.statics, self.parts)
         return marshal.dumps((head, rest, *_pack_blocks(self.blocks), self.handlers), 2)
 
     @classmethod
@@ -137,7 +139,7 @@ class Code:
         code.parameters = tuple(Parameter(*one) for one in rest[0])
         code.first_row, code.returns, code.cells = first_row, rest[1], rest[2]
         code.positions.frombytes(rest[3])
-        code.registers, code.templates, code.decorators, code.template, code.stores, code.statics = rest[4:]
+        code.registers, code.templates, code.decorators, code.template, code.stores, code.statics, code.parts = rest[4:]
         code.blocks, code.handlers = _unpack_blocks(lengths, stream), handlers
         return code
 

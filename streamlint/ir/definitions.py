@@ -76,6 +76,7 @@ class DefinitionLowering(AddressLowering):
         code.flags = _flags(function)
         code.decorators = tuple(annotation_text(one) for one in function.decorators)
         code.template, code.stores = function.template, tuple(sorted(function.stores))
+        code.parts = _parts(function)
         code.returns = type_tuple(function.returns) if function.returns else annotation_text(function.annotation)
         inner = self.nested(code, scope)
         defaults: list[int] = []
@@ -236,3 +237,11 @@ def _generator_scope(node: Comprehension) -> NameScope:
 
 STATEMENTS[FunctionDef] = DefinitionLowering._function
 STATEMENTS[ClassDef] = DefinitionLowering._class
+
+
+def _parts(function: Function) -> dict[str, tuple[str, ...]]:
+    """What a kernel touches of its pointers: elements by name, what atomic operations of one kind add to, what arguments move."""
+    found = {name: ("placed", *sorted(movers)) for name, movers in function.placed.items()}
+    found.update({name: ("adds", kind) for name, kind in function.accumulates.items()})
+    found.update({name: ("elements", *elements) for name, elements in function.elements.items()})
+    return found

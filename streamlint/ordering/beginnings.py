@@ -14,14 +14,18 @@ from streamlint.facts.functions import Function
 from streamlint.facts.program import Unit
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.ir.graph import Graph
 from streamlint.models.vocabulary import Selector
+from streamlint.ordering.bound_handles import BoundHandles
 from streamlint.ordering.places import Place, Places
+from streamlint.ordering.rotation import turning
 from streamlint.ordering.sharing import Held, Sharing
 from streamlint.ordering.streams import Currents
-from streamlint.transfer.actions import CURRENT, NAMED, NULL, Copied, Stream
+from streamlint.transfer.actions import CURRENT, HANDLE, NAMED, NULL, Copied, Stream
 from streamlint.transfer.modelled import ModelledCall
+from streamlint.transfer.numba_kernels import configured
 from streamlint.transfer.transfer import Transfer
-from streamlint.transfer.work import Worked
+from streamlint.transfer.work import ON_DEVICES, Worked
 from streamlint.waits.operands import operand_of
 
 CHOOSING = frozenset({"scope", "set_stream"})
@@ -32,6 +36,8 @@ _WITH_SCOPES = ("cupy",)
 """Libraries of which a stream that a caller gives is taken for a context manager."""
 _MOST_INSIDE = 60
 """Functions that are looked at for one that makes a stream current."""
+_MOST_FILES = 8
+"""Files that mention an attribute, beyond which its calls are not looked for."""
 _DEEPEST = 20
 Begun = tuple[Function, Instruction, Worked]
 Key = tuple[object, ...]
@@ -46,6 +52,7 @@ class Beginnings:
         self.places = places
         self.currents = currents
         self.sharing = Sharing(transfer)
+        self.handles = BoundHandles(transfer, places)
         self.waiting = False  # whether copies for which the host waits are work on a stream of their own
 
     def find(self) -> Iterator[tuple[Begun, frozenset[Function] | None]]:
@@ -53,12 +60,17 @@ class Beginnings:
         found: dict[Begun, set[Function] | None] = {}
         for function, instructions in self.chosen.items():
             chosen = [(function, one, work) for one in instructions for work in self.transfer.works(function, one)]
-            held = [(function, register) for _, _, work in chosen for register in (*work.reads, *work.writes, work.made) if register >= 0]
+            held = [(function, register) for _, _, work in chosen for register in _registers(work) if register >= 0]
             if function.is_cpp:
                 others = list(self._on(self.sharing.with_any(held))) if self._is_scoped(function) else []
                 found.update(dict.fromkeys((*chosen, *others)))
                 continue
-            others = list(self._on(self.sharing.with_any(held)))
+            shared = self.sharing.with_any(held)
+            others = [*self._on(shared), *self._stepping(function)]
+            if any(work.moves for _, _, work in chosen):
+                others += self._running(shared)
+            if any(each[-1].leaves for each in chosen):  # of an optimizer nobody says where it steps
+                found.update(dict.fromkeys(each for each in chosen if each[-1].leaves))
             partners = {function, *(each[0] for each in others)}
             for begun, those in ((chosen, partners), (others, {function})):
                 for each in begun:
@@ -70,14 +82,31 @@ class Beginnings:
             partners_of = found[each]
             yield each, frozenset(partners_of) if partners_of is not None else None
 
+    def _stepping(self, function: Function) -> Iterator[Begun]:
+        """The steps of optimizers in a function."""
+        for one in function.by_opcode[op.INVOKE] if "step" in function.called_names else ():
+            if function.text(one[4]) == "step":
+                yield from ((function, one, work) for work in self.transfer.works(function, one) if work.steps)
+
     def _on(self, held: list[Held]) -> Iterator[Begun]:
         """The work on some memory."""
         for function, register in held:
             made = function.definitions[register]
             for one in (*((made,) if made is not None else ()), *function.uses.get(register, ())):
                 for work in self.transfer.works(function, one):
-                    if register in (work.made, *work.writes, *work.reads):
+                    if register in _registers(work):
                         yield function, one, work
+
+    def _running(self, held: list[Held]) -> Iterator[Begun]:
+        """The calls that run modules which are attributes: by the names of those."""
+        made = ((function, function.definitions[register]) for function, register in held)
+        names = dict.fromkeys(function.text(one[4]) for function, one in made if one is not None and one[0] == op.ATTR)
+        for name in names:
+            units = [unit for unit in self.facts.program.mentioning(name) if not unit.is_cpp]
+            for function in (each for unit in units if len(units) <= _MOST_FILES for each in unit.functions):
+                for one in function.by_opcode[op.INVOKE] if name in function.called_names else ():
+                    if function.text(one[4]) == name:
+                        yield from ((function, one, work) for work in self.transfer.works(function, one) if work.runs)
 
     # --- where work is on a stream that was chosen
 
@@ -157,7 +186,22 @@ class Beginnings:
         for function, calls in work.items():
             streams[function] = {self._key(function, one, stream) for one, stream in calls}
         several = self._several(streams)
+        several |= {function for function, calls in work.items() if any(self._turns(function, stream.register) for _, stream in calls)}
         return {function: [one for one, _ in calls] for function, calls in work.items() if function in several}
+
+    def _turns(self, function: Function, register: int) -> bool:
+        """Whether the rounds of a loop put work on another stream each."""
+        if register < 0:
+            return False
+        homes = {one: number for number, block in enumerate(function.code.blocks) for one in block}
+        return turning(function, register, Graph.of(function.code, exceptions=False), homes) is not None
+
+    def _is_of_turning(self, function: Function, key: Key) -> bool:
+        """Whether a stream is that of an object that the rounds of a loop take in turn."""
+        place = key[-1]
+        if key[0] is not function or not isinstance(place, Place) or not place.path or place.root[0] != "register":
+            return False
+        return self._turns(function, int(str(place.root[1])))
 
     def _given_streams(self) -> dict[Function, list[tuple[Instruction, Stream]]]:
         found: dict[Function, list[tuple[Instruction, Stream]]] = defaultdict(list)
@@ -165,13 +209,26 @@ class Beginnings:
             found[call.function].append((call.instruction, call.stream()))
         among = [unit for unit in self.facts.program.units.values() if unit.is_cpp] if self.waiting and self._cpp else self._cpp
         for call in self.transfer.sites(WORKING, among=among):
-            if call.row.library.startswith("cuda") and (self.waiting or not self._waits(call)):
-                found[call.function].append((call.instruction, call.stream()))
+            if call.row.library.startswith(ON_DEVICES) and (self.waiting or not self._waits(call)):
+                handle = call.one("handle") if call.row.get("stream") == HANDLE else None
+                stream = Stream(HANDLE, handle, call.row.library) if handle is not None else call.stream()
+                found[call.function].append((call.instruction, stream))
         for unit in self._cpp:
             for function in unit.functions:
                 for one in function.by_opcode[op.LAUNCH]:
                     found[function] += [(one, work.stream) for work in self.transfer.works(function, one)]
+        for function, one in self._configured():
+            found[function] += [(one, work.stream) for work in self.transfer.works(function, one) if work.library == "numba"]
         return found
+
+    def _configured(self) -> Iterator[tuple[Function, Instruction]]:
+        """The calls that may launch a kernel of numba on a stream of their own."""
+        for unit in self.facts.program.mentioning("numba"):
+            for function in unit.functions if not unit.is_cpp else ():
+                for one in function.by_opcode[op.CALL]:
+                    launch = configured(function, one)
+                    if launch is not None and len(launch[1]) > 2:
+                        yield function, one
 
     def _waits(self, call: ModelledCall) -> bool:
         return any(isinstance(each, Copied) and not each.asynchronous for each in self.transfer.of(call.function, call.instruction))
@@ -184,6 +241,13 @@ class Beginnings:
 
     def _key(self, function: Function, one: Instruction, stream: Stream) -> Key:
         """A stream, as a function names it."""
+        if stream.kind == HANDLE:
+            if (register := self.handles.before(function, one, stream.register)) is not None:
+                return (function, self.places.of(function, register))
+            bound = self.handles.elsewhere(function, stream.register)
+            if bound is None:
+                return (NULL,)
+            return (function, bound.places[0]) if bound.places else (bound.function, self.places.of(bound.function, bound.register))
         if stream.kind in (NULL, CURRENT) or stream.register < 0:
             return (stream.kind if stream.kind == NAMED else NULL,)
         return (function, self.places.of(function, stream.register))
@@ -207,7 +271,11 @@ class Beginnings:
                 owners[function.owner] |= {key for key in keys if self._is_member(key)}
         found: set[Function] = set()
         for function, keys in streams.items():
-            if len(keys) > 1 or (function.owner is not None and len(owners[function.owner]) > 1):
+            if (
+                len(keys) > 1
+                or any(self._is_of_turning(function, key) for key in keys)
+                or (function.owner is not None and len(owners[function.owner]) > 1)
+            ):
                 found |= below[function]
         return found
 
@@ -227,3 +295,8 @@ class Beginnings:
         if register is None or register < 0:
             return (caller, Place(("parameter", 0), place.path)) if index == 0 and function.has_receiver else (NULL,)
         return (caller, self.places.of(caller, register).behind(*place.path))
+
+
+def _registers(work: Worked) -> tuple[int, ...]:
+    """What work touches: memory, and modules that are called by their own name."""
+    return (work.made, *work.writes, *work.reads, *work.moves, *(module.register for module in work.runs if not module.name))

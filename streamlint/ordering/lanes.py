@@ -2,29 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import LibraryObject, Object, Site, Unknown
+from streamlint.facts.program import Unit
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.ordering.bound_handles import Bound, BoundHandles, Scopes, behind_number, given_handle
 from streamlint.ordering.conditions import Frame
 from streamlint.ordering.flow import STREAM, Tracked
 from streamlint.ordering.places import Element, Place, Places
 from streamlint.ordering.streams import Currents
 from streamlint.ordering.walk import aside
-from streamlint.transfer.actions import CURRENT, NAMED, NULL, UNKNOWN, Stream
+from streamlint.transfer.actions import CURRENT, HANDLE, NAMED, NULL, UNKNOWN, Stream
 from streamlint.transfer.transfer import Transfer
+from streamlint.waits.operands import operand_of
 
 WAITER = "waiter"
 """A stream that already waits for the operation that is followed."""
+_CREATED = frozenset({"created", "blocking", "non-blocking"})
 AMBIENT = Place(("global", "ambient"))
 """The stream that is current where a path begins; the default stream is the same."""
 
 
 class Lane(NamedTuple):
     """A stream: ``kind`` is ``current`` for the ambient one, ``named`` or ``unknown``; its names on the path, where it was made, whether it
-    is ordered with the null stream (None: not known). ``is_given``: a call out of view has given it."""
+    is ordered with the null stream (None: not known). ``is_given``: a call out of view has given it; ``may_be_current``: it is one of
+    several, of which one is the current one."""
 
     kind: str
     places: tuple[Place, ...]
@@ -32,6 +38,7 @@ class Lane(NamedTuple):
     blocking: bool | None
     library: str
     is_given: bool = False
+    may_be_current: bool = False
 
     def tracked(self, kind: str) -> frozenset[Tracked]:
         """The lane as it is tracked."""
@@ -51,10 +58,15 @@ class Lane(NamedTuple):
 class Lanes:
     """The lanes of the work of a program."""
 
+    per_thread: Callable[[Unit], bool] = staticmethod(lambda unit: False)
+    """Whether the default stream of a file is one of its own for each thread."""
+
     def __init__(self, transfer: Transfer, places: Places, currents: Currents) -> None:
         self.transfer = transfer
         self.places = places
         self.currents = currents
+        self.handles = BoundHandles(transfer, places)
+        self.scopes = Scopes(transfer, places, currents)
 
     def of(self, frame: Frame, one: Instruction, stream: Stream, depth: int | None = None) -> Lane:
         """The lane that an instruction means by a stream."""
@@ -62,24 +74,62 @@ class Lanes:
         if stream.kind == CURRENT:
             return self._current(frame, one, stream, depth)
         if stream.kind == NULL:
-            return Lane(CURRENT, (), frozenset(), True, stream.library)
+            return Lane(CURRENT, (), frozenset(), not self.per_thread(frame.function.unit), stream.library)
+        if stream.kind == HANDLE:
+            return self._of_handle(frame, one, stream, depth)
+        if stream.kind == UNKNOWN and stream.register >= 0:
+            return self._bound(self.scopes.of(frame.function, stream.register), frame, stream, depth)
         if stream.kind == UNKNOWN or stream.register < 0:
             return Lane(UNKNOWN, (), frozenset(), None, stream.library)
-        function = frame.function
-        values = list(self.transfer.values(function, stream.register))
-        names = self.places.names(function, stream.register)
+        return self._named(frame, stream, depth)
+
+    def _named(self, frame: Frame, stream: Stream, depth: int) -> Lane:
+        function, register = frame.function, behind_number(frame.function, stream.register)
+        values = list(self.transfer.values(function, register))
+        names = self.places.names(function, register)
         if frame.depth != depth:
             names = tuple(aside(name, frame.depth) for name in names)
-        made = frozenset(value.site for value in values if isinstance(value, LibraryObject) and value.detail == "created" and value.site)
-        if not made:
-            made = frozenset(value.site for value in values if isinstance(value, LibraryObject) and value.kind == "stream" and value.site)
-        if any(isinstance(value, LibraryObject) and value.detail in ("current", "default", "null") for value in values):
+        made = _made(values)
+        details = {value.detail for value in values if isinstance(value, LibraryObject)}
+        is_element = any(isinstance(key, Element) for name in names for key in name.path)
+        is_one_of = is_element and bool(details & _CREATED) and bool(details & {"current", "default"})
+        if is_one_of:
+            details -= {"current", "default"}  # that one of several is the current one tells nothing of each
+        if details & {"current", "default"} or ("null" in details and not (function.is_cpp and details & _CREATED)):  # it was null before
             names = (*names, AMBIENT)
-        one_made = function.definitions[stream.register]
+        one_made = function.definitions[register]
         is_given = not made and one_made is not None and one_made[0] in (op.CALL, op.INVOKE, op.PHI)
         if is_given:
             names = (*names, AMBIENT)  # a getter may give the current one
-        return Lane(NAMED, names, made, self._blocking(stream, values, made), stream.library, is_given)
+        return Lane(NAMED, names, made, self._blocking(stream, values, made), stream.library, is_given, is_one_of)
+
+    def _of_handle(self, frame: Frame, one: Instruction, stream: Stream, depth: int) -> Lane:
+        """The stream that a handle was given: before, by those who pass it, or where it was made."""
+        inner: Frame = frame
+        at, register = one, stream.register
+        while True:
+            bound = self.handles.before(inner.function, at, register)
+            if bound is not None:
+                return self.of(inner, at, Stream(NAMED, bound, stream.library), depth)
+            index = given_handle(inner.function, register)
+            if index is None or inner.caller is None or inner.call is None or inner.call[0] not in (op.CALL, op.INVOKE):
+                break
+            given = operand_of(inner.caller.function, inner.call, inner.function, index)
+            if given is None or given < 0:
+                break
+            at, register, inner = inner.call, given, inner.caller
+        return self._bound(self.handles.elsewhere(inner.function, register), inner, stream, depth)
+
+    def _bound(self, found: Bound | None, frame: Frame, stream: Stream, depth: int) -> Lane:
+        """A stream that another function has named."""
+        if found is None:
+            return Lane(UNKNOWN, (), frozenset(), None, stream.library)
+        values = list(self.transfer.values(found.function, found.register))
+        names = tuple(aside(name, frame.depth) for name in found.places) if frame.depth != depth else found.places
+        made = _made(values)
+        if not names and not made:
+            return Lane(UNKNOWN, (), frozenset(), None, stream.library)
+        return Lane(NAMED, names, made, self._blocking(stream, values, made), stream.library)
 
     def _current(self, frame: Frame, one: Instruction, stream: Stream, depth: int) -> Lane:
         at: Instruction | None = one
@@ -118,6 +168,13 @@ class Lanes:
             return True
         held = {each.place for each in tracked if each.kind in kinds}
         return not held.isdisjoint(each.place for each in lane.tracked(kinds[0]))
+
+
+def _made(values: list[Object]) -> frozenset[Site]:
+    """Where streams were made."""
+    held = [value for value in values if isinstance(value, LibraryObject)]
+    created = frozenset(value.site for value in held if value.detail == "created" and value.site)
+    return created or frozenset(value.site for value in held if value.kind == "stream" and value.site)
 
 
 def is_unknown(values: list[Object]) -> bool:

@@ -82,7 +82,7 @@ class Origins:
 
     def parameters(self, function: Function, register: int, position: int) -> Iterator[Place]:
         """The places of the tensors in an argument that the optimizer in a register was made with: a list of them, or of groups."""
-        for maker, one in self._makers(function, register):
+        for maker, one in self.makers(function, register):
             given = argument_registers(maker, one)
             for place in self._listed(maker, given[position][1]) if position < len(given) else ():
                 if maker is function or (place.root[0] in ("parameter", "global") and place.path):
@@ -103,7 +103,8 @@ class Origins:
         if self._learns(function, register):
             yield from (place.behind(EACH) for place in self.places.names(function, register))
 
-    def _makers(self, function: Function, register: int) -> Iterator[tuple[Function, Instruction]]:
+    def makers(self, function: Function, register: int) -> Iterator[tuple[Function, Instruction]]:
+        """The calls that may have made an object: in the function, or for an attribute of the object at hand."""
         one = function.definitions[register] if register >= 0 else None
         if one is None:
             return

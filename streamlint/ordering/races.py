@@ -6,29 +6,35 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Constant, LibraryObject, Memory, Scalar, Site, Unknown
+from streamlint.facts.objects import LibraryObject, Memory, Site, Unknown
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY
 from streamlint.ordering.beginnings import Beginnings
 from streamlint.ordering.conditions import Frame
 from streamlint.ordering.flow import BUFFER, DONE, EVENT, STATUS, STREAM, Tracked
-from streamlint.ordering.lanes import AMBIENT, WAITER, Lane, Lanes
+from streamlint.ordering.given_work import GivenWork
+from streamlint.ordering.gradients import Training
+from streamlint.ordering.lanes import AMBIENT, WAITER, Lane
 from streamlint.ordering.meetings import Meeting, Meetings
-from streamlint.ordering.places import Element, Key, Place, register_place, rest_behind
-from streamlint.ordering.walk import MOST_GUESSES, ORDERED, State, Walk
+from streamlint.ordering.on_device import ARRAYS, OnDevice
+from streamlint.ordering.places import POINTEE, Element, Key, Place, register_place, rest_behind
+from streamlint.ordering.regions import PLACED, are_apart
+from streamlint.ordering.repeated import Repeated
+from streamlint.ordering.same_streams import SameStreams
+from streamlint.ordering.settled import Settled
+from streamlint.ordering.walk import MOST_GUESSES, ORDERED, State
+from streamlint.ordering.weights import ModuleMemory
 from streamlint.transfer.actions import CURRENT, NAMED, UNKNOWN, Action, Asked, Copied, Lost, Read, Recorded, Stream, Synchronized, Viewed
-from streamlint.transfer.transfer import Transfer
+from streamlint.transfer.transfer import Transfer, last_name
 from streamlint.transfer.waiting import Waited
 from streamlint.transfer.work import Worked
 from streamlint.waits.questions import alike
 
-_DEEPEST = 12
 _RANGE = "range"
 _ON_HOST = frozenset({"numpy", "python", "host-cpp"})
+_ADDRESSES = frozenset({op.ADDRESS, op.ADDRESS_NAME, op.ADDRESS_ATTR})
 _RAW = "cupy.cuda.runtime."
-_ARRAYS = frozenset({"torch", "cupy", "numba"})
-"""Libraries with arrays, each with a current stream of its own: what one does with memory of another is the affair of SL027."""
 
 
 class Race(NamedTuple):
@@ -44,9 +50,10 @@ class Race(NamedTuple):
     first_calls: tuple[Site, ...]
     second_calls: tuple[Site, ...]
     doubts: int
+    is_given: bool = False  # the first is work of callers out of view
 
 
-class Races(Walk):
+class Races(Repeated):
     """Finds the races of a program."""
 
     meets_memory = True
@@ -57,24 +64,43 @@ class Races(Walk):
 
     def __init__(self, transfer: Transfer) -> None:
         super().__init__(transfer)
-        self.lanes = Lanes(transfer, self.places, self.currents)
         self.beginnings = Beginnings(transfer, self.places, self.currents)
+        self.memory = OnDevice(transfer)
+        self.same = SameStreams(transfer)
+        self.settled = Settled(transfer, self.places)
+        self.modules = ModuleMemory(transfer, self.places)
+        self.given = GivenWork(transfer, self.places, self.lanes)
+        self.training = Training(transfer, self.places, self.modules)
         self._meetings = Meetings(self.callers, self._repeats)
         self._meeting: Meeting | None = None
         self._found: dict[Site, Race] = {}
-        self._devices: dict[tuple[Function, int], bool] = {}
+        self._moves_modules = False
+        self._is_given_work = False  # whether the work that is followed is that of callers out of view
         self._site: Site
-        self._work: Worked
-        self._lane: Lane
-        self._writes: bool
         self._is_evident: bool
 
     def find(self) -> Iterator[Race]:
         """The races of the program, one for each second piece of work."""
-        for begun, partners in self.beginnings.find():
+        found = list(self.beginnings.find())
+        self._moves_modules = any(work.moves for (_, _, work), _ in found)
+        for begun, partners in found:
             if self.comes_to(begun[0], partners):
                 self._follow_work(*begun)
+        self._follow_given([begun for begun, _ in found])
         yield from self._found.values()
+
+    def _follow_given(self, found: list[tuple[Function, Instruction, Worked]]) -> None:
+        """What callers out of view give may be under way on their stream: it meets what works on a stream that is the program's own."""
+        self._lane, self._touched, self._loop = Lane(CURRENT, (), frozenset(), True, "torch"), {}, None
+        self._writes, self._is_evident, self._meeting, self._is_given_work = True, False, None, True
+        for function, parameters in self.given.find(found).items():
+            first = next(function.code.instructions())
+            self._site, self._work = Site(function, first), Worked(Stream(CURRENT, library="torch"), (), (), "call", "torch")
+            registers = [one[2] for one in function.by_opcode[op.PARAM] if one[3] in parameters]
+            tracked = {held for register in registers for held in self._names(function, register)}
+            if tracked:
+                self.run(self.start(function, first, frozenset(tracked) | self._lane.tracked(STREAM), ()), self._judge)
+        self._is_given_work = False
 
     def comes_to(self, function: Function, partners: frozenset[Function] | None) -> bool:
         """Whether a path from a function may come to work of others, to which it is held from here on."""
@@ -82,6 +108,8 @@ class Races(Walk):
         return self._meeting is None or self._meeting.is_ahead(function)
 
     def may_go_up(self, state: State, caller: Function, call: Instruction) -> bool:
+        if self.dispatch.is_of_anyone(caller, call):
+            return False
         return self._meeting is None or self._meeting.is_behind(caller, call)
 
     def _repeats(self, function: Function, one: Instruction) -> bool:
@@ -91,28 +119,42 @@ class Races(Walk):
     def _follow_work(self, function: Function, one: Instruction, work: Worked) -> None:
         frame = Frame(function, None, None, 0)
         lane = self.lanes.of(frame, one, work.stream)
-        if lane.kind == UNKNOWN or work.assumed or not work.fills or work.library in _ON_HOST or self._has_waited(function, one):
+        if lane.kind == UNKNOWN or work.assumed or not work.fills or work.library in _ON_HOST or self._has_waited(function, one, work):
+            return
+        if self.memory.may_be_view(function, one, work):
             return
         in_scope = lane.kind == NAMED
-        written = {register for register in (*work.writes, work.made) if self.is_on_device(function, register, work, in_scope)}
-        read = {register for register in work.reads if self.is_on_device(function, register, work, in_scope)} - written
+        written = {register for register in (*work.writes, work.made) if self.memory.is_on_device(function, register, work, in_scope)}
+        read = {register for register in work.reads if self.memory.is_on_device(function, register, work, in_scope)} - written
         if work.made >= 0 and not written and read:
             written = {work.made}
-        self._is_evident = bool(written or read)
-        if not self._is_evident and not in_scope and not function.is_cpp:  # what is done with it on another stream may tell
-            written = {each for each in (*work.writes, work.made) if self._may_be_memory(function, each)}
-        self._site, self._work, self._lane = Site(function, one), work, lane
-        for registers, writes in ((written, True), (read, False)):
-            if not registers or not (writes or self.reads_too):
+        self._is_evident = bool(written or read or work.moves or work.leaves or work.steps)
+        if (
+            not self._is_evident and not in_scope and (not function.is_cpp or work.library == "torch")
+        ):  # what is done with it on another stream may tell
+            used = [each for each in (*work.reads, work.made) if each >= 0]
+            is_of_host = any(self.memory.is_on_host(function, each) or self.memory.is_made_on_host(function, each) for each in used)
+            written = {each for each in (*work.writes, work.made) if self.memory.may_be_memory(function, each) and not is_of_host}
+        self._site, self._work, self._lane, self._touched = Site(function, one), work, lane, {}
+        written_there = (
+            *self.modules.moved(function, work.moves),
+            *self.training.left(function, work.leaves),
+            *self.training.updated(function, work.steps),
+        )
+        weights = written_there, self.modules.run(function, work.runs if self._moves_modules else ())
+        for registers, members, writes in ((written, weights[0], True), (read, weights[1], False)):
+            tracked = {self._in_region(one, register, held) for register in registers for held in self._names(function, register)}
+            tracked |= set(members)
+            if not tracked or not (writes or self.reads_too):
                 continue
             self._writes = writes
-            tracked = {held for register in registers for held in self._names(function, register)}
+            self._loop = self._turning(function, one, work) if writes and (work.writes or work.made >= 0) else None
             self.run(self.start(function, one, frozenset(tracked) | lane.tracked(STREAM), frozenset()), self._judge)
 
-    def _has_waited(self, function: Function, one: Instruction) -> bool:
+    def _has_waited(self, function: Function, one: Instruction, work: Worked) -> bool:
         """Whether the host has waited for the work when the instruction is over."""
-        actions = self.transfer.of(function, one)
-        return any(isinstance(each, Copied) and each.asynchronous is False and each.direction in ("h2d", "d2h") for each in actions)
+        copies = (each for each in self.transfer.of(function, one) if isinstance(each, Copied))
+        return work.waits or any(each.asynchronous is False and each.direction in ("h2d", "d2h") for each in copies)
 
     def _names(self, function: Function, register: int) -> Iterator[Tracked]:
         """The memory in a register, by all the names that its function has for it."""
@@ -120,13 +162,33 @@ class Races(Walk):
             for place in self._names_of(function, each):
                 yield Tracked(BUFFER, place)
 
+    def _in_region(self, one: Instruction, register: int, held: Tracked) -> Tracked:
+        """Memory of which the work touches a part: that is known by its number."""
+        region = self.regions.of(self._site.function, one).get(register)
+        if region is None:
+            return held
+        self._touched[str(register)] = region
+        return held._replace(type=str(register))
+
+    def _is_apart(self, state: State, one: Instruction, register: int, place: Place, held: Tracked) -> bool:
+        """Whether what work touches of a register shares nothing with the part that is tracked."""
+        region = self._touched.get(held.type)
+        if region is None:
+            return False
+        beyond = rest_behind(held.place, place)
+        if region.kind == PLACED and state.frame.function is region.function and any(map(_is_range, beyond or ())):
+            return True
+        return are_apart(region, self.regions.of(state.frame.function, one).get(register))
+
     def _names_of(self, function: Function, register: int) -> Iterator[Place]:
         """The names of a register's value. C++: a pointer with an offset is a range of what the pointer leads to."""
         yield from self.places.names(function, register)
         one = function.definitions[register] if register >= 0 else None
+        if one is not None and one[0] in _ADDRESSES and any(use[0] == op.BUILD for use in function.uses[register]):
+            yield self.places.of(function, register).behind(POINTEE)  # an array of the addresses of a kernel's arguments
         if one is not None and function.is_cpp and one[0] == op.BINARY and function.text(one[3]) in ("+", "-"):
             for base, offset in (one[4:6], one[5:3:-1]):
-                for place in self.places.names(function, base):
+                for place in (name for each in self._shared(function, base) for name in self.places.names(function, each)):
                     yield place.behind(Element((_RANGE, alike(function, offset))))
 
     def _shared(self, function: Function, register: int) -> list[int]:
@@ -143,67 +205,16 @@ class Races(Walk):
 
     # --- what is on a device
 
-    def is_on_device(self, function: Function, register: int, work: Worked, in_scope: bool, depth: int = 0) -> bool:
-        """Whether what a register holds is memory of a device, by its values, by what made it, or by the stream that works on it."""
-        if register < 0:
-            return False
-        held = [value for value in self.transfer.values(function, register) if isinstance(value, Memory)]
-        if held:
-            if any(value.space in ("device", "managed") for value in held):
-                return True
-            if all(value.space == "host" for value in held):
-                return False
-        if function.is_cpp and work.evident:
-            one = function.definitions[register]
-            return one is None or one[0] != op.CONST
-        if (work.evident or (in_scope and not work.assumed and work.library)) and self._may_be_memory(function, register):
-            return True
-        return self._is_made_there(function, register, depth)
-
-    def _is_made_there(self, function: Function, register: int, depth: int = 0) -> bool:
-        key = (function, register)
-        known = self._devices.get(key)
-        if known is None:
-            self._devices[key] = False
-            known = self._devices[key] = self._find_made(function, register, depth)
-        return known
-
-    def _find_made(self, function: Function, register: int, depth: int) -> bool:
-        """Whether the instruction that made a value makes it of memory of a device."""
-        if any(isinstance(value, Memory) and value.space == "device" for value in self.transfer.values(function, register)):
-            return True
-        one = function.definitions[register] if register >= 0 else None
-        if one is None or depth > _DEEPEST:
-            return False
-        if one[0] == op.PHI:
-            return any(self._is_made_there(function, each, depth + 1) for each in one[3:])
-        actions = self.transfer.of(function, one)
-        if any(isinstance(action, Copied) and action.direction in ("h2d", "d2d") and action.target == register for action in actions):
-            return True
-        if any(self._is_made_there(function, a.register, depth + 1) for a in actions if isinstance(a, Viewed)):
-            return True
-        return any(
-            work.made == register and any(self._is_made_there(function, each, depth + 1) for each in work.reads)
-            for work in self.transfer.works(function, one)
-        )
-
-    def _may_be_memory(self, function: Function, register: int) -> bool:
-        """Whether nothing says that a value is a number, text, or an object that is no memory."""
-        if register < 0:
-            return False
-        one = function.definitions[register]
-        if one is not None and one[0] == op.CONST:
-            return False
-        values = list(self.transfer.values(function, register))
-        if any(isinstance(value, (Memory, Unknown)) for value in values):
-            return True
-        return not any(isinstance(value, (Constant, Scalar, LibraryObject)) for value in values)
-
     # --- what actions mean
 
     def actions(self, function: Function, one: Instruction) -> tuple[Action, ...]:
         """Waits of the host come last: what waits has worked before."""
         return (*self.transfer.works(function, one), *super().actions(function, one))
+
+    def arrive(self, state: State, one: Instruction) -> str | frozenset[Tracked] | None:
+        """Parameters that are given memory make it that of their module."""
+        more = self.modules.given(state.frame.function, one, state.tracked)
+        return state.tracked | more if more else None
 
     def _judge(self, state: State, one: Instruction, action: Action) -> str | frozenset[Tracked] | None:
         tracked = state.tracked
@@ -212,7 +223,8 @@ class Races(Walk):
         if self.orders(state, one, action):
             return ORDERED
         if isinstance(action, Recorded):
-            if self._is_ordered(state, one, action.stream):
+            lane = self.lanes.of(state.frame, one, action.stream)
+            if self.lanes.is_same(state.tracked, lane) or self.same.may_be_given_twice(lane, self._lane):
                 names = self.places.names(state.frame.function, action.event)
                 return tracked | {Tracked(EVENT, place) for place in names}
         elif isinstance(action, Waited) and action.of != op.NONE:
@@ -225,45 +237,57 @@ class Races(Walk):
         elif isinstance(action, Asked) and op.DEFINES[one[0]]:
             if self._has(state, EVENT, action.of) or self._has(state, STREAM, action.of):
                 return tracked | {Tracked(STATUS if action.is_status else DONE, register_place(one[2]))}
-        elif isinstance(action, Lost) and any(self._leads_to_order(state, register) for register in action.registers):
+        elif isinstance(action, Lost) and _says_that_it_waits(state.frame.function, one):
             return ORDERED
+        elif isinstance(action, Lost) and any(self._leads_to_order(state, register) for register in action.registers):
+            is_module = any(work.runs and not work.assumed for work in self.transfer.works(state.frame.function, one))
+            return None if is_module else ORDERED
         return None
 
     def _worked(self, state: State, one: Instruction, work: Worked) -> str | None:
         function = state.frame.function
-        if work.assumed and one[0] == op.INVOKE:
-            return None  # what a method of an object out of view does is its own affair
-        if work.assumed and any(self._leads_to_order(state, register) for register in work.reads):
+        runs = self.modules.is_run(function, work.runs, state.tracked, work.assumed) or self.training.reads(function, work, state.tracked)
+        moves = self.modules.is_moved(function, work.moves, state.tracked)
+        if work.assumed and not runs and (one[0] == op.INVOKE or self._is_given(function, one)):
+            return None  # what a method of an object out of view does is its own affair, and what a value from out of view does
+        if work.assumed and not runs and any(self._leads_to_order(state, register) for register in work.reads):
             return ORDERED
-        is_held = self._lane.kind == NAMED and self._lane.blocking is not False and work.library not in ("", "torch")
-        if is_held and self.lanes.of(state.frame, one, work.stream).kind == CURRENT:
+        is_held = self._lane.kind == NAMED and self._lane.blocking is not False and work.library not in ("", "torch", *_ON_HOST)
+        if is_held and (null := self.lanes.of(state.frame, one, work.stream)).kind == CURRENT and null.blocking:
             return ORDERED  # the null stream waits for blocking streams, and they for it
-        writes = [register for register in work.writes if self._touches(state, register, is_written=True)]
-        reads = [register for register in work.reads if self._touches(state, register, 1 if work.assumed else 0)]
-        if (not writes and not (reads and self._writes)) or self._is_foreign(work):
+        writes = [register for register in work.writes if self._touches(state, register, is_written=True, by=one)]
+        depth = 1 if work.assumed or work.library == "torch" else 2 if work.library == "cuda_python" else 0
+        reads = [register for register in work.reads if self._touches(state, register, depth, by=one)]
+        if (not (writes or moves) and not ((reads or runs) and self._writes)) or self._is_foreign(state, one, work):
             return None
-        if all(self._is_on_host(function, register) for register in (*writes, *reads)):
+        if not (runs or moves) and all(self.memory.is_on_host(function, register) for register in (*writes, *reads)):
             return None
         lane = self.lanes.of(state.frame, one, work.stream)
-        if self.lanes.is_same(state.tracked, lane):
-            return ORDERED if writes and self._is_all(state, writes) else None
-        if state.doubts > MOST_GUESSES or self._may_be_one(lane):
+        is_here = function is self._site.function
+        if self.lanes.is_same(state.tracked, lane) and not (is_here and self.same.is_of_another(function, state.tracked, lane, self._lane)):
+            return ORDERED if moves or (writes and self._is_all(state, writes)) else None
+        if state.doubts > MOST_GUESSES or self._may_be_one(lane, state.frame.function) or self.same.may_wait(state.tracked, lane):
             return None
-        if not self._is_evident and not any(self.is_on_device(function, each, work, lane.kind == NAMED) for each in (*writes, *reads)):
+        used = (*writes, *reads)
+        if not (self._is_evident or moves) and not any(self.memory.is_on_device(function, each, work, lane.kind == NAMED) for each in used):
             return None
+        if self._is_given_work and not self.given.is_private(function, lane):
+            return ORDERED
         self._tell(state, one, work, lane)
         return ORDERED
 
-    def _is_foreign(self, work: Worked) -> bool:
+    def _is_given(self, function: Function, one: Instruction) -> bool:
+        """Whether callers out of view give what is called, and nobody wants its result: a writer, or a log."""
+        values = list(self.transfer.values(function, one[3])) if one[0] == op.CALL and not function.uses.get(one[2]) else []
+        return bool(values) and all(isinstance(value, Unknown) and value.reason == "caller" for value in values)
+
+    def _is_foreign(self, state: State, one: Instruction, work: Worked) -> bool:
         """Whether two libraries with arrays of their own work on the memory, or an operator made an address for CUDA's C API of numbers."""
+        if work.library == "cuda_python" and self._work.library in ARRAYS and self.lanes.of(state.frame, one, work.stream).kind == CURRENT:
+            return True
         if not self._is_evident and not self._work.library and (work.library == "cuda_python" or work.name.startswith(_RAW)):
             return True
-        return len({work.library, self._work.library} & _ARRAYS) > 1
-
-    def _is_on_host(self, function: Function, register: int) -> bool:
-        """Whether all that a register may hold is memory of the host."""
-        held = [value for value in self.transfer.values(function, register) if isinstance(value, Memory)]
-        return bool(held) and all(value.space == "host" for value in held)
+        return len({work.library, self._work.library} & ARRAYS) > 1
 
     def _is_all(self, state: State, registers: list[int]) -> bool:
         """Whether all that is tracked is written anew."""
@@ -277,16 +301,9 @@ class Races(Walk):
         function = state.frame.function
         return [place for each in self._shared(function, register) for place in self._names_of(function, each)]
 
-    def _may_be_one(self, lane: Lane) -> bool:
-        """Whether two streams may be one: calls out of view gave them; or the null stream is ordered with one."""
-        mine = self._lane
-        if (lane.is_given and not mine.made) or (mine.is_given and not lane.made):
-            return True
-        if not lane.made and not mine.made and all(any(place.path for place in each.places) for each in (lane, mine)):
-            return lane.library != "torch"  # members of objects that were given their streams
-        if lane.kind == CURRENT and mine.kind == NAMED:
-            return mine.blocking is not False
-        return mine.kind == CURRENT and lane.kind == NAMED and lane.blocking is not False
+    def _may_be_one(self, lane: Lane, function: Function | None = None) -> bool:
+        """Whether a stream may be that of the work, or is ordered with it."""
+        return self.same.may_be_one(lane, self._lane, function is self._site.function)
 
     def _is_ordered(self, state: State, one: Instruction, stream: Stream) -> bool:
         return self.lanes.is_same(state.tracked, self.lanes.of(state.frame, one, stream))
@@ -295,13 +312,28 @@ class Races(Walk):
         """Whether a stream waits for the work: for its stream, or for an event behind it, or for what nobody knows."""
         function = state.frame.function
         if action.is_event:
-            return self._is_event_behind(state, action.of)
+            return self._is_event_behind(state, action.of) or self._is_empty(function, one, action.of)
         call = self.transfer.modelled(function, one)
         stream = next((modelled.stream_in(action.of) for modelled in call), Stream(NAMED, action.of))
         return self._is_ordered(state, one, stream)
 
     def _is_event_behind(self, state: State, event: int) -> bool:
         return self._has(state, EVENT, event) or not self._is_recorded(state.frame.function, event)
+
+    def _is_empty(self, function: Function, one: Instruction, event: int) -> bool:
+        """Whether a function waits for an event that it has made, and records only later: that is the affair of SL018."""
+        made = function.definitions[event] if event >= 0 else None
+        values = [value for value in self.transfer.values(function, event) if isinstance(value, LibraryObject)]
+        if made is None or not values or any(value.site is None or value.site.function is not function for value in values):
+            return False
+        place = self.places.of(function, event)
+        behind = False
+        for each in function.code.instructions():
+            behind |= each is one
+            for action in self.transfer.of(function, each) if each[0] in (op.CALL, op.INVOKE) else ():
+                if isinstance(action, Recorded) and self.places.of(function, action.event) == place:
+                    return behind
+        return False
 
     def _is_recorded(self, function: Function, event: int) -> bool:
         """Whether a record of an event is in view: then it tells what the event waits for."""
@@ -336,6 +368,14 @@ class Races(Walk):
             return (is_on_host or lane.kind != NAMED) and self.lanes.is_same(state.tracked, lane)  # what is used in a scope is on a device
         return False
 
+    def is_bounded(self, state: State, condition: int) -> bool:
+        """Whether a loop asks for the container of an event behind the work: that many pieces are under way on purpose."""
+        function = state.frame.function
+        kept = [held.place for held in state.tracked if held.kind == EVENT and held.place.path]
+        names = (place for register in (_reads(function, condition) if kept else ()) for place in self.places.names(function, register))
+        outer = [place for place in names if place.path or place.root[0] != "register"]
+        return any(rest_behind(place, inner) for place in outer for inner in kept)
+
     def done_where(self, state: State, condition: int) -> bool | None:
         """A query of the stream, or of an event behind the work."""
         if self._has(state, DONE, condition):
@@ -344,7 +384,7 @@ class Races(Walk):
 
     # --- what registers hold
 
-    def _touches(self, state: State, register: int, depth: int = 0, is_written: bool = False) -> bool:
+    def _touches(self, state: State, register: int, depth: int = 0, is_written: bool = False, by: Instruction | None = None) -> bool:
         """Whether what a register holds overlaps with the memory that is tracked. Two ranges that are written are tiles."""
         if register < 0:
             return False
@@ -352,10 +392,15 @@ class Races(Walk):
             for held in state.tracked:
                 if held.kind != BUFFER or held.place.root != place.root:
                     continue
+                if held.type and by is not None and self._is_apart(state, by, register, place, held):
+                    continue
                 rest = rest_behind(place, held.place)
                 part = rest_behind(held.place, place)
                 if is_written and self._writes and any(map(_is_range, (*(rest or ()), *(part or ())))):
                     continue
+                is_own = place in self.places.names(state.frame.function, register)
+                if rest and is_own and len(rest) == 1 and not state.frame.function.is_cpp and rest[0] in self.transfer.view_names:
+                    return True  # ``x.data = …`` is what ``x`` is from here on
                 is_whole = rest is not None and all(isinstance(key, Element) for key in rest)
                 if (
                     rest is not None
@@ -420,22 +465,10 @@ class Races(Walk):
         if not any(held.kind == BUFFER for held in mine) or any(True for _ in self.facts.call_places(function)):
             return
         lane = next((place for place in self._lane.places if place.root == ("parameter", 0)), None)
-        if self._lane.kind == NAMED and (lane is None or self._leaves(function, lane)):
+        if self._lane.kind == NAMED and (lane is None or self.settled.leaves(function, lane) or self.settled.is_settled(function, lane)):
             return
         frame = Frame(function, None, None, 0)
         yield State(frame, 0, 0, 0, mine, state.guesses, frozenset(), frozenset(), (*state.path, marker))
-
-    def _leaves(self, function: Function, lane: Place) -> bool:
-        """Whether a method hands a stream to its caller."""
-        for register, one in enumerate(function.definitions):
-            is_lane = one is not None and one[0] == op.ATTR and self.places.of(function, register) == lane
-            if is_lane and any(use[0] in (op.RETURN, op.BUILD, op.YIELD) for use in function.uses[register]):
-                return True
-        return False
-
-    def redone(self, state: State, one: Instruction) -> bool:
-        """What a caller still holds of the last round's memory is used later."""
-        return self._work.made < 0 or not any(held.kind == BUFFER and held.place.root[0] == "aside" for held in state.tracked)
 
     def handed(self, function: Function, register: int) -> tuple[Place, ...]:
         """New memory is not what was read before from where it is now."""
@@ -445,9 +478,25 @@ class Races(Walk):
 
     def _tell(self, state: State, one: Instruction, use: Worked, other: Lane) -> None:
         second = Site(state.frame.function, one)
-        race = Race(self._site, second, self._work, use, self._lane, other, self._writes, (), state.frame.calls, state.doubts)
+        race = Race(
+            self._site, second, self._work, use, self._lane, other, self._writes, (), state.frame.calls, state.doubts, self._is_given_work
+        )
         if second not in self._found or race.doubts <= self._found[second].doubts:
             self._found[second] = race
+
+
+def _reads(function: Function, register: int, depth: int = 4) -> Iterator[int]:
+    """The registers that a condition is computed from."""
+    one = function.definitions[register] if register >= 0 and depth else None
+    for each in op.reads(one) if one is not None and one[0] in (op.COMPARE, op.UNARY, op.BINARY, op.CALL, op.COPY) else ():
+        yield each
+        yield from _reads(function, each, depth - 1)
+
+
+def _says_that_it_waits(function: Function, one: Instruction) -> bool:
+    """C++: whether a function out of view is named for waiting, as the functions of CUDA are."""
+    name = last_name(function, one) if function.is_cpp else ""
+    return "ynchronize" in name and "Async" not in name
 
 
 def _is_range(key: Key) -> bool:

@@ -82,10 +82,10 @@ class Releases(Races):
         lane = self.lanes.of(frame, one, work.stream)
         if work.made < 0 or work.assumed or lane.kind == UNKNOWN:
             return
-        self._is_evident = self.is_on_device(function, work.made, work, False) or any(
-            self.is_on_device(function, each, work, lane.kind != CURRENT) for each in work.reads
+        self._is_evident = self.memory.is_on_device(function, work.made, work, False) or any(
+            self.memory.is_on_device(function, each, work, lane.kind != CURRENT) for each in work.reads
         )
-        if not self._is_evident and not (work.library and self._may_be_memory(function, work.made)):
+        if not self._is_evident and not (work.library and self.memory.may_be_memory(function, work.made)):
             return
         self._site, self._work, self._writes = Site(function, one), work, True
         tracked = {Tracked(BUFFER, place) for place in self.places.names(function, work.made)}
@@ -209,7 +209,7 @@ class Releases(Races):
         if self._may_be_one(lane):
             return ORDERED
         function, in_scope = state.frame.function, lane.kind == NAMED
-        if not self._is_evident and not any(self.is_on_device(function, r, work, in_scope) for r in (*work.reads, *work.writes)):
+        if not self._is_evident and not any(self.memory.is_on_device(function, r, work, in_scope) for r in (*work.reads, *work.writes)):
             return None
         kept = frozenset(held for held in state.tracked if held.kind not in _OF_USE)
         site = Site(state.frame.function, one)
@@ -225,7 +225,7 @@ class Releases(Races):
 
     def _allocates(self, function: Function, work: Worked) -> bool:
         """Whether work makes memory: operators also make numbers."""
-        return bool(work.library) or self.is_on_device(function, work.made, work, False)
+        return bool(work.library) or self.memory.is_on_device(function, work.made, work, False)
 
     def _may_share(self, function: Function, made: int) -> bool:
         """Whether new memory may be the block that is released: blocks of the two classes of sizes never are."""
@@ -241,7 +241,7 @@ class Releases(Races):
         function = state.frame.function
         if work.made < 0 or any("no_grad" in each or "inference_mode" in each for each in function.code.decorators):
             return False
-        return any(not self._touches(state, each) and self._may_be_memory(function, each) for each in work.reads)
+        return any(not self._touches(state, each) and self.memory.may_be_memory(function, each) for each in work.reads)
 
     def _leads(self, state: State, register: int) -> bool:
         """Whether a register holds the memory, or an object that leads to it."""
@@ -378,7 +378,7 @@ class Releases(Races):
         ):
             return
         lane = next((place for place in self._lane.places if place.root == ("parameter", 0)), None)
-        if self._lane.kind == NAMED and (lane is None or self._leaves(function, lane) or self._may_wait_elsewhere(function, lane)):
+        if self._lane.kind == NAMED and (lane is None or self.settled.leaves(function, lane) or self._may_wait_elsewhere(function, lane)):
             return
         mine = frozenset(_later(held) for held in state.tracked if held.place.root == ("parameter", 0) or held.place.root[0] == "global")
         if self._lane.kind == CURRENT and not any(held.kind == BUFFER for held in mine):

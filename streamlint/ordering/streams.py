@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 
 from streamlint.facts.functions import Function
@@ -39,6 +39,15 @@ class Currents:
         """The stream that a library has as its current one; None where it is the one that was when the function was entered."""
         stack = self._stacks(function).get(one, ())
         return next((stream for stream in reversed(stack) if self._library(function, stream) in ("", library)), None)
+
+    def yielded(self, function: Function, one: Instruction) -> Iterator[tuple[Function, Stream]]:
+        """The generators of the program that a call makes, each with the stream that is current where it yields."""
+        for edge in self.transfer.edges(function, one):
+            is_scope = edge.is_followed and edge.callee is not function and edge.callee.by_opcode[op.ENTER]
+            ends = edge.callee.by_opcode[op.YIELD] if is_scope else []
+            stream = self.at(edge.callee, ends[0]) if len(ends) == 1 else None
+            if stream is not None and stream.kind == NAMED and stream.register >= 0:
+                yield edge.callee, stream
 
     def _library(self, function: Function, stream: Stream) -> str:
         """The library whose current stream a scope sets: that of the stream's type, where it names none itself."""
@@ -86,6 +95,8 @@ class Currents:
                     selector = call.row.get("stream")
                     if call.row.effect == "scope" and isinstance(selector, Selector) and (register := call.given(selector)) is not None:
                         opened[one[3]] = call.stream_in(register)
+            if one[3] not in opened and made is not None and made[0] in (op.CALL, op.INVOKE) and any(self.yielded(function, made)):
+                opened[one[3]] = Stream(UNKNOWN, one[3])
             if one[3] in opened:
                 continue
             values = list(self.transfer.values(function, one[3]))
@@ -150,6 +161,7 @@ class Currents:
                     stack = (*stack, opened[guard])
                 elif one[0] in (op.EXIT, op.DESTROY) and guard in opened and stack:
                     stack = stack[:-1]
+                    found[one] = stack  # what a generator does after it has yielded is done behind its scope
                 elif one in chosen:
                     stack = (*stack[:-1], chosen[one])
             for after in graph.successors[block]:

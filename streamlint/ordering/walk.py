@@ -13,12 +13,13 @@ from functools import cached_property
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Container, Site
+from streamlint.facts.objects import Container, Instance, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Graph, Loop
 from streamlint.ordering.c_api import is_of_c
 from streamlint.ordering.conditions import Conditions, Frame
+from streamlint.ordering.dispatch import Classes, Dispatch
 from streamlint.ordering.flow import BUFFER, EXACT, Flow, Tracked
 from streamlint.ordering.passages import Passages
 from streamlint.ordering.places import ANY, Element, Place, Places, register_place, rest_behind
@@ -52,6 +53,7 @@ class State(NamedTuple):
     stream: Stream = Stream(UNKNOWN)  # that of the operation
     sites: frozenset[Site] = frozenset()  # where that stream was made
     is_blocking: bool = False  # whether the null stream waits for it
+    classes: frozenset[tuple[Frame, Classes]] = frozenset()  # of objects at hand, by what their methods have run
     chosen: frozenset[int] = frozenset()  # C++: the files of functions that several files define
 
     @property
@@ -80,6 +82,7 @@ class Walk:
         self.flow = Flow(self.places)
         self.conditions = Conditions(transfer)
         self.currents = Currents(self.transfer)
+        self.dispatch = Dispatch(self.facts)
         self._graphs: dict[Function, Graph] = {}
         self._homes: dict[Function, dict[Instruction, tuple[int, int]]] = {}
         self._asked: dict[Function, dict[int, list[int]]] = {}
@@ -250,6 +253,8 @@ class Walk:
         frame = state.frame
         if frame.depth >= _DEEPEST or (one[0] == op.NEXT and self._is_in_hand(state, one[3])):
             return
+        if one[0] == op.EXIT:
+            yield from self._resumed(state, one)
         edges = self.transfer.edges(frame.function, one)
         units = {edge.callee.unit.number for edge in edges if edge.callee.is_cpp}
         chosen = units & state.chosen if len(units) > 1 else frozenset()
@@ -258,15 +263,40 @@ class Walk:
                 continue
             if chosen and edge.callee.unit.number not in chosen:
                 continue  # of what builds choose from, a path has one
+            classes = self._narrowed(state, one, edge.callee) if len(edges) > 1 else state.classes
+            if classes is None:
+                continue
             inner = Frame(edge.callee, frame, one, frame.depth + 1)
             tracked = self._given(state, one, edge.callee)
             own = state.chosen | {edge.callee.unit.number} if len(units) > 1 else state.chosen
-            inside = state._replace(frame=inner, block=0, place=0, before=0, tracked=tracked, chosen=own)
+            inside = state._replace(frame=inner, block=0, place=0, before=0, tracked=tracked, chosen=own, classes=classes)
             near = (held.place for held in tracked if held.place.root[0] != "aside")
             if any(map(_is_named, near) if self.meets_memory else near) or (not self.meets_memory and self._orders_inside(edge.callee)):
                 yield inside
             elif self._orders_inside(edge.callee):
                 yield from self._passages.through(state, one, index, inside, self._run_block)
+
+    def _narrowed(self, state: State, one: Instruction, callee: Function) -> frozenset[tuple[Frame, Classes]] | None:
+        """The classes of objects at hand if a call of a method runs a function; None where what a path has run says that it does not."""
+        mine = self.dispatch.classes(state.frame.function, one, callee)
+        if mine is None:
+            return state.classes
+        known = next((classes for frame, classes in state.classes if frame == state.frame), None)
+        left = mine if known is None else mine & known
+        others = frozenset(each for each in state.classes if each[0] != state.frame)
+        return others | {(state.frame, left)} if left else None
+
+    def _resumed(self, state: State, one: Instruction) -> Iterator[State]:
+        """The rest of a generator that was a context manager, behind what it has yielded."""
+        frame = state.frame
+        made = scope_call(frame.function, one)
+        for edge in self.transfer.edges(frame.function, made) if made is not None else ():
+            ends = edge.callee.by_opcode[op.YIELD] if edge.is_followed and not edge.is_handed and not frame.runs(edge.callee) else []
+            if len(ends) == 1 and not edge.callee.is_cpp and (self.meets_memory or self._orders_inside(edge.callee)):
+                block, index = self.home(edge.callee, ends[0])
+                inner = Frame(edge.callee, frame, one, frame.depth + 1)
+                tracked = self._given(state, one, edge.callee)
+                yield state._replace(frame=inner, block=block, place=index + 1, before=0, tracked=tracked)
 
     def current_around(self, frame: Frame, one: Instruction) -> object:
         """The stream that is current at a call on a path, and the function that has made it so; None where none has."""
@@ -287,6 +317,7 @@ class Walk:
     def _given(self, state: State, one: Instruction, callee: Function) -> frozenset[Tracked]:
         """What is tracked, by the names that a callee has for it; the rest is put aside under the caller's names."""
         function = state.frame.function
+        one = scope_call(function, one) or one
         found = {held for held in state.tracked if held.place.root[0] in ("global", "cell", "aside")}
         own = state.tracked - found
         if not own:
@@ -304,6 +335,7 @@ class Walk:
 
     def sources(self, function: Function, one: Instruction, callee: Function, index: int) -> tuple[Place, ...]:
         """Where the value of a parameter is found in the function that calls."""
+        one = scope_call(function, one) or one
         if is_of_c(function, callee):
             wanted = Place(("parameter", index))
             return tuple(source for source, target in spread(self.places, function, one, callee) if target == wanted)
@@ -314,6 +346,8 @@ class Walk:
         if index == 0 and callee.has_receiver:
             if callee.code.name == "__init__" and not _is_plain_method(function, one):
                 return self.places.names(function, one[2])
+            if one[0] == op.CALL and any(isinstance(value, Instance) for value in self.transfer.values(function, one[3])):
+                return self.places.names(function, one[3])  # an object that is called
             if function.is_cpp and one[0] != op.INVOKE and function.method is function:
                 return (Place(("parameter", 0)),)  # a method of the same object
         if one[0] not in (op.CALL, op.INVOKE):
@@ -517,7 +551,7 @@ class Walk:
                 continue
             after = state
             if loop is not None and is_first and block not in loop.body:
-                if _is_for(function, condition):
+                if _is_for(function, condition) or self.is_bounded(state, condition):
                     continue  # a loop over elements is looked at as it runs
                 after = after._replace(guesses=after.guesses + self._may_order(state, end[4] if taken else end[3], state.block))
             if not known and not is_head:
@@ -591,6 +625,10 @@ class Walk:
     def left(self, state: State, register: int) -> None:
         """A path leaves the program: its function, which nothing in view calls, gives back what a register holds."""
 
+    def is_bounded(self, state: State, condition: int) -> bool:
+        """Whether a loop waits for what is under way by its own measure: that it is entered is taken for granted."""
+        return False
+
     def done_where(self, state: State, condition: int) -> bool | None:
         """The truth of a condition that says that the operation is done; None where it says nothing of it."""
         return None
@@ -602,6 +640,12 @@ class Walk:
     def orders(self, state: State, one: Instruction, action: Action) -> bool:
         """Whether an action would order the operation that is followed."""
         raise NotImplementedError
+
+
+def scope_call(function: Function, one: Instruction) -> Instruction | None:
+    """The call of a generator that an instruction ends as a context manager."""
+    made = function.definitions[one[3]] if one[0] == op.EXIT and one[3] >= 0 and not function.is_cpp else None
+    return made if made is not None and made[0] in (op.CALL, op.INVOKE) else None
 
 
 def _named(caller: Function, name: str) -> Iterator[Instruction]:

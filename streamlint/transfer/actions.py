@@ -8,6 +8,8 @@ from streamlint.facts.call_graph import LibraryCall
 from streamlint.ir import opcodes as op
 
 CURRENT, NULL, NAMED, UNKNOWN = "current", "null", "named", "unknown"
+HANDLE = "handle"
+"""A stream that a library's handle was given: the register is that of the handle."""
 DEVICE = "device"
 
 

@@ -13,7 +13,8 @@ from streamlint.facts.objects import Constant, External, FunctionObject, Library
 from streamlint.ir import Instruction, Parameter
 from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector
-from streamlint.transfer.modelled import ModelledCall, operands_of
+from streamlint.transfer.modelled import ModelledCall, operands_of, packed_arguments
+from streamlint.transfer.numba_kernels import configured, kernel_in
 from streamlint.transfer.transfer import Transfer, last_name
 from streamlint.waits.operands import argument_registers
 
@@ -148,29 +149,13 @@ class Launches:
 
     def _numba(self, function: Function, one: Instruction) -> Queued | None:
         """``kernel[grid, block, stream](…)`` of a function that numba compiles."""
-        made = function.definitions[one[3]] if one[3] >= 0 else None
-        if made is None or made[0] != op.ITEM or function.is_cpp:
+        found = configured(function, one)
+        if found is None or kernel_in(self.facts, self.transfer.libraries, function, found[0]) is None:
             return None
-        config = function.definitions[made[4]]
-        if not self._is_numba_kernel(function, made[3]):
-            return None
-        parts = config[4:] if config is not None and config[0] == op.BUILD else ()
+        kernel, parts = found
         how, operand = (GIVEN, parts[2]) if len(parts) > 2 else (OMITTED, op.NONE)
         given = tuple(register for _, register in argument_registers(function, one))
-        return Queued(how, operand, "kernel", function.dotted(made[3]).rpartition(".")[2], "numba", given, given, is_told=False)
-
-    def _is_numba_kernel(self, function: Function, register: int) -> bool:
-        for value in self.facts.functions_in(self.facts.values(function, register).values):
-            parent = value.function.parent
-            for call in value.function.decorations if parent is not None else ():
-                assert parent is not None
-                names = {value.name for value in self.facts.values(parent, call[3]).values if isinstance(value, External)}
-                made = parent.definitions[call[3]]
-                if made is not None and made[0] in (op.CALL, op.INVOKE):
-                    names |= {each.name for each in self.transfer.libraries(parent, made)}
-                if names & {"numba.cuda.jit", "numba.cuda.autojit"}:
-                    return True
-        return False
+        return Queued(how, operand, "kernel", function.dotted(kernel).rpartition(".")[2], "numba", given, given, is_told=False)
 
     def _of_object(self, function: Function, one: Instruction) -> Iterator[Queued]:
         """Python: a kernel of CuPy that is called, or a module of PyTorch, which works on what it is given."""
@@ -274,18 +259,11 @@ class Launches:
 
     def _arguments(self, call: ModelledCall) -> list[int]:
         """The arguments of a kernel that a function of the runtime launches: behind it, or by their addresses."""
-        packed, function = call.one("packed"), call.function
-        if packed is None:
-            kernel = call.one("kernel")
-            given = [register for _, register in argument_registers(function, call.instruction)]
-            return given[given.index(kernel) + 1 :] if kernel in given else []
-        one = function.definitions[packed] if packed >= 0 else None
-        if one is not None and one[0] == op.LOAD:
-            stored = [function.definitions[each[3]] for each in function.by_opcode[op.STORE] if each[2] == one[3]]
-            one = stored[0] if len(stored) == 1 else None
-        while one is not None and one[0] in (op.CAST, op.COPY):
-            one = function.definitions[one[4 if one[0] == op.CAST else 3]]
-        return list(one[4:]) if one is not None and one[0] == op.BUILD else []
+        if call.one("packed") is not None:
+            return packed_arguments(call)
+        kernel = call.one("kernel")
+        given = [register for _, register in argument_registers(call.function, call.instruction)]
+        return given[given.index(kernel) + 1 :] if kernel in given else []
 
     def _is_view(self, call: ModelledCall) -> bool:
         """Whether a factory takes over the memory that it is given."""

@@ -211,3 +211,15 @@ def operands_of(function: Function, one: Instruction, receiver: bool = True) -> 
         return tuple(op.reads(one))
     given = [register for _, register in argument_registers(function, one)]
     return (one[3], *given) if one[0] == op.INVOKE and receiver else tuple(given)
+
+
+def packed_arguments(call: ModelledCall) -> list[int]:
+    """The arguments of a kernel in an array of their addresses: ``void* given[] = {&rows, &count}``."""
+    packed, function = call.one("packed"), call.function
+    one = function.definitions[packed] if packed is not None and packed >= 0 else None
+    if one is not None and one[0] == op.LOAD:
+        stored = [function.definitions[each[3]] for each in function.by_opcode[op.STORE] if each[2] == one[3]]
+        one = stored[0] if len(stored) == 1 else None
+    while one is not None and one[0] in (op.CAST, op.COPY):
+        one = function.definitions[one[4 if one[0] == op.CAST else 3]]
+    return list(one[4:]) if one is not None and one[0] == op.BUILD else []

@@ -17,7 +17,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Models, Row
 from streamlint.models.vocabulary import Selector
-from streamlint.transfer import copies, language, memory, order, updates, waiting, work
+from streamlint.transfer import copies, kernel_texts, language, memory, modules, numba_kernels, order, training, updates, waiting, work
 from streamlint.transfer.actions import VARIABLE, Action, Asked, Copied, Lost, Read, Synchronized, Touched, Viewed
 from streamlint.transfer.members import member
 from streamlint.transfer.modelled import ModelledCall, operands_of
@@ -88,13 +88,25 @@ class Transfer:
         found = self._works.get(key)
         if found is None:
             actions = self.of(function, one)
-            calls = self.modelled(function, one) if one[0] in CALLING else ()
-            made = list(work.works(self.facts, function, one, calls, actions))
-            if not made and any(isinstance(action, Lost) for action in actions):
+            calls = list(self.modelled(function, one)) if one[0] in CALLING else []
+            made = [*work.works(self.facts, function, one, calls, actions), *modules.moved(calls)]
+            if one[0] == op.CALL and not made:
+                made += numba_kernels.launched(self.facts, self.libraries, function, one)
+                made += kernel_texts.launched(self.facts, self.libraries, function, one)
+            if not made and any(isinstance(action, Lost) for action in actions) and not self._is_in_view(function, one):
                 named = list(self._by_method(function, one))
-                made = [work.out_of_view(function, one)] if not named else list(work.works(self.facts, function, one, named, ()))
+                made = list(work.works(self.facts, function, one, named, ())) if named else [self._called(function, one)]
+            made += training.trained(self.rounds, self.works, function, one, calls)
             found = self._works[key] = tuple(made)
         return found
+
+    def _is_in_view(self, function: Function, one: Instruction) -> bool:
+        """Whether a call runs an object of the program for sure."""
+        return one[0] == op.CALL and any(edge.is_followed and not (edge.is_guess or edge.is_handed) for edge in self.edges(function, one))
+
+    def _called(self, function: Function, one: Instruction) -> work.Worked:
+        """The work of a call out of view."""
+        return modules.called(function, one, self.libraries(function, one), self.modelled)
 
     def _by_method(self, function: Function, one: Instruction) -> Iterator[ModelledCall]:
         """The method that tensors have, of a value of which nothing is known, in a file that uses them."""
@@ -178,7 +190,7 @@ class Transfer:
         if opcode in language.OPERATORS:
             yield from language.operator(function, one)
         elif opcode == op.ATTR:
-            if function.text(one[4]) in self._views:
+            if function.text(one[4]) in self.view_names:
                 yield Viewed(one[3])
             elif not function.is_cpp and function.text(one[4]) in self._asking:
                 yield from self._asked(function, one)
@@ -361,7 +373,7 @@ class Transfer:
         return any(call.row.effect == "compute" and call.row.get("type") for call in self.modelled(function, one))
 
     @cached_property
-    def _views(self) -> frozenset[str]:
+    def view_names(self) -> frozenset[str]:
         """Names of attributes that are the same memory."""
         rows = {**self.facts.models.attributes, **self.facts.cpp_models.attributes}
         return frozenset(name.rpartition(".")[2] for name, row in rows.items() if row.effect in ("view", "same"))

@@ -11,17 +11,28 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import Constant, LibraryObject, Scalar
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.transfer.actions import CURRENT, NULL, Action, Copied, Stream
-from streamlint.transfer.modelled import ModelledCall, operands_of
+from streamlint.transfer.actions import CURRENT, HANDLE, NULL, UNKNOWN, Action, Copied, Stream
+from streamlint.transfer.modelled import ModelledCall, packed_arguments
 
 _NUMBERS = frozenset({"bool", "char", "double", "float", "half", "int", "long", "long long", "short", "size_t", "unsigned", "unsigned int"})
+ON_DEVICES = ("cuda", "thrust")
+"""How the names of libraries begin that work on nothing but memory of devices."""
 _FIRST = 6
 """Where the configuration of a launch begins among the operands of its instruction."""
 
 
+class Weights(NamedTuple):
+    """The memory that an object leads to by its members, whatever these are: the object is in a register, or an attribute of that."""
+
+    register: int
+    name: str = ""
+
+
 class Worked(NamedTuple):
     """Work that reads and writes the memory in some registers, if that is on a device. ``made``: the register of new memory.
-    ``assumed``: the call is out of view, what it is given may not be touched."""
+    ``assumed``: the call is out of view, what it is given may not be touched. ``runs`` are modules whose weights are read, ``moves`` the
+    registers of those whose weights are written; ``waits``: the host waits for the work. ``leaves`` are modules whose gradients a backward
+    pass writes, ``steps`` the registers of optimizers that read them, ``clips`` those of parameters whose gradients are read."""
 
     stream: Stream
     reads: tuple[int, ...]
@@ -32,6 +43,12 @@ class Worked(NamedTuple):
     assumed: bool = False
     evident: bool = False
     fills: bool = True  # a factory may leave what it makes as it is
+    runs: tuple[Weights, ...] = ()
+    moves: tuple[int, ...] = ()
+    waits: bool = False
+    leaves: tuple[Weights, ...] = ()
+    steps: tuple[int, ...] = ()
+    clips: tuple[int, ...] = ()
 
 
 class Kept(NamedTuple):
@@ -176,7 +193,27 @@ def _launch(call: ModelledCall) -> Iterator[Worked]:
     reads, writes = tuple(call.all("reads")), tuple(call.all("writes"))
     if row.get("given") is not None:
         reads, writes = (*reads, *given), writes
-    yield Worked(call.stream(), reads, writes, call.name, row.library, op.NONE, False, row.library.startswith("cuda"))
+    if row.get("packed") is not None:
+        reads = (*reads, *packed_arguments(call))
+    if row.get("policy"):
+        yield _by_policy(call)
+        return
+    handle = call.one("handle") if row.get("stream") == HANDLE else None
+    stream = Stream(HANDLE, handle, row.library) if handle is not None else call.stream()
+    yield Worked(stream, reads, writes, call.name, row.library, op.NONE, False, row.library.startswith(ON_DEVICES))
+
+
+def _by_policy(call: ModelledCall) -> Worked:
+    """An algorithm: on the null stream, or on that of its policy. It reads what its iterators lead to; the host waits, as a rule."""
+    given = call.operands
+    first = given[0] if given else op.NONE
+    stream = Stream(NULL, library=call.row.library)
+    if not call.memory(first):
+        is_stream = any(isinstance(value, LibraryObject) and value.kind == "stream" for value in call.values(first))
+        stream = call.stream_in(first) if is_stream else Stream(UNKNOWN, library=call.row.library)
+        given = given[1:]
+    waits = bool(call.row.get("waits"))
+    return Worked(stream, given, (), call.name, call.row.library, op.NONE, False, True, waits=waits)
 
 
 _WORK = {
@@ -188,11 +225,6 @@ _WORK = {
     "free": _free,
     "launch": _launch,
 }
-
-
-def out_of_view(function: Function, one: Instruction) -> Worked:
-    """A call out of view: it works on what it is given, on the current stream, and makes its result there."""
-    return Worked(Stream(CURRENT), operands_of(function, one), (), "call", "", op.NONE, True)
 
 
 def is_stream(values: Iterable[object]) -> bool:

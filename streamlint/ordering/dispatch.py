@@ -1,0 +1,59 @@
+"""Methods of one object along a path: what a call of ``self.x()`` has run says which classes the object may be of."""
+
+from __future__ import annotations
+
+from streamlint.facts.facts import Facts
+from streamlint.facts.functions import ClassInfo, Function
+from streamlint.facts.objects import Unknown
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.waits.operands import operand_of
+
+Classes = frozenset[ClassInfo]
+
+
+class Dispatch:
+    """The classes of objects at hand."""
+
+    def __init__(self, facts: Facts) -> None:
+        self.facts = facts
+        self._known: dict[tuple[ClassInfo, str], dict[Function, Classes]] = {}
+
+    def classes(self, function: Function, one: Instruction, callee: Function) -> Classes | None:
+        """The classes of the object at hand of which a call of its own method runs a function; None where that says nothing."""
+        owner = function.owner
+        if one[0] != op.INVOKE or owner is None or function.method is not function or not function.has_receiver:
+            return None
+        receiver = function.definitions[one[3]] if one[3] >= 0 else None
+        if receiver is None or receiver[0] != op.PARAM or receiver[3] != 0:
+            return None
+        key = (owner, function.text(one[4]))
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = self._find(*key)
+        return found.get(callee) if len(found) > 1 else None
+
+    def _find(self, owner: ClassInfo, name: str) -> dict[Function, Classes]:
+        by_method: dict[Function, set[ClassInfo]] = {}
+        for each in self.facts.hierarchy.cone(owner) or ():
+            defined = self.facts.hierarchy.lookup(each, name)
+            for method in defined[1] if defined is not None else ():
+                by_method.setdefault(method, set()).add(each)
+        return {method: frozenset(classes) for method, classes in by_method.items()}
+
+    def is_of_anyone(self, function: Function, one: Instruction) -> bool:
+        """Whether a method is called of a member that a call in view gives the constructor from out of view."""
+        owner = function.method.owner if function.method is not None else None
+        read = function.definitions[one[3]] if one[0] == op.INVOKE and one[3] >= 0 and not function.is_cpp else None
+        if owner is None or read is None or read[0] != op.ATTR:
+            return False
+        for store in owner.own_stores.get(function.text(read[4]), ()):
+            given = store.function.definitions[store.value] if store.value >= 0 else None
+            if given is None or given[0] != op.PARAM or store.function.code.name != "__init__":
+                continue
+            for caller, call in self.facts.call_places(store.function):
+                register = operand_of(caller, call, store.function, given[3]) if call[0] in (op.CALL, op.INVOKE) else None
+                values = list(self.facts.values(caller, register).values) if register is not None and register >= 0 else []
+                if values and all(isinstance(value, Unknown) for value in values):
+                    return True
+        return False

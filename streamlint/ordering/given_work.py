@@ -1,0 +1,128 @@
+"""Work of callers out of view on what they give: it is under way on their stream, and nothing but a wait in view can order it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from streamlint.facts.functions import Function
+from streamlint.facts.objects import LibraryObject, Memory, Site
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.ordering.conditions import Frame
+from streamlint.ordering.lanes import Lane, Lanes
+from streamlint.ordering.places import Places
+from streamlint.transfer.actions import NAMED, Copied
+from streamlint.transfer.transfer import Transfer
+from streamlint.transfer.waiting import Waited
+from streamlint.transfer.work import Worked
+from streamlint.waits.operands import operand_of
+
+_DEEPEST = 4
+_TAKING = frozenset({op.CALL, op.INVOKE})
+_GIVING = frozenset({op.RETURN, op.YIELD, op.BUILD})
+
+
+class GivenWork:
+    """Finds the arguments that callers out of view may still be working on."""
+
+    def __init__(self, transfer: Transfer, places: Places, lanes: Lanes) -> None:
+        self.transfer = transfer
+        self.facts = transfer.facts
+        self.places = places
+        self.lanes = lanes
+        self._private: dict[tuple[Function, frozenset[Site]], bool] = {}
+
+    def find(self, found: Iterable[tuple[Function, Instruction, Worked]]) -> dict[Function, set[int]]:
+        """By function that nothing in view calls: the parameters that are used on a stream of the program's own."""
+        given: dict[Function, set[int]] = {}
+        for function, one, work in found:
+            if work.library != "torch" or work.assumed or function.is_cpp or not work.reads:
+                continue
+            if self.is_private(function, self.lanes.of(Frame(function, None, None, 0), one, work.stream)):
+                for register in work.reads:
+                    if self._is_there(function, one, register):
+                        for root, index in self._roots(function, register, _DEEPEST):
+                            given.setdefault(root, set()).add(index)
+        return given
+
+    def is_private(self, function: Function, lane: Lane) -> bool:
+        """Whether no code out of view can have made a stream wait: it is new, or only the object at hand has it."""
+        if lane.kind != NAMED or not lane.made:
+            return False
+        if all(site.function is function for site in lane.made):
+            return True
+        key = (function, lane.made)
+        known = self._private.get(key)
+        if known is None:
+            known = self._private[key] = self._is_kept(function, lane.made)
+        return known
+
+    def _is_kept(self, function: Function, made: frozenset[Site]) -> bool:
+        """Whether a stream stays within an object or a function around, and is never made to wait."""
+        around: list[Function] = []
+        outer: Function | None = function
+        while outer is not None:
+            around.append(outer)
+            outer = outer.parent
+        owner = next((each.owner for each in around if each.owner is not None), None)
+        methods = [each for named in owner.methods.values() for each in named] if owner is not None else []
+        makers = {*around, *(method for method in methods if method.code.name == "__init__")}
+        if not all(site.function in makers for site in made):
+            return False
+        return not any(self._lets_go(each, made) for each in dict.fromkeys((*around, *methods)) if each.code.kind != "module")
+
+    def _lets_go(self, function: Function, made: frozenset[Site]) -> bool:
+        """Whether a function makes a stream wait, or gives it to code out of view."""
+        for each in (function, *function.below):
+            for one in each.code.instructions():
+                if one[0] not in _TAKING and one[0] not in _GIVING:
+                    continue
+                held = [register for register in op.reads(one) if register >= 0 and self._holds(each, register, made)]
+                if not held:
+                    continue
+                waits = [action.stream.register for action in self.transfer.of(each, one) if isinstance(action, Waited)]
+                if one[0] in _GIVING or not set(held).isdisjoint(waits):
+                    return True
+                if not self.transfer.libraries(each, one) and not self.transfer.edges(each, one):
+                    return True
+        return False
+
+    def _holds(self, function: Function, register: int, made: frozenset[Site]) -> bool:
+        values = self.transfer.values(function, register)
+        return any(isinstance(value, LibraryObject) and value.kind == "stream" and value.site in made for value in values)
+
+    def _is_there(self, function: Function, one: Instruction, register: int) -> bool:
+        """Whether an argument is memory of a device: by its declaration, or as the source of a copy to the host that does not wait."""
+        held = [value for value in self.transfer.values(function, register) if isinstance(value, Memory)]
+        if any(value.space == "host" for value in held):
+            return False
+        if held:
+            return True
+        copies = [each for each in self.transfer.of(function, one) if isinstance(each, Copied) and each.source == register]
+        is_download = any(each.asynchronous is True and (each.direction == "d2h" or each.direction.startswith("host")) for each in copies)
+        return is_download and not any(self._is_uploaded(function, each.target) for each in copies)
+
+    def _is_uploaded(self, function: Function, filled: int) -> bool:
+        """Whether a buffer that is filled is uploaded next: then its source may be of the host as well."""
+        names = set(self.places.names(function, filled))
+        for one in (*function.by_opcode[op.INVOKE], *function.by_opcode[op.CALL]):
+            for each in self.transfer.of(function, one):
+                is_upload = isinstance(each, Copied) and each.direction in ("h2d", "device<unknown") and each.source >= 0
+                if isinstance(each, Copied) and is_upload and not names.isdisjoint(self.places.names(function, each.source)):
+                    return True
+        return False
+
+    def _roots(self, function: Function, register: int, depth: int) -> Iterator[tuple[Function, int]]:
+        """The parameters of functions that nothing in view calls from which a value comes as a whole, or as a part."""
+        for each in self.transfer.shared(function, register):
+            root = self.places.of(function, each).root
+            index = root[1] if root[0] == "parameter" else None
+            if not isinstance(index, int) or (index == 0 and function.has_receiver):
+                continue
+            callers = list(self.transfer.callers(function))
+            if not callers:
+                yield function, index
+            for caller, call in callers if depth else ():
+                given = operand_of(caller, call, function, index) if call[0] in _TAKING else None
+                if given is not None and given >= 0:
+                    yield from self._roots(caller, given, depth - 1)

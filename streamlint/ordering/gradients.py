@@ -1,0 +1,84 @@
+"""The gradients that a backward pass leaves in the parameters of modules, and the steps of optimizers that read them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from streamlint.facts.functions import Function
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.ordering.flow import BUFFER, Tracked
+from streamlint.ordering.origins import Origins
+from streamlint.ordering.places import ANY, Place, Places, rest_behind
+from streamlint.ordering.weights import WEIGHTS, ModuleMemory
+from streamlint.transfer.transfer import Transfer
+from streamlint.transfer.work import Weights, Worked
+from streamlint.waits.operands import argument_registers
+
+GRADIENTS = "gradients()"
+"""The key of the gradients of all parameters that an object leads to."""
+
+
+class Training:
+    """Names gradients, and what optimizers were made with."""
+
+    def __init__(self, transfer: Transfer, places: Places, modules: ModuleMemory) -> None:
+        self.transfer = transfer
+        self.places = places
+        self.modules = modules
+        self.origins = Origins(transfer, places)
+
+    def left(self, function: Function, modules: Iterable[Weights]) -> Iterator[Tracked]:
+        """The gradients that a backward pass leaves."""
+        for module in modules:
+            yield from (Tracked(BUFFER, place.behind(GRADIENTS)) for place in self.modules.names(function, module))
+
+    def updated(self, function: Function, optimizers: Iterable[int]) -> Iterator[Tracked]:
+        """What optimizers write."""
+        for register in optimizers:
+            for place, is_module in self._made_with(function, register) or ():
+                yield Tracked(BUFFER, place.behind(WEIGHTS) if is_module else place.behind(ANY))
+
+    def reads(self, function: Function, work: Worked, tracked: Iterable[Tracked]) -> bool:
+        """Whether work reads gradients that are tracked: an optimizer that is not known may be one of any module."""
+        held = [Place(one.place.root, one.place.path[: one.place.path.index(GRADIENTS)]) for one in tracked if GRADIENTS in one.place.path]
+        if not held:
+            return False
+        for register in work.steps:
+            made = self._made_with(function, register)
+            if made is None or any(is_module and _meet(place, one) for place, is_module in made for one in held):
+                return True
+        owners = [each for register in work.clips for each in self.modules.owners(function, register)]
+        return any(_meet(place, one) for each in owners for place in self.places.names(function, each) for one in held)
+
+    def _made_with(self, function: Function, register: int) -> list[tuple[Place, bool]] | None:
+        """Where an optimizer has its parameters from, and whether that is a module; None where nobody knows."""
+        register = element_of(function, register)
+        makers = list(self.origins.makers(function, register))
+        if not any(self._is_maker(*maker) for maker in makers):
+            return None
+        found: list[tuple[Place, bool]] = []
+        for maker, one in makers:
+            given = argument_registers(maker, one)[:1]
+            for _, params in given:
+                owners = list(self.modules.owners(maker, params))
+                places = [place for each in owners or [params] for place in self.places.names(maker, each)]
+                found += [(place, bool(owners)) for place in places if maker is function or place.root[0] in ("parameter", "global")]
+        return found
+
+    def _is_maker(self, function: Function, one: Instruction) -> bool:
+        return any(call.row.effect == "object" for call in self.transfer.modelled(function, one))
+
+
+def _meet(first: Place, second: Place) -> bool:
+    return rest_behind(first, second) is not None or rest_behind(second, first) is not None
+
+
+def element_of(function: Function, register: int) -> int:
+    """The register of an element of a tuple that a function has built."""
+    one = function.definitions[register] if register >= 0 else None
+    if one is None or one[0] not in (op.ITEM, op.UNPACK) or (one[0] == op.UNPACK and one[6] != op.NONE):
+        return register
+    built, index = function.definitions[one[3]], function.constant(one[4]) if one[0] == op.ITEM else one[4]
+    is_built = built is not None and built[0] == op.BUILD and isinstance(index, int) and 0 <= index < len(built) - 4
+    return built[4 + index] if built is not None and is_built and isinstance(index, int) else register

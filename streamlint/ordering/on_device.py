@@ -1,0 +1,99 @@
+"""What registers hold: memory of a device, by its values, by what made it, or by the stream that works on it; or of the host."""
+
+from __future__ import annotations
+
+from streamlint.facts.functions import Function
+from streamlint.facts.objects import Constant, LibraryObject, Memory, Scalar, Unknown
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.transfer.actions import Copied, Viewed
+from streamlint.transfer.transfer import Transfer
+from streamlint.transfer.work import Worked
+
+ARRAYS = frozenset({"torch", "cupy", "numba"})
+"""Libraries with arrays, each with a current stream of its own: what one does with memory of another is the affair of SL027."""
+_DEEPEST = 12
+
+
+class OnDevice:
+    """Where the memory of a program is."""
+
+    def __init__(self, transfer: Transfer) -> None:
+        self.transfer = transfer
+        self._devices: dict[tuple[Function, int], bool] = {}
+
+    def is_on_device(self, function: Function, register: int, work: Worked, in_scope: bool, depth: int = 0) -> bool:
+        """Whether what a register holds is memory of a device, by its values, by what made it, or by the stream that works on it."""
+        if register < 0:
+            return False
+        held = [value for value in self.transfer.values(function, register) if isinstance(value, Memory)]
+        if held:
+            if any(value.space in ("device", "managed") for value in held):
+                return True
+            if all(value.space == "host" for value in held):
+                return False
+        if function.is_cpp and work.evident:
+            one = function.definitions[register]
+            return one is None or one[0] != op.CONST
+        if (work.evident or (in_scope and not work.assumed and work.library)) and self.may_be_memory(function, register):
+            return True
+        return self._is_made_there(function, register, depth)
+
+    def _is_made_there(self, function: Function, register: int, depth: int = 0) -> bool:
+        key = (function, register)
+        known = self._devices.get(key)
+        if known is None:
+            self._devices[key] = False
+            known = self._devices[key] = self._find_made(function, register, depth)
+        return known
+
+    def _find_made(self, function: Function, register: int, depth: int) -> bool:
+        """Whether the instruction that made a value makes it of memory of a device."""
+        if any(isinstance(value, Memory) and value.space == "device" for value in self.transfer.values(function, register)):
+            return True
+        one = function.definitions[register] if register >= 0 else None
+        if one is None or depth > _DEEPEST:
+            return False
+        if one[0] == op.PHI:
+            return any(self._is_made_there(function, each, depth + 1) for each in one[3:])
+        actions = self.transfer.of(function, one)
+        if any(isinstance(action, Copied) and action.direction in ("h2d", "d2d") and action.target == register for action in actions):
+            return True
+        if any(self._is_made_there(function, a.register, depth + 1) for a in actions if isinstance(a, Viewed)):
+            return True
+        return any(
+            work.made == register and any(self._is_made_there(function, each, depth + 1) for each in work.reads)
+            for work in self.transfer.works(function, one)
+        )
+
+    def may_be_memory(self, function: Function, register: int) -> bool:
+        """Whether nothing says that a value is a number, text, or an object that is no memory."""
+        if register < 0:
+            return False
+        one = function.definitions[register]
+        if one is not None and one[0] == op.CONST:
+            return False
+        values = list(self.transfer.values(function, register))
+        if any(isinstance(value, (Memory, Unknown)) for value in values):
+            return True
+        return not any(isinstance(value, (Constant, Scalar, LibraryObject)) for value in values)
+
+    def is_on_host(self, function: Function, register: int) -> bool:
+        """Whether all that a register may hold is memory of the host."""
+        held = [value for value in self.transfer.values(function, register) if isinstance(value, Memory)]
+        return bool(held) and all(value.space == "host" for value in held)
+
+    def is_made_on_host(self, function: Function, register: int) -> bool:
+        """C++: whether a factory makes memory that no option puts on a device."""
+        one = function.definitions[register]
+        if not function.is_cpp or one is None or one[0] != op.CALL:
+            return False
+        held = self.transfer.values(function, register)
+        is_there = any(isinstance(value, Memory) and value.space == "device" for value in held)
+        return not is_there and any(call.row.effect == "factory" for call in self.transfer.modelled(function, one))
+
+    def may_be_view(self, function: Function, one: Instruction, work: Worked) -> bool:
+        """Whether an upload is none where the memory of another library that it is given is on the device already."""
+        copies = [each for each in self.transfer.of(function, one) if isinstance(each, Copied) and each.target == work.made]
+        held = [value for each in copies for value in self.transfer.values(function, each.source) if isinstance(value, Memory)]
+        return any(value.space == "unknown" and value.type.partition(".")[0] in ARRAYS - {work.library} for value in held)

@@ -1,0 +1,110 @@
+"""What work touches of the memory that it is given: elements by number, members, what arguments tell a kernel, so many bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from streamlint.facts.functions import Function
+from streamlint.facts.objects import FunctionObject
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.transfer.modelled import operands_of
+from streamlint.transfer.numba_kernels import added, configured, kernel_in
+from streamlint.transfer.transfer import Transfer
+from streamlint.waits.questions import Key, alike
+
+ELEMENTS, ADDS, PLACED, BYTES = "elements", "adds", "placed", "bytes"
+"""Elements or members that have these names; all, by atomic operations of one kind; where arguments tell; so many from the beginning."""
+_FIRST = 6
+"""Where the configuration of a launch begins among the operands of its instruction."""
+_SHAPED = {op.BINARY: slice(4, 6), op.CAST: slice(4, 5), op.COPY: slice(3, 4)}
+
+
+class Region(NamedTuple):
+    """A part of memory. ``told`` are names, or expressions of a function with their variables; ``begins_later``: not at zero."""
+
+    kind: str
+    told: frozenset[object]
+    names: frozenset[Key] = frozenset()
+    function: Function | None = None
+    begins_later: bool = False
+
+
+class Regions:
+    """The regions of work."""
+
+    def __init__(self, transfer: Transfer) -> None:
+        self.transfer = transfer
+        self._known: dict[tuple[Function, Instruction], dict[int, Region]] = {}
+
+    def of(self, function: Function, one: Instruction) -> dict[int, Region]:
+        """By register: what an instruction touches of it, where less than all."""
+        key = (function, one)
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = dict(self._find(function, one))
+        return found
+
+    def _find(self, function: Function, one: Instruction) -> Iterator[tuple[int, Region]]:
+        if one[0] == op.LAUNCH:
+            yield from self._of_kernel(function, one[3], one[_FIRST + one[5] :])
+        elif one[0] in (op.CALL, op.INVOKE) and function.is_cpp:
+            for call in self.transfer.modelled(function, one):
+                size = call.one("bytes") if call.row.effect in ("copy", "memset") else None
+                for register in call.operands if size is not None and size >= 0 else ():
+                    names = frozenset(_names(function, size or 0))
+                    yield register, Region(BYTES, frozenset({alike(function, size or 0)}), names, function)
+        elif (found := configured(function, one)) is not None:
+            kernel = kernel_in(self.transfer.facts, self.transfer.libraries, function, found[0])
+            given = operands_of(function, one, False)
+            for index, parameter in enumerate(kernel.code.parameters[: len(given)] if kernel is not None else ()):
+                kind = added(kernel).get(parameter.name) if kernel is not None else None
+                if kind is not None:
+                    yield given[index], Region(ADDS, frozenset({kind}))
+
+    def _of_kernel(self, function: Function, kernel: int, given: tuple[int, ...]) -> Iterator[tuple[int, Region]]:
+        code = next((v.function.code for v in self.transfer.values(function, kernel) if isinstance(v, FunctionObject)), None)
+        if code is None:
+            return
+        numbers = {parameter.name: given[index] for index, parameter in enumerate(code.parameters) if index < len(given)}
+        pointers = {p.name for p in code.parameters if p.type is not None and (p.type[2] or p.type[4] is not None)}
+        for name, (kind, *told) in code.parts.items():
+            if name not in numbers:
+                continue
+            if kind != PLACED:
+                yield numbers[name], Region(kind, frozenset(told))
+            elif movers := [numbers[each] for each in told if each in numbers and each not in pointers]:
+                constants = [function.constant(each) for each in movers]
+                names = frozenset(one for each in movers for one in _names(function, each))
+                later = any(isinstance(each, int) and each > 0 for each in constants)
+                yield numbers[name], Region(kind, frozenset(alike(function, each) for each in movers), names, function, later)
+
+
+def are_apart(first: Region | None, second: Region | None) -> bool:
+    """Whether two regions of one memory share nothing, or only what atomic operations of one kind add to."""
+    if first is None or second is None:
+        return False
+    if first.kind == second.kind == ADDS:
+        return first.told == second.told
+    if first.kind == second.kind == ELEMENTS:
+        return first.told.isdisjoint(second.told)
+    if first.function is None or first.function is not second.function:
+        return False
+    if first.kind == second.kind == PLACED:
+        return not (first.told <= second.told or second.told <= first.told)
+    if {first.kind, second.kind} == {PLACED, BYTES}:
+        placed, size = (first, second) if first.kind == PLACED else (second, first)
+        # So many bytes may end before a kernel that begins farther on: not with all that its arguments speak of, and more.
+        return placed.begins_later and not placed.names < size.names
+    return False
+
+
+def _names(function: Function, register: int) -> Iterator[Key]:
+    """The variables of an expression."""
+    one = function.definitions[register] if register >= 0 else None
+    if one is not None and one[0] in _SHAPED:
+        for part in one[_SHAPED[one[0]]]:
+            yield from _names(function, part)
+    elif one is not None and one[0] not in (op.CONST, op.CALL):
+        yield alike(function, register)

@@ -1,0 +1,134 @@
+"""Work of loops on a path: what indices have named in an earlier round, and work that meets itself where each round has its stream."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from streamlint.facts.functions import Function
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.ir.graph import Loop
+from streamlint.ordering import rotation
+from streamlint.ordering.alternation import Alternation
+from streamlint.ordering.flow import BUFFER, STREAM, Tracked
+from streamlint.ordering.lanes import WAITER, Lane, Lanes
+from streamlint.ordering.places import Element
+from streamlint.ordering.regions import ADDS, Region, Regions
+from streamlint.ordering.same_streams import MADE
+from streamlint.ordering.walk import MOST_GUESSES, State, Walk
+from streamlint.transfer.actions import CURRENT, NAMED
+from streamlint.transfer.transfer import Transfer
+from streamlint.transfer.work import Worked
+from streamlint.waits.operands import operand_of
+
+
+class Repeated(Walk):
+    """Follows work over the rounds of loops."""
+
+    def __init__(self, transfer: Transfer) -> None:
+        super().__init__(transfer)
+        self.lanes = Lanes(transfer, self.places, self.currents)
+        self.regions = Regions(transfer)
+        self._alternation = Alternation()
+        self._loop: Loop | None = None  # whose rounds put the work on a stream each
+        self._numbers: dict[Function, dict[Instruction, int]] = {}
+        self._touched: dict[str, Region] = {}  # by the register of memory: the part of it that the work touches
+        self._work: Worked
+        self._lane: Lane
+        self._writes: bool
+
+    def redone(self, state: State, one: Instruction) -> bool:
+        """What a caller still holds of the last round's memory is used later. On another stream, the work may meet itself."""
+        if self._writes and (self._work.writes or self._work.made >= 0) and self._meets_itself(state, one):
+            self._tell(state, one, self._work, self.lanes.of(state.frame, one, self._work.stream))
+        return self._work.made < 0 or not any(held.kind == BUFFER and held.place.root[0] == "aside" for held in state.tracked)
+
+    def _meets_itself(self, state: State, one: Instruction) -> bool:
+        """Whether the next round writes the same memory on its own stream, and nothing orders that behind the last one."""
+        function, work = state.frame.function, self._work
+        loop = self._loop if state.frame.caller is None else None
+        if state.doubts > MOST_GUESSES or (loop is None and not self._is_of_other(state, one)):
+            return False
+        lane = self.lanes.of(state.frame, one, work.stream)
+        mine = {each.place for each in lane.tracked(STREAM) if each.place.root[:2] != MADE}
+        if lane.kind != NAMED or any(each.kind in (STREAM, WAITER) and each.place in mine for each in state.tracked):
+            return False
+        homes, regions = self._blocks(function), self.regions.of(function, one)
+        if loop is not None and work.made < 0 and not regions and rotation.is_told(function, one, homes, loop, (*work.writes, *work.reads)):
+            return False
+        if work.made >= 0 and loop is not None:  # what it has made last is what it reads now
+            read = {place for register in work.reads if register != work.made for place in self.places.names(function, register)}
+            return any(held.kind == BUFFER and held.place in read for held in state.tracked)
+        for register in work.writes:
+            region = regions.get(register)
+            if region is not None and (region.kind == ADDS or (loop is not None and rotation.varies(region.told, function, homes, loop))):
+                continue
+            places = self.places.names(function, register)
+            kept = [place for place in places if loop is None or rotation.stays(place, function, homes, loop)]
+            if any(held.kind == BUFFER and held.place in kept for held in state.tracked):
+                return True
+        return False
+
+    def _is_of_other(self, state: State, one: Instruction) -> bool:
+        """Whether the function was called anew for another object with its own stream: one of several that a loop goes through."""
+        caller, call = state.frame.caller, state.frame.call
+        if caller is None or call is None or caller.caller is not None or call[0] not in (op.CALL, op.INVOKE):
+            return False
+        for place in self.lanes.of(state.frame, one, self._work.stream).places:
+            index = place.root[1] if place.root[0] == "parameter" and place.path else None
+            register = operand_of(caller.function, call, state.frame.function, index) if isinstance(index, int) else None
+            if index == 0 and state.frame.function.has_receiver and call[0] == op.INVOKE:
+                register = call[3]
+            if register is not None and register >= 0:
+                graph, homes = self.control(caller.function), self._blocks(caller.function)
+                return rotation.turning(caller.function, register, graph, homes) is not None
+        return False
+
+    def _turning(self, function: Function, one: Instruction, work: Worked) -> Loop | None:
+        """The loop whose rounds put work on a stream each."""
+        stream = self.currents.at(function, one) if work.stream.kind == CURRENT and work.stream.register < 0 else work.stream
+        if stream is None or stream.kind != NAMED or stream.register < 0:
+            return None
+        return rotation.turning(function, stream.register, self.control(function), self._blocks(function))
+
+    def _blocks(self, function: Function) -> dict[Instruction, int]:
+        """By instruction: the number of its block."""
+        found = self._numbers.get(function)
+        if found is None:
+            found = self._numbers[function] = {one: number for number, block in enumerate(function.code.blocks) for one in block}
+        return found
+
+    def _entering(self, state: State, block: int) -> Iterator[State]:
+        """Slots that take turns have their other names in the next round."""
+        function, graph = state.frame.function, self.control(state.frame.function)
+        again = next((loop for loop in graph.loops if loop.header == block and state.block in loop.body), None)
+        for after in super()._entering(state, block):
+            if again is not None and any(_is_slot(held) for held in after.tracked):
+                tracked = self._alternation.next_round(function, graph, again, self._blocks(function), after.tracked)
+                kept = tracked & after.tracked
+                after = after._replace(tracked=kept | {held._replace(place=rotation.ahead(held.place)) for held in tracked - kept})
+            yield after
+
+    def forgotten(self, state: State, one: Instruction) -> State:
+        """What indices have named before a loop goes on is what they named in an earlier round."""
+        if one[0] not in (op.PHI, op.NEXT) or not any(held.place.path or held.type for held in state.tracked):
+            return state
+        renamed = frozenset(self._earlier(state.frame.function, held, one[2]) for held in state.tracked)
+        return state._replace(tracked=renamed)
+
+    def _earlier(self, function: Function, held: Tracked, register: int) -> Tracked:
+        region = self._touched.get(held.type)
+        if region is not None and region.function is function and any(rotation.names(told, register) for told in region.told):
+            key = f"{held.type} before"
+            self._touched[key] = region._replace(told=frozenset((rotation.EARLIER, told) for told in region.told))
+            held = held._replace(type=key)
+        return held._replace(place=rotation.earlier(held.place, register)) if rotation.is_stale(held.place, register) else held
+
+    def _tell(self, state: State, one: Instruction, use: Worked, other: Lane) -> None:
+        """Note that the work meets other work."""
+        raise NotImplementedError
+
+
+def _is_slot(held: Tracked) -> bool:
+    """Whether something stands at an index that is an expression."""
+    return any(isinstance(key, Element) and isinstance(key.key, tuple) for key in held.place.path)

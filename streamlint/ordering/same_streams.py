@@ -1,0 +1,86 @@
+"""Whether two streams of a path may be one, and whether two that look like one are not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from streamlint.facts.functions import Function
+from streamlint.facts.objects import Instance, Site
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.ordering.flow import STREAM, Tracked
+from streamlint.ordering.gradients import element_of
+from streamlint.ordering.lanes import WAITER, Lane
+from streamlint.ordering.places import Place
+from streamlint.transfer.actions import CURRENT, NAMED
+from streamlint.transfer.transfer import Transfer
+
+MADE = ("global", "made")
+"""How the place of a stream begins that is named by where it was made."""
+
+
+class SameStreams:
+    """Compares streams."""
+
+    def __init__(self, transfer: Transfer) -> None:
+        self.transfer = transfer
+
+    def may_be_one(self, lane: Lane, mine: Lane, is_here: bool) -> bool:
+        """Whether two streams may be one: calls out of view gave them; or the null stream is ordered with one."""
+        if (mine.kind == CURRENT and lane.may_be_current) or (lane.kind == CURRENT and mine.may_be_current):
+            return True
+        if (lane.is_given and not mine.made) or (mine.is_given and not lane.made):
+            return True
+        if not lane.made and not mine.made and all(any(place.path for place in each.places) for each in (lane, mine)):
+            is_beside = is_here and _are_beside(lane, mine)
+            return lane.library != "torch" and not is_beside  # members of objects that were given their streams
+        if lane.kind == CURRENT and mine.kind == NAMED:
+            return mine.blocking is not False and lane.blocking is not False
+        return mine.blocking is not False and mine.kind == CURRENT and lane.kind == NAMED and lane.blocking is not False
+
+    def may_be_given_twice(self, lane: Lane, mine: Lane) -> bool:
+        """Whether a stream that an object was made with may be the one that is given beside it."""
+        return {_given_as(lane.places, lane.made), _given_as(mine.places, mine.made)} == {"member", "argument"}
+
+    def may_wait(self, tracked: frozenset[Tracked], lane: Lane) -> bool:
+        """Whether a stream that was given may be the one of an object that waits for the work."""
+        if _given_as(lane.places, lane.made) != "argument":
+            return False
+        waiting = tuple(held.place for held in tracked if held.kind == WAITER)
+        return not any(place.root[:2] == MADE for place in waiting) and _given_as(waiting, frozenset()) == "member"
+
+    def is_of_another(self, function: Function, tracked: frozenset[Tracked], lane: Lane, mine: Lane) -> bool:
+        """Whether two streams that one place of the program has made are those of two objects that the function itself has made."""
+        own = {each.place for each in lane.tracked(STREAM) if each.place.root[:2] != MADE}
+        if any(held.kind in (STREAM, WAITER) and held.place in own for held in tracked):
+            return False
+        first, second = (set(self._owners(function, each)) for each in (mine, lane))
+        return bool(first and second) and first.isdisjoint(second)
+
+    def _owners(self, function: Function, lane: Lane) -> Iterator[Instruction]:
+        """The calls that have made the objects of the program whose member a stream is."""
+        for place in lane.places:
+            register = element_of(function, int(str(place.root[1]))) if place.root[0] == "register" and place.path else op.NONE
+            one = function.definitions[register] if register >= 0 else None
+            is_made = one is not None and one[0] in (op.CALL, op.CONSTRUCT, op.NEW)
+            if one is not None and is_made and any(isinstance(value, Instance) for value in self.transfer.values(function, one[2])):
+                yield one
+
+
+def _are_beside(lane: Lane, other: Lane) -> bool:
+    """Whether two streams are members of one object: that would not keep one stream twice."""
+    owners = [
+        {(place.root, place.path[:-1]) for place in each.places if place.root[0] == "parameter" and place.path} for each in (lane, other)
+    ]
+    return not owners[0].isdisjoint(owners[1])
+
+
+def _given_as(places: tuple[Place, ...], made: frozenset[Site]) -> str:
+    """How a stream that was not made in view is given: as an ``argument``, or as a ``member`` of an object."""
+    if made or not places:
+        return ""
+    roots = [place.root[2] if place.root[0] == "aside" else place.root for place in places]
+    if any(place.path for place in places):
+        return "member"
+    is_given = any(isinstance(root, tuple) and root[0] == "parameter" for root in roots)
+    return "argument" if is_given else ""
