@@ -13,6 +13,8 @@ import pytest
 from fuzzing import campaign, rewriting
 from rename import File
 
+from streamlint.hazards import sl002
+
 ASKED = os.environ.get("STREAMLINT_FUZZ_SECONDS", "")
 SECONDS = float(ASKED or 3)
 PROPERTIES = campaign.all_properties()
@@ -97,14 +99,7 @@ def test_a_fault_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_changed_finding_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """A rule that goes by lines is found out."""
-    from streamlint.checks.sl002_implicit_default_stream import ImplicitDefaultStream
-
-    told = ImplicitDefaultStream.on_operation
-
-    def by_line(self: ImplicitDefaultStream, operation: object, path: object) -> object:
-        found = list(told(self, operation, path))  # type: ignore[arg-type]
-        return iter([one for one in found if one.span.row % 2])
-
-    monkeypatch.setattr(ImplicitDefaultStream, "on_operation", by_line)
+    told = sl002.find
+    monkeypatch.setattr(sl002, "find", lambda context: (one for one in told(context) if one.span.row % 2))
     outcome = campaign.hold(PROPERTIES["joined"], 10, 60)
     assert outcome.against is not None

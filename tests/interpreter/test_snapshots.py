@@ -13,6 +13,7 @@ from streamlint import program as p
 from streamlint.engine import analyse
 from streamlint.findings import Report
 from streamlint.frontends.python import lower
+from streamlint.hazards import findings as hazards
 from streamlint.interpreter import snapshots
 from streamlint.interpreter.explore import Explorer
 from streamlint.interpreter.file import File
@@ -26,7 +27,7 @@ from streamlint.record import is_record
 from streamlint.rules import UNREADABLE, UNUSED, all_rules
 
 DOCUMENTS = Path(__file__).parents[1] / "rules"
-CODES = frozenset(all_rules()) - {UNREADABLE, UNUSED}
+CODES = frozenset(all_rules()) - {UNREADABLE, UNUSED} - hazards.codes()  # those that look at paths
 
 
 def with_classes() -> Iterator[Source]:
