@@ -21,9 +21,3 @@ def words_of(name: str) -> tuple[str, ...]:
 def says(name: str, words: frozenset[str]) -> bool:
     """Whether one of the words of a name is in a list."""
     return not words.isdisjoint(words_of(name))
-
-
-def ends_in(name: str, endings: frozenset[tuple[str, ...]]) -> bool:
-    """Whether the last words of a name are one of some endings."""
-    words = words_of(name)
-    return any(words[-len(ending) :] == ending for ending in endings)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from streamlint.engine import analyse
-from streamlint.interpreter.spelling import ends_in, says, words_of
+from streamlint.interpreter.spelling import says, words_of
 from streamlint.options import Options, Source
 
 
@@ -82,8 +82,6 @@ def test_words() -> None:
     assert words_of("setCurrentCUDAStream") == ("set", "current", "cuda", "stream")
     assert says("is_time", frozenset({"time"}))
     assert not says("sentiment", frozenset({"time"}))
-    assert ends_in("cudaDeviceSynchronize", frozenset({("synchronize",)}))
-    assert not ends_in("desynchronize", frozenset({("synchronize",)}))
 
 
 ALLOCATED = """#include <cuda_runtime.h>
