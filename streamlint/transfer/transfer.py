@@ -10,7 +10,7 @@ from typing import NamedTuple
 from streamlint.facts.call_graph import CallGraph, Edge, LibraryCall
 from streamlint.facts.functions import Function
 from streamlint.facts.members import LANGUAGE_MEMBERS
-from streamlint.facts.objects import Elements, Instance, LibraryObject, Memory, Object, Site
+from streamlint.facts.objects import DeviceValue, Elements, Instance, LibraryObject, Memory, Object, Site
 from streamlint.facts.program import Unit
 from streamlint.facts.rounds import Rounds
 from streamlint.ir import Instruction
@@ -279,7 +279,20 @@ class Transfer:
         if function.is_cpp:
             return self.facts.cpp_models.calls.get(f"at::Tensor::{method}") if self._has_tensors(function.unit) else None
         rows = self._methods.get(method, ()) or self._rows_with(method, names_given(function, one))
+        if rows and self._is_device(function, one[3]):
+            rows = [row for row in rows if any(self._is_of_device(name) for name in row.names)]
         return next((row for row in rows if self.rounds.is_used_near(function.unit, row.names[0].partition(".")[0])), None)
+
+    def _is_device(self, function: Function, register: int) -> bool:
+        """Whether a register holds a device: by its value, or by the call that gives it."""
+        if any(isinstance(value, DeviceValue) for value in self.values(function, register)):
+            return True
+        made = function.definitions[register] if register >= 0 else None
+        return made is not None and made[0] in CALLING and any(call.row.effect == "device" for call in self.modelled(function, made))
+
+    def _is_of_device(self, name: str) -> bool:
+        kind = self.facts.models.type_named(name.rpartition(".")[0])
+        return kind is not None and kind.kind == "device"
 
     def _rows_with(self, method: str, names: frozenset[str]) -> list[Row]:
         """The rows of a method whose name the language has as well, if a call gives names that are theirs: ``x.get(out=host)``."""
