@@ -13,6 +13,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector
 from streamlint.transfer.modelled import ModelledCall
+from streamlint.transfer.partials import called
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.operands import operand_of
 
@@ -75,7 +76,8 @@ class Contexts:
             return None
         if any(edge.is_elsewhere and edge.callee is function for edge in self.transfer.edges(site.function, site.instruction)):
             return self._handed_over(function, parameter, site)
-        register = operand_of(site.function, site.instruction, function, parameter[3])
+        given = called(self.facts, site.function, site.instruction).given if site.instruction[0] == op.CALL else None
+        register = operand_of(site.function, site.instruction, function, parameter[3], given)
         if register is not None:
             return site.function, register
         default = function.default_register(parameter[3])
