@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from streamlint.facts.functions import Function
 from streamlint.facts.objects import Constant, Container, DeviceValue, External, LibraryObject, Memory, Object, Unknown
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -179,11 +180,25 @@ class HostCopies:
         if spaces & {"host", "managed"}:
             return
         is_shown = any(origin.space == "device" and origin.evidence != "asked" for origin in others)
-        if direction == "d2h" and any(origin.space != "host" for origin in hosts):
+        if direction == "d2h" and any(origin.space != "host" for origin in hosts) and not self._are_told_apart(hosts, others):
             return
         for origin in hosts:
             if origin.space == "host" and (is_shown or origin.how != "fetched" or "device" in spaces):
                 yield HostCopy(call, direction, origin, LITERAL if is_shown else ASKED)
+
+    def _are_told_apart(self, hosts: list[Origin], others: list[Origin]) -> bool:
+        """Whether the devices of two sides are given by different values, one of which is the host: who tells them apart copies between."""
+        first, second = ({self._asked_of(origin) for origin in origins} for origins in (hosts, others))
+        return bool(second) and None not in first | second and first.isdisjoint(second)
+
+    def _asked_of(self, origin: Origin) -> tuple[Function, int] | None:
+        """The value that says on which device a call makes memory."""
+        site = origin.site
+        for call in self.contexts.calls(site.function, site.instruction) if site is not None and origin.how == "factory" else ():
+            if registers := call.all("device"):
+                known = self.contexts.traced(Known(call.function, registers[0], origin.known.context))
+                return known.function, known.register
+        return None
 
     def _direction(self, call: ModelledCall) -> str:
         held = call.row.get("direction")
