@@ -140,10 +140,16 @@ class Contexts:
                 isinstance(value, Constant) and isinstance(value.value, bool)
                 for value in self.values(Known(call.function, register, context))
             )
+            if known is None and selector == call.row.get("stream") and self._may_be_stream(Known(call.function, register, context)):
+                return True
             if known is not None or is_flag or selector is selectors[-1]:
                 return None if known is None else bool(known != selector.negated)
         last = selectors[-1]
         return bool((last.default == "true") != last.negated)
+
+    def _may_be_stream(self, known: Known) -> bool:
+        """Whether nothing says that what is given for a stream is none: no number, no ``None``."""
+        return not any(isinstance(value, Constant) for value in self.values(known))
 
     def truth_of(self, known: Known, depth: int = 0) -> bool | None:
         """The truth of what a register holds; a stream in the place of a flag is true."""
