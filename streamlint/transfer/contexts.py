@@ -140,12 +140,21 @@ class Contexts:
                 isinstance(value, Constant) and isinstance(value.value, bool)
                 for value in self.values(Known(call.function, register, context))
             )
-            if known is None and selector == call.row.get("stream") and self._may_be_stream(Known(call.function, register, context)):
+            if known is None and self._is_of_stream(call, selector) and self._may_be_stream(Known(call.function, register, context)):
                 return True
             if known is not None or is_flag or selector is selectors[-1]:
                 return None if known is None else bool(known != selector.negated)
         last = selectors[-1]
         return bool((last.default == "true") != last.negated)
+
+    def _is_of_stream(self, call: ModelledCall, selector: Selector) -> bool:
+        """Whether a switch is the argument for the stream itself."""
+        held = call.row.get("stream")
+        return isinstance(held, Selector) and (held.kind, held.position, held.keyword) == (
+            selector.kind,
+            selector.position,
+            selector.keyword,
+        )
 
     def _may_be_stream(self, known: Known) -> bool:
         """Whether nothing says that what is given for a stream is none: no number, no ``None``."""
