@@ -70,11 +70,24 @@ class _Search:
         said = self.guards.at(call.function, call.instruction, copy.host)
         if self.registered.holds(origin) or said & {"device", "pinned"} or self.guards.is_pinning_asked(call.function, copy.host):
             return False
+        if self._is_pinned_here(copy):
+            return False
         if origin.space == "unknown":
             return "host" in said and origin.how == "computed"
         if origin.pinning == "pinned":
             return origin.space == "host" and has_gaps(self.origins.contexts, origin)
         return origin.space == "host" and origin.pinning == "pageable"
+
+    def _is_pinned_here(self, copy: HostCopy) -> bool:
+        """Whether the branch that copies asks for the flag that the memory, or its loader, was made to be pinned by."""
+        function, site = copy.call.function, copy.origin.site
+        if site is None or site.function is not function:
+            return False
+        asked = {
+            register for register, holds in self.guards.conditions(function, self.guards.home(function, copy.call.instruction)) if holds
+        }
+        made = self.context.transfer.modelled(function, site.instruction) if asked else ()
+        return any(register in asked for call in made for register in call.all("pin"))
 
     def _size(self, copy: HostCopy) -> Size:
         """The size of a copy: of the bytes that it is given, or else of the memory."""

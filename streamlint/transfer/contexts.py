@@ -13,6 +13,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector
 from streamlint.transfer.modelled import ModelledCall
+from streamlint.transfer.partials import called
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.operands import operand_of
 
@@ -75,7 +76,8 @@ class Contexts:
             return None
         if any(edge.is_elsewhere and edge.callee is function for edge in self.transfer.edges(site.function, site.instruction)):
             return self._handed_over(function, parameter, site)
-        register = operand_of(site.function, site.instruction, function, parameter[3])
+        given = called(self.facts, site.function, site.instruction).given if site.instruction[0] == op.CALL else None
+        register = operand_of(site.function, site.instruction, function, parameter[3], given)
         if register is not None:
             return site.function, register
         default = function.default_register(parameter[3])
@@ -138,10 +140,25 @@ class Contexts:
                 isinstance(value, Constant) and isinstance(value.value, bool)
                 for value in self.values(Known(call.function, register, context))
             )
+            if known is None and self._is_of_stream(call, selector) and self._may_be_stream(Known(call.function, register, context)):
+                return True
             if known is not None or is_flag or selector is selectors[-1]:
                 return None if known is None else bool(known != selector.negated)
         last = selectors[-1]
         return bool((last.default == "true") != last.negated)
+
+    def _is_of_stream(self, call: ModelledCall, selector: Selector) -> bool:
+        """Whether a switch is the argument for the stream itself."""
+        held = call.row.get("stream")
+        return isinstance(held, Selector) and (held.kind, held.position, held.keyword) == (
+            selector.kind,
+            selector.position,
+            selector.keyword,
+        )
+
+    def _may_be_stream(self, known: Known) -> bool:
+        """Whether nothing says that what is given for a stream is none: no number, no ``None``."""
+        return not any(isinstance(value, Constant) for value in self.values(known))
 
     def truth_of(self, known: Known, depth: int = 0) -> bool | None:
         """The truth of what a register holds; a stream in the place of a flag is true."""

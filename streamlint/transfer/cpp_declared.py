@@ -6,10 +6,11 @@ from streamlint.facts.facts import Facts
 from streamlint.facts.functions import ClassInfo, Function
 from streamlint.ir import opcodes as op
 from streamlint.ir.code import TypeTuple
-from streamlint.transfer.contexts import Contexts, Known
+from streamlint.transfer.contexts import Contexts, Known, entered_by
 
 _INSIDE = frozenset({"front", "back", "at", "operator[]"})
 _DEEPEST = 4
+_POINTERS = frozenset({"std::unique_ptr", "std::shared_ptr"})
 
 
 def declared_type(contexts: Contexts, known: Known) -> TypeTuple | None:
@@ -38,6 +39,34 @@ def declared_type(contexts: Contexts, known: Known) -> TypeTuple | None:
         name = function.text(one[3])
         return next((field.type for field in owner.ir.fields if field.name == name), None) if owner is not None else None
     return None
+
+
+def bound_type(contexts: Contexts, known: Known, kind: TypeTuple, depth: int = 0) -> TypeTuple:
+    """A type of which parameters of the method's class template are replaced by what the object is declared with, from call to call."""
+    method = known.function.method
+    owner = method.owner if method is not None else None
+    site = entered_by(known.context, known.function)
+    if owner is None or kind[0] not in owner.ir.template or site is None or site.instruction[0] != op.INVOKE or depth > _DEEPEST:
+        return kind
+    receiver = known._replace(function=site.function, register=site.instruction[3])
+    declared = _declared_object(contexts, receiver)
+    while declared is not None and str(declared[0]) in _POINTERS and declared[1]:
+        declared = declared[1][0]
+    index = owner.ir.template.index(str(kind[0]))
+    if declared is None or index >= len(declared[1]):
+        return kind
+    return bound_type(contexts, receiver, declared[1][index], depth + 1)
+
+
+def _declared_object(contexts: Contexts, known: Known) -> TypeTuple | None:
+    """The declared type of a variable or member, also of another object's."""
+    one, function = contexts.definition(known), known.function
+    if one is None or one[0] != op.ATTR:
+        return declared_type(contexts, known)
+    base = _declared_object(contexts, known._replace(register=one[3]))
+    _, meant = contexts.facts.named_type(function, base) if base is not None else (None, None)
+    name = function.text(one[4])
+    return next((field.type for field in meant.ir.fields if field.name == name), None) if isinstance(meant, ClassInfo) else None
 
 
 def is_plain_container(facts: Facts, function: Function, kind: TypeTuple | None) -> bool:

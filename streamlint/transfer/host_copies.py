@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from streamlint.facts.objects import Constant, Container, DeviceValue, External, LibraryObject, Memory, Object, Unknown
+from streamlint.facts.functions import Function
+from streamlint.facts.objects import Constant, Container, DeviceValue, External, LibraryObject, Memory, Object, Site, Unknown
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.transfer.actions import NULL
@@ -17,6 +18,7 @@ from streamlint.transfer.origins import Origins
 
 COPYING = frozenset({"copy", "transfer", "module_to"})
 LITERAL, ASKED = "literal", "asked"
+_DEEPEST = 4
 
 
 class HostCopy(NamedTuple):
@@ -85,16 +87,33 @@ class HostCopies:
         to, module = call.row.get("to"), call.one("of", call.receiver)
         if module is None or to == "host" or call.function.is_cpp:
             return
-        known = self.contexts.traced(Known(call.function, module, ()))
+        for known in self._handed_in(Known(call.function, module, ())):
+            yield from self._moved(call, known)
+
+    def _handed_in(self, known: Known, depth: int = 0) -> Iterator[Known]:
+        """Where a module is made: what callers hand in for a parameter."""
+        known = self.contexts.traced(known)
+        made = self.contexts.definition(known)
+        if made is None or made[0] != op.PARAM or depth > _DEEPEST:
+            yield known
+            return
+        for caller, one in self.origins.transfer.callers(known.function):
+            site = Site(caller, one)
+            given = self.contexts.given(known.function, made, site)
+            if given is not None and given[0] is caller and caller is not known.function:
+                yield from self._handed_in(Known(caller, given[1], ((known.function, site), *known.context)), depth + 1)
+
+    def _moved(self, call: ModelledCall, known: Known) -> Iterator[HostCopy]:
         made = self.contexts.definition(known)
         values = list(self.contexts.values(known))
         if made is None or made[0] not in (op.CALL, op.INVOKE) or not values or not all(map(_is_module, values)):
             return
         if any(use is not call.instruction and self._moves(known, use) for use in known.function.uses[known.register]):
             return
-        evidence = LITERAL if to == "device" else self._evidence(call, ())
+        evidence = LITERAL if call.row.get("to") == "device" else self._evidence(call, known.context)
         if evidence and not self._moves(known, made):
-            yield HostCopy(call, "h2d", Origin(known, "host", "pageable", "module", how="module"), evidence)
+            passed = tuple(site for _, site in reversed(known.context))
+            yield HostCopy(call, "h2d", Origin(known, "host", "pageable", "module", passed=passed, how="module"), evidence)
 
     def _moves(self, known: Known, one: Instruction) -> bool:
         """Whether a call moves a module."""
@@ -179,11 +198,25 @@ class HostCopies:
         if spaces & {"host", "managed"}:
             return
         is_shown = any(origin.space == "device" and origin.evidence != "asked" for origin in others)
-        if direction == "d2h" and any(origin.space != "host" for origin in hosts):
+        if direction == "d2h" and any(origin.space != "host" for origin in hosts) and not self._are_told_apart(hosts, others):
             return
         for origin in hosts:
             if origin.space == "host" and (is_shown or origin.how != "fetched" or "device" in spaces):
                 yield HostCopy(call, direction, origin, LITERAL if is_shown else ASKED)
+
+    def _are_told_apart(self, hosts: list[Origin], others: list[Origin]) -> bool:
+        """Whether the devices of two sides are given by different values, one of which is the host: who tells them apart copies between."""
+        first, second = ({self._asked_of(origin) for origin in origins} for origins in (hosts, others))
+        return bool(second) and None not in first | second and first.isdisjoint(second)
+
+    def _asked_of(self, origin: Origin) -> tuple[Function, int] | None:
+        """The value that says on which device a call makes memory."""
+        site = origin.site
+        for call in self.contexts.calls(site.function, site.instruction) if site is not None and origin.how == "factory" else ():
+            if registers := call.all("device"):
+                known = self.contexts.traced(Known(call.function, registers[0], origin.known.context))
+                return known.function, known.register
+        return None
 
     def _direction(self, call: ModelledCall) -> str:
         held = call.row.get("direction")

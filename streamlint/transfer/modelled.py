@@ -13,6 +13,7 @@ from streamlint.ir import opcodes as op
 from streamlint.models import Row
 from streamlint.models.vocabulary import Selector
 from streamlint.transfer.actions import CURRENT, NAMED, NULL, UNKNOWN, Stream
+from streamlint.transfer.partials import Called, called, receiver_of
 from streamlint.waits.operands import argument_registers
 
 _DEVICES = {"cpu-device": "host", "cuda-device": "device"}
@@ -43,7 +44,14 @@ class ModelledCall:
     @property
     def receiver(self) -> int | None:
         """The object of a method call."""
+        if self.instruction[0] == op.CALL and self.call.receiver is not None:
+            return receiver_of(self.function, self.called.callee)
         return self.instruction[3] if self.instruction[0] == op.INVOKE else None
+
+    @property
+    def called(self) -> Called:
+        """What the call calls, and its arguments with those that a partial object has."""
+        return called(self.facts, self.function, self.instruction)
 
     @property
     def is_of_arrays(self) -> bool:
@@ -83,9 +91,10 @@ class ModelledCall:
     def given(self, selector: Selector) -> int | None:
         """The register of the argument that a selector means; None where it was left out. A pointer stands for what it points to."""
         one = self.instruction
-        given = argument_registers(self.function, one) if one[0] in (op.CALL, op.INVOKE) else [(None, each) for each in one[5:]]
+        given = self.called.given if one[0] in (op.CALL, op.INVOKE) else [(None, each) for each in one[5:]]
         if selector.kind == "self":
-            return one[3] if one[0] == op.INVOKE else given[0][1] if given else None
+            receiver = self.receiver
+            return receiver if receiver is not None else given[0][1] if given else None
         if selector.kind == "result":
             return one[2]
         by_position: list[int] = []

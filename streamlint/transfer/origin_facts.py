@@ -49,6 +49,8 @@ class Kept(Base):
                 continue
             if one is not None and one[0] == op.ATTR and self._makers.excludes(known, one[3], last):
                 continue
+            if one is not None and one[0] == op.ATTR and last.function is not known.function and self._is_set_before(known.function, one):
+                continue
             passed = tuple(reversed([site for site in sites if self._enters(site, known.function)]))
             behind = Way(Known(last.function, last.instruction[2], known.context), (*passed, *way.passed), way.views)
             found = [origin for origin in self.walk(behind) if (origin.space, origin.pinning) == (value.space, value.pinning)]
@@ -57,6 +59,22 @@ class Kept(Base):
     @cached_property
     def _makers(self) -> Makers:
         return Makers(self.contexts, self.guards)
+
+    def _is_set_before(self, function: Function, one: Instruction) -> bool:
+        """C++: whether a function has set a member itself on all ways to where it reads it, by the same name or through its address."""
+        base, member = function.dotted(one[3]), function.text(one[4])
+        if not function.is_cpp or not base:
+            return False
+        graph, home = self.guards.graph(function), self.guards.home(function, one)
+        code = function.code.blocks[home]
+        for each in (*function.by_opcode[op.SET_ATTR], *function.by_opcode[op.ADDRESS_ATTR]):
+            object_, name = (each[2], each[3]) if each[0] == op.SET_ATTR else (each[3], each[4])
+            if function.text(name) != member or function.dotted(object_) != base:
+                continue
+            at = self.guards.home(function, each)
+            if code.index(each) < code.index(one) if at == home else graph.dominates(at, home):
+                return each[0] == op.SET_ATTR or any(use[0] == op.CALL for use in function.uses[each[2]])
+        return False
 
     def _is_moved_elsewhere(self, sites: list[Site]) -> bool:
         """Whether a framework, or a module that keeps it, moves a value on its way."""

@@ -10,6 +10,7 @@ from streamlint.facts.objects import Constant, Container, External, Memory, Scal
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.transfer.contexts import Context, Known
+from streamlint.transfer.cpp_declared import bound_type
 from streamlint.transfer.cpp_sizes import WHOLE, CppSizes
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.origin import Origin, appended
@@ -205,6 +206,7 @@ class Sizes:
         element = self.cpp.element(kind) if kind is not None else None
         if element is None or element[2]:
             return False
+        element = bound_type(self.contexts, origin.known, element)
         resolved = self.cpp.facts.cpp.resolved(origin.known.function.unit, "", element)
         return str(resolved[0]) in WHOLE
 

@@ -21,6 +21,7 @@ from streamlint.transfer import copies, kernel_texts, language, memory, modules,
 from streamlint.transfer.actions import VARIABLE, Action, Asked, Copied, Lost, Read, Synchronized, Touched, Viewed
 from streamlint.transfer.members import member
 from streamlint.transfer.modelled import ModelledCall, operands_of
+from streamlint.transfer.partials import prepared_name
 from streamlint.waits.operands import argument_registers, operand_of
 
 Effect = Callable[[ModelledCall], Iterator[Action]]
@@ -335,7 +336,8 @@ class Transfer:
                         continue
                     name = last_name(function, one)
                     rows = wanted.get(name) or wanted.get(others.get(name, ""))
-                    if rows and any(_may_set(function, one, row, key) for row in rows):
+                    prepared = wanted.get(prepared_name(function, one)) if not rows else None
+                    if prepared or (rows and any(_may_set(function, one, row, key) for row in rows)):
                         yield from (call for call in self.modelled(function, one) if call.row.effect in effects and where(call.row))
 
     def _wanted(self, effects: Collection[str], key: str, where: RowTest, is_cpp: bool) -> dict[str, list[Row]]:

@@ -61,15 +61,18 @@ def bound_of(function: Function, call: Instruction, callee: Function) -> int:
     return 0 if function.dotted(call[3]).rpartition(".")[2] == owner.ir.name else 1
 
 
-def operand_of(function: Function, call: Instruction, callee: Function, index: int) -> int | None:
-    """The register that a call gives for a parameter of a function; None where it gives none, or spreads its arguments."""
+def operand_of(function: Function, call: Instruction, callee: Function, index: int, given: Iterable[Given] | None = None) -> int | None:
+    """The register that a call gives for a parameter of a function; None where it gives none, or spreads its arguments.
+
+    ``given``: all arguments, where they are not those of the call alone.
+    """
     if index >= len(callee.code.parameters) or offset_of(function, call, callee) is None:
         return None
     parameter, bound = callee.code.parameters[index], bound_of(function, call, callee)
     if bound > index:
         return call[3] if call[0] == op.INVOKE and callee.has_receiver else None
     place = bound
-    for kind, register in argument_registers(function, call):
+    for kind, register in argument_registers(function, call) if given is None else given:
         if kind == parameter.name or (kind is None and place == index and parameter.kind == "plain"):
             return register
         place += kind is None
