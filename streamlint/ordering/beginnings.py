@@ -6,9 +6,10 @@ what that work touches, and then to the other work on that. Of functions that kn
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterator
 from functools import cached_property
+from typing import cast
 
 from streamlint.facts.functions import Function
 from streamlint.facts.program import Unit
@@ -17,7 +18,7 @@ from streamlint.ir import opcodes as op
 from streamlint.ir.graph import Graph
 from streamlint.models.vocabulary import Selector
 from streamlint.ordering.bound_handles import BoundHandles
-from streamlint.ordering.places import Place, Places
+from streamlint.ordering.places import POINTEE, Place, Places
 from streamlint.ordering.rotation import turning
 from streamlint.ordering.sharing import Held, Sharing
 from streamlint.ordering.streams import Currents
@@ -254,34 +255,39 @@ class Beginnings:
 
     def _several(self, streams: dict[Function, set[Key]]) -> set[Function]:
         """The functions of which a caller, or they themselves, know several streams."""
-        below: dict[Function, set[Function]] = {function: {function} for function in streams}
-        owners: dict[object, set[Key]] = defaultdict(set)
-        waiting = [(function, 0) for function in streams]
+        callees: dict[Function, set[Function]] = defaultdict(set)
+        kept = _Kept()
+        waiting = deque((function, key, 0) for function, keys in streams.items() for key in keys)
         while waiting:
-            function, depth = waiting.pop(0)
-            for caller, call in self.facts.call_places(function) if depth < _DEEPEST else ():
-                keys = {self._above(caller, call, function, key) for key in streams[function]}
-                mine, under = streams.setdefault(caller, set()), below.setdefault(caller, set())
-                if not keys <= mine or not below[function] <= under:
-                    mine |= keys
-                    under |= below[function]
-                    waiting.append((caller, depth + 1))
+            function, key, depth = waiting.popleft()
+            for caller, call in self.facts.call_places(function) if depth < _DEEPEST and kept.adds(function, key, streams) else ():
+                callees[caller].add(function)
+                above, mine = self._above(caller, call, function, key), streams.setdefault(caller, set())
+                if above not in mine:
+                    mine.add(above)
+                    waiting.append((caller, above, depth + 1))
+        owners: dict[object, set[Key]] = defaultdict(set)
         for function, keys in streams.items():
             if function.owner is not None:
-                owners[function.owner] |= {key for key in keys if self._is_member(key)}
-        found: set[Function] = set()
-        for function, keys in streams.items():
-            if (
-                len(keys) > 1
-                or any(self._is_of_turning(function, key) for key in keys)
-                or (function.owner is not None and len(owners[function.owner]) > 1)
-            ):
-                found |= below[function]
-        return found
+                owners[function.owner] |= {key for key in keys if _is_member(key)}
+        return self._below({function for function, keys in streams.items() if self._has_several(function, keys, owners)}, callees)
 
-    def _is_member(self, key: Key) -> bool:
-        place = key[-1]
-        return isinstance(place, Place) and bool(place.path) and place.root in (("parameter", 0), ("this",))
+    def _has_several(self, function: Function, keys: set[Key], owners: dict[object, set[Key]]) -> bool:
+        """Whether a function knows several streams, or its class does, or the rounds of a loop take one each."""
+        return (
+            len(keys) > 1
+            or (function.owner is not None and len(owners[function.owner]) > 1)
+            or any(self._is_of_turning(function, key) for key in keys)
+        )
+
+    @staticmethod
+    def _below(above: set[Function], callees: dict[Function, set[Function]]) -> set[Function]:
+        """Some functions, and those that they call, over others."""
+        found, front = set(above), above
+        for _ in range(_DEEPEST):
+            front = {callee for function in front for callee in callees[function]} - found
+            found |= front
+        return found
 
     def _above(self, caller: Function, call: Instruction, function: Function, key: Key) -> Key:
         """What a caller has for the stream of a function that it calls."""
@@ -295,6 +301,46 @@ class Beginnings:
         if register is None or register < 0:
             return (caller, Place(("parameter", 0), place.path)) if index == 0 and function.has_receiver else (NULL,)
         return (caller, self.places.of(caller, register).behind(*place.path))
+
+
+class _Kept:
+    """The streams that were handed on to the callers of functions: a further one may tell nothing new of them."""
+
+    def __init__(self) -> None:
+        self._all: Counter[Function] = Counter()
+        self._members: Counter[Function] = Counter()
+        self._heads: dict[tuple[Function, object], set[object]] = defaultdict(set)
+
+    def adds(self, function: Function, key: Key, streams: dict[Function, set[Key]]) -> bool:
+        """Whether callers, or their classes, may have several streams by one more of a function; it counts from now on.
+
+        Callers name as it is a stream that no parameter of the function holds: two of such tell as much as more. Of what is behind one
+        parameter, callers name all in the same way: two that begin differently tell as much as more.
+        """
+        place = key[-1]
+        if self._members[function] > 1:
+            return False
+        if (
+            isinstance(place, Place)
+            and place.root[0] == "parameter"
+            and (key[0] is function or key not in streams.get(cast(Function, key[0]), ()))
+        ):
+            if key[0] is not function or not place.path or place.path[0] == POINTEE:
+                return True
+            heads = self._heads[function, place.root]
+            adds = len(heads) < 2
+            heads.add(place.path[0])
+            return adds
+        is_member = _is_member(key)
+        adds = self._all[function] < 2 or is_member
+        self._all[function] += 1
+        self._members[function] += is_member
+        return adds
+
+
+def _is_member(key: Key) -> bool:
+    place = key[-1]
+    return isinstance(place, Place) and bool(place.path) and place.root in (("parameter", 0), ("this",))
 
 
 def _registers(work: Worked) -> tuple[int, ...]:
