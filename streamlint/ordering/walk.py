@@ -418,7 +418,7 @@ class Walk:
             root = held.place.root
             if root[0] == "parameter" and held.place.path and is_of_c(caller, function):
                 yield from self._handed_to_c(caller, call, function, held)
-            elif root[0] == "parameter" and (held.place.path or state.frame.caller is None):
+            elif root[0] == "parameter" and (held.place.path or state.frame.caller is None or held.kind not in EXACT):
                 for source in self._passed(caller, call, function, int(str(root[1])), bool(held.place.path)):
                     yield held._replace(place=source.behind(*held.place.path))
             elif root[0] == "global" or (root[0] == "cell" and root[2] != function.code.number):
