@@ -426,7 +426,9 @@ class Library(Selectors):
             )
 
     def _collective(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
-        self.solver.add(target, self.objects(LibraryObject, "torch.distributed.Work", "object", ""))
+        handle = self.objects(LibraryObject, "torch.distributed.Work", "object", "")
+        is_list = row.get("result") == "sequence"
+        self.solver.add(target, self.objects(Group, "iterable", (self.holding(handle),)) if is_list else handle)
 
     def _pipe(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
         """The two ends of a pipe."""

@@ -18,7 +18,7 @@ from streamlint.ordering.gradients import Training
 from streamlint.ordering.lanes import AMBIENT, WAITER, Lane
 from streamlint.ordering.meetings import Meeting, Meetings
 from streamlint.ordering.on_device import ARRAYS, OnDevice
-from streamlint.ordering.places import POINTEE, Element, Key, Place, register_place, rest_behind
+from streamlint.ordering.places import ANY, POINTEE, Element, Key, Place, register_place, rest_behind
 from streamlint.ordering.regions import PLACED, are_apart
 from streamlint.ordering.repeated import Repeated
 from streamlint.ordering.same_streams import SameStreams
@@ -149,7 +149,17 @@ class Races(Repeated):
                 continue
             self._writes = writes
             self._loop = self._turning(function, one, work) if writes and (work.writes or work.made >= 0) else None
-            self.run(self.start(function, one, frozenset(tracked) | lane.tracked(STREAM), frozenset()), self._judge)
+            tracked |= lane.tracked(STREAM) | self._recorded(function, one)
+            self.run(self.start(function, one, frozenset(tracked), frozenset()), self._judge)
+
+    def _recorded(self, function: Function, one: Instruction) -> frozenset[Tracked]:
+        """The events that are behind work when its call is over: the handle of a collective."""
+        return frozenset(
+            Tracked(EVENT, place.behind(ANY) if action.inside else place)
+            for action in self.transfer.of(function, one)
+            if isinstance(action, Recorded)
+            for place in self.places.names(function, action.event)
+        )
 
     def _has_waited(self, function: Function, one: Instruction, work: Worked) -> bool:
         """Whether the host has waited for the work when the instruction is over."""
@@ -225,8 +235,7 @@ class Races(Repeated):
         if isinstance(action, Recorded):
             lane = self.lanes.of(state.frame, one, action.stream)
             if self.lanes.is_same(state.tracked, lane) or self.same.may_be_given_twice(lane, self._lane):
-                names = self.places.names(state.frame.function, action.event)
-                return tracked | {Tracked(EVENT, place) for place in names}
+                return tracked | self._recorded(state.frame.function, one)
         elif isinstance(action, Waited) and action.of != op.NONE:
             lane = self.lanes.of(state.frame, one, action.stream)
             if self._is_behind(state, one, action):
@@ -380,7 +389,20 @@ class Races(Repeated):
         """A query of the stream, or of an event behind the work."""
         if self._has(state, DONE, condition):
             return True
-        return False if self._has(state, STATUS, condition) else None
+        if self._has(state, STATUS, condition) or self._has(state, EVENT, condition):
+            return False
+        return self._is_there(state, condition)
+
+    def _is_there(self, state: State, condition: int) -> bool | None:
+        """A handle or event behind the work is asked whether it is None: where a path goes on, it is not."""
+        function = state.frame.function
+        one = function.definitions[condition] if condition >= 0 else None
+        name = function.text(one[3]) if one is not None and one[0] == op.COMPARE else ""
+        if one is None or name not in ("is", "is not") or not self._has(state, EVENT, one[4]):
+            return None
+        other = function.definitions[one[5]]
+        is_none = other is not None and other[0] == op.CONST and function.unit.ir.constants[other[3]] is None
+        return name == "is" if is_none else None
 
     # --- what registers hold
 

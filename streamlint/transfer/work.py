@@ -186,6 +186,14 @@ def _read(call: ModelledCall) -> Iterator[Worked]:
     yield Worked(Stream(CURRENT, library=call.row.library), tuple(given), (), call.name, call.row.library)
 
 
+def _collective(call: ModelledCall) -> Iterator[Worked]:
+    """A collective works behind the current stream, which does not wait for it by itself if it is asynchronous."""
+    if call.row.get("part") is None:
+        writes = tuple(call.all("writes"))
+        reads = tuple(register for register in call.operands if register not in writes)
+        yield Worked(Stream(CURRENT, library=call.row.library), reads, writes, call.name, call.row.library)
+
+
 def _launch(call: ModelledCall) -> Iterator[Worked]:
     """A library queues work, or a kernel."""
     row = call.row
@@ -224,6 +232,7 @@ _WORK = {
     "read": _read,
     "free": _free,
     "launch": _launch,
+    "collective": _collective,
 }
 
 
