@@ -40,7 +40,7 @@ class GivenWork:
                 continue
             if self.is_private(function, self.lanes.of(Frame(function, None, None, 0), one, work.stream)):
                 for register in work.reads:
-                    if self._is_there(function, one, register):
+                    if (work.evident and work.writes) or self._is_there(function, one, register):
                         for root, index in self._roots(function, register, _DEEPEST):
                             given.setdefault(root, set()).add(index)
         return given

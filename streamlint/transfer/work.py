@@ -189,9 +189,8 @@ def _read(call: ModelledCall) -> Iterator[Worked]:
 def _collective(call: ModelledCall) -> Iterator[Worked]:
     """A collective works behind the current stream, which does not wait for it by itself if it is asynchronous."""
     if call.row.get("part") is None:
-        writes = tuple(call.all("writes"))
-        reads = tuple(register for register in call.operands if register not in writes)
-        yield Worked(Stream(CURRENT, library=call.row.library), reads, writes, call.name, call.row.library)
+        stream = Stream(CURRENT, library=call.row.library)
+        yield Worked(stream, call.operands, tuple(call.all("writes")), call.name, call.row.library, evident=True)
 
 
 def _launch(call: ModelledCall) -> Iterator[Worked]:
