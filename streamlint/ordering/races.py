@@ -280,7 +280,7 @@ class Races(Repeated):
         used = (*writes, *reads)
         if not (self._is_evident or moves) and not any(self.memory.is_on_device(function, each, work, lane.kind == NAMED) for each in used):
             return None
-        if self._is_given_work and not self.given.is_private(function, lane):
+        if self._is_given_work and not any(self.given.is_private(each, lane) for each in _functions(state.frame)):
             return ORDERED
         self._tell(state, one, work, lane)
         return ORDERED
@@ -513,6 +513,14 @@ def _reads(function: Function, register: int, depth: int = 4) -> Iterator[int]:
     for each in op.reads(one) if one is not None and one[0] in (op.COMPARE, op.UNARY, op.BINARY, op.CALL, op.COPY) else ():
         yield each
         yield from _reads(function, each, depth - 1)
+
+
+def _functions(frame: Frame) -> Iterator[Function]:
+    """The functions that a path has entered and not left, the innermost first."""
+    inner: Frame | None = frame
+    while inner is not None:
+        yield inner.function
+        inner = inner.caller
 
 
 def _says_that_it_waits(function: Function, one: Instruction) -> bool:
