@@ -241,7 +241,8 @@ class Races(Repeated):
             if self._is_behind(state, one, action):
                 return ORDERED if lane.kind == UNKNOWN else tracked | lane.tracked(WAITER)
         elif isinstance(action, Viewed):
-            if op.DEFINES[one[0]] and self._holds(state, action.register) and not self._is_other_part(state, one):
+            is_other = self._is_other_part(state, one) or self._is_fetched(state.frame.function, one)
+            if op.DEFINES[one[0]] and self._holds(state, action.register) and not is_other:
                 return tracked | {Tracked(BUFFER, register_place(one[2]))}
         elif isinstance(action, Asked) and op.DEFINES[one[0]]:
             if self._has(state, EVENT, action.of) or self._has(state, STREAM, action.of):
@@ -296,7 +297,14 @@ class Races(Repeated):
             return True
         if not self._is_evident and not self._work.library and (work.library == "cuda_python" or work.name.startswith(_RAW)):
             return True
-        return len({work.library, self._work.library} & ARRAYS) > 1
+        libraries = {work.library or self._library(state.frame.function, work), self._work.library}
+        return len(libraries & ARRAYS) > 1
+
+    def _library(self, function: Function, work: Worked) -> str:
+        """The library of an operator: that of the arrays that it is given."""
+        held = (value for each in work.reads for value in self.transfer.values(function, each) if isinstance(value, Memory))
+        types = {value.type.partition(".")[0] for value in held}
+        return types.pop() if len(types) == 1 else ""
 
     def _is_all(self, state: State, registers: list[int]) -> bool:
         """Whether all that is tracked is written anew."""
@@ -444,6 +452,11 @@ class Races(Repeated):
             for place in self.places.names(state.frame.function, register)
             for held in state.tracked
         )
+
+    def _is_fetched(self, function: Function, one: Instruction) -> bool:
+        """Whether an instruction gives memory of the host, to which it copies."""
+        copies = (each for each in self.transfer.of(function, one) if isinstance(each, Copied) and each.direction == "d2h")
+        return any(each.target == one[2] for each in copies)
 
     def _is_other_part(self, state: State, one: Instruction) -> bool:
         """Whether a view is a part, which its own names tell of."""
