@@ -292,10 +292,13 @@ class Races(Repeated):
         return bool(values) and all(isinstance(value, Unknown) and value.reason == "caller" for value in values)
 
     def _is_foreign(self, state: State, one: Instruction, work: Worked) -> bool:
-        """Whether two libraries with arrays of their own work on the memory, or an operator made an address for CUDA's C API of numbers."""
+        """Whether two libraries with arrays of their own work on the memory, or C or C++ on the null stream, or on an address."""
         if work.library == "cuda_python" and self._work.library in ARRAYS and self.lanes.of(state.frame, one, work.stream).kind == CURRENT:
             return True
         if not self._is_evident and not self._work.library and (work.library == "cuda_python" or work.name.startswith(_RAW)):
+            return True
+        is_across = state.frame.function.is_cpp and not self._site.function.is_cpp and work.library not in ARRAYS
+        if is_across and self._work.library in ARRAYS and self.lanes.of(state.frame, one, work.stream).kind == CURRENT:
             return True
         libraries = {work.library or self._library(state.frame.function, work), self._work.library}
         return len(libraries & ARRAYS) > 1
