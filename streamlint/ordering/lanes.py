@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Constant, LibraryObject, Object, Site, Unknown
+from streamlint.facts.objects import Constant, Instance, LibraryObject, Object, Site, Unknown
 from streamlint.facts.program import Unit
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -90,7 +90,7 @@ class Lanes:
             return self.of(frame.caller, frame.call, handed, depth)
         function, register = frame.function, behind_number(frame.function, stream.register)
         values = list(self.transfer.values(function, register))
-        names = self.places.names(function, register)
+        names = (*self.places.names(function, register), *self._members(function, register))
         if frame.depth != depth:
             names = tuple(aside(name, frame.depth) for name in names)
         made = _made(values)
@@ -106,6 +106,24 @@ class Lanes:
         if is_given:
             names = (*names, AMBIENT)  # a getter may give the current one
         return Lane(NAMED, names, made, self._blocking(stream, values, made), stream.library, is_given, is_one_of)
+
+    def _members(self, function: Function, register: int) -> Iterator[Place]:
+        """C++: the member that a method gives back, or an object is converted to: ``lane.get()``, ``lane``."""
+        one = function.definitions[register] if function.is_cpp and register >= 0 else None
+        if one is None:
+            return
+        if one[0] == op.INVOKE:
+            methods = [edge.callee for edge in self.transfer.edges(function, one) if edge.is_followed]
+            owner = self.places.of(function, one[3])
+        else:
+            held = (value.definition for value in self.transfer.values(function, register) if isinstance(value, Instance))
+            methods = [each for kind in held for name in kind.methods if name.startswith("operator ") for each in kind.methods[name]]
+            owner = self.places.of(function, register)
+        for method in methods if len(methods) == 1 else ():
+            given = [self.places.of(method, end[2]) for end in method.by_opcode[op.RETURN] if end[2] >= 0]
+            for place in given if method.is_cpp and method.method is method else ():
+                if place.root == ("parameter", 0) and not any(isinstance(key, Element) for key in place.path):
+                    yield owner.behind(*place.path)
 
     def _handed(self, frame: Frame, stream: Stream) -> Stream | None:
         """C++ that Python calls: the stream whose handle an argument is, as the caller has it."""
