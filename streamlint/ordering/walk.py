@@ -328,8 +328,11 @@ class Walk:
         keys = self._keys(function, one, callee, is_down=True)
         for held in own:
             inner = [moved for sources, target in passed for moved in self.flow.moved([held], sources, target)]
-            found.update(self._rekeyed(moved, keys) for moved in inner)
-            if not any(moved.place.path for moved in inner):
+            renamed = [self._rekeyed(moved, keys) for moved in inner]
+            found.update(renamed)
+            pairs = zip(inner, renamed, strict=True)
+            is_named = any(moved.place.path and moved.place.path.count(ANY) == name.place.path.count(ANY) for moved, name in pairs)
+            if not is_named:  # the callee has no name for it, or not for its index
                 found.add(held._replace(place=aside(held.place, state.frame.depth)))
         return frozenset(found)
 
