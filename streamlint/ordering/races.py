@@ -208,6 +208,8 @@ class Races(Repeated):
             one = function.definitions[each] if each >= 0 else None
             if one is None or one[0] in (op.ITEM, op.DEREF, op.NEXT) or (function.is_cpp and one[0] == op.BINARY):
                 continue
+            if self._is_fetched(function, one):
+                continue
             for action in self.transfer.of(function, one):
                 if isinstance(action, Viewed) and action.register not in found:
                     found.append(action.register)
@@ -459,7 +461,7 @@ class Races(Repeated):
     def _is_fetched(self, function: Function, one: Instruction) -> bool:
         """Whether an instruction gives memory of the host, to which it copies."""
         copies = (each for each in self.transfer.of(function, one) if isinstance(each, Copied) and each.direction == "d2h")
-        return any(each.target == one[2] for each in copies)
+        return op.DEFINES[one[0]] and any(each.target == one[2] for each in copies)
 
     def _is_other_part(self, state: State, one: Instruction) -> bool:
         """Whether a view is a part, which its own names tell of."""
