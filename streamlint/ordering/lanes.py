@@ -139,9 +139,9 @@ class Lanes:
             register = given[index] if isinstance(index, int) and 0 <= index < len(given) else None
         else:
             register = operand_of(caller.function, call, function, int(str(root[1]))) if not path else None
-        return self._behind(caller.function, register) if register is not None and register >= 0 else None
+        return self._behind(caller.function, register, stream.library) if register is not None and register >= 0 else None
 
-    def _behind(self, function: Function, register: int) -> Stream:
+    def _behind(self, function: Function, register: int, library: str) -> Stream:
         """Python: the stream whose handle a number is (``stream.cuda_stream``); 0 is the null stream."""
         while True:
             one = function.definitions[register]
@@ -151,7 +151,7 @@ class Lanes:
             register = views[0].register
         values = list(self.transfer.values(function, register))
         streams = [value for value in values if isinstance(value, LibraryObject) and value.kind == "stream"]
-        library = streams[0].type.partition(".")[0] if streams else ""
+        library = streams[0].type.partition(".")[0] if streams else library
         details = {value.detail for value in streams}
         is_null = bool(values) and all(isinstance(value, Constant) and value.value in (None, 0) for value in values)
         if is_null or (details and details <= {"default", "null"}):
