@@ -104,6 +104,8 @@ class Library(Selectors):
                 self.solver.add(target, self.scalar)
         elif self.models.method(kind, name) is not None:
             self.solver.add(target, self.objects(External, f"{kind}.{name}", value))
+        elif (stands := self.models.calls.get(kind)) is not None and stands.effect == "facade":
+            self.member(self.objects(External, str(stands.get("module")), None), name, target, target.site)
         else:
             self.unknown(target, "external")
 

@@ -159,8 +159,10 @@ def _compute(call: ModelledCall) -> Iterator[Worked]:
 
 
 def _factory(call: ModelledCall) -> Iterator[Worked]:
-    """A factory fills what it makes."""
-    if not call.row.get("alias"):
+    """A factory fills what it makes; one that may give back what it is given does so on a device, of what is no memory there."""
+    is_there = any(value.space == "device" for value in call.memory(call.result))
+    given = call.one("data")
+    if not call.row.get("alias") or (is_there and given is not None and not call.memory(given)):
         stream = Stream(CURRENT, library=call.row.library)
         yield Worked(stream, (), (), call.name, call.row.library, call.result, fills="empty" not in call.name)
 
