@@ -268,7 +268,7 @@ class Races(Repeated):
         if is_held and (null := self.lanes.of(state.frame, one, work.stream)).kind == CURRENT and null.blocking:
             return ORDERED  # the null stream waits for blocking streams, and they for it
         writes = [register for register in work.writes if self._touches(state, register, is_written=True, by=one)]
-        depth = 1 if work.assumed or work.library == "torch" else 2 if work.library == "cuda_python" else 0
+        depth = 1 if work.assumed or work.library in ("torch", "cupy") else 2 if work.library == "cuda_python" else 0
         reads = [register for register in work.reads if self._touches(state, register, depth, by=one)]
         if (not (writes or moves) and not ((reads or runs) and self._writes)) or self._is_foreign(state, one, work):
             return None
