@@ -104,6 +104,8 @@ class Library(Selectors):
                 self.solver.add(target, self.scalar)
         elif self.models.method(kind, name) is not None:
             self.solver.add(target, self.objects(External, f"{kind}.{name}", value))
+        elif (stands := self.models.calls.get(kind)) is not None and stands.effect == "facade":
+            self.member(self.objects(External, str(stands.get("module")), None), name, target, target.site)
         else:
             self.unknown(target, "external")
 
@@ -426,7 +428,9 @@ class Library(Selectors):
             )
 
     def _collective(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
-        self.solver.add(target, self.objects(LibraryObject, "torch.distributed.Work", "object", ""))
+        handle = self.objects(LibraryObject, "torch.distributed.Work", "object", "")
+        is_list = row.get("result") == "sequence"
+        self.solver.add(target, self.objects(Group, "iterable", (self.holding(handle),)) if is_list else handle)
 
     def _pipe(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
         """The two ends of a pipe."""

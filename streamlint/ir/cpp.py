@@ -191,6 +191,9 @@ class CppLowering(DefinitionLowering):
 
     # --- calls
 
+    def is_conversion(self, node: Call) -> bool:
+        return isinstance(node.function, Name) and (node.function.id in PLAIN or node.function.id == "sizeof")
+
     def rebind(self, args: tuple[Arg, ...], call: int, registers: list[int]) -> None:
         for index, arg in enumerate(args):
             node = arg.value

@@ -94,7 +94,8 @@ class ExpressionLowering(FunctionLowering):
         shape, registers = self.arguments(node.args)
         self.note_template(node)
         register = self.emit(op.CALL, called_at(node), function, shape, *registers)
-        self.rebind(node.args, register, registers)
+        if not self.is_conversion(node):
+            self.rebind(node.args, register, registers)
         return register
 
     def invoke(self, node: Call, method: Attr, receiver: int) -> int:
@@ -116,6 +117,10 @@ class ExpressionLowering(FunctionLowering):
         if not any(arg.keyword is not None or arg.stars for arg in args):
             return op.NONE, registers
         return self.k(tuple(arg.stars or arg.keyword for arg in args)), registers
+
+    def is_conversion(self, node: Call) -> bool:
+        """C++: whether a call converts to a type of the language, which assigns nothing: ``size_t(i)``."""
+        return False
 
     def rebind(self, args: tuple[Arg, ...], call: int, registers: list[int]) -> None:
         """C++: a variable that is handed over as it stands may be another one behind the call."""

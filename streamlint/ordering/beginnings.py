@@ -63,7 +63,8 @@ class Beginnings:
             chosen = [(function, one, work) for one in instructions for work in self.transfer.works(function, one)]
             held = [(function, register) for _, _, work in chosen for register in _registers(work) if register >= 0]
             if function.is_cpp:
-                others = list(self._on(self.sharing.with_any(held))) if self._is_scoped(function) else []
+                is_shared = self._is_scoped(function) or any(not caller.is_cpp for caller, _ in self.facts.call_places(function))
+                others = list(self._on(self.sharing.with_any(held))) if is_shared else []
                 found.update(dict.fromkeys((*chosen, *others)))
                 continue
             shared = self.sharing.with_any(held)

@@ -51,7 +51,8 @@ class BoundHandles(Handles):
     def elsewhere(self, function: Function, handle: int) -> Bound | None:
         """The stream that a handle is bound to in another function, if one call alone does so."""
         found = [bound for call in self._binds if call.function is not function and (bound := self._bound(call, function, handle))]
-        found += self._of_getter(function, handle)
+        known = {(bound.function, bound.register) for bound in found}
+        found += [bound for bound in self._of_getter(function, handle) if (bound.function, bound.register) not in known]
         return found[0] if len(found) == 1 else None
 
     def _of_getter(self, function: Function, handle: int) -> list[Bound]:

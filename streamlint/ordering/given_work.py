@@ -11,7 +11,7 @@ from streamlint.ir import opcodes as op
 from streamlint.ordering.conditions import Frame
 from streamlint.ordering.lanes import Lane, Lanes
 from streamlint.ordering.places import Places
-from streamlint.transfer.actions import NAMED, Copied
+from streamlint.transfer.actions import CURRENT, NAMED, Copied, Stream
 from streamlint.transfer.transfer import Transfer
 from streamlint.transfer.waiting import Waited
 from streamlint.transfer.work import Worked
@@ -38,12 +38,30 @@ class GivenWork:
         for function, one, work in found:
             if work.library != "torch" or work.assumed or function.is_cpp or not work.reads:
                 continue
-            if self.is_private(function, self.lanes.of(Frame(function, None, None, 0), one, work.stream)):
-                for register in work.reads:
-                    if self._is_there(function, one, register):
-                        for root, index in self._roots(function, register, _DEEPEST):
-                            given.setdefault(root, set()).add(index)
+            lane = self.lanes.of(Frame(function, None, None, 0), one, work.stream)
+            is_private = self.is_private(function, lane)
+            for register in work.reads if is_private or lane.kind == CURRENT else ():
+                if not ((work.evident and work.writes) or self._is_there(function, one, register)):
+                    continue
+                places = [(function, register)] if is_private else self._under_private(function, register, _DEEPEST)
+                for root, index in (each for place in places for each in self._roots(*place, _DEEPEST)):
+                    given.setdefault(root, set()).add(index)
         return given
+
+    def _under_private(self, function: Function, register: int, depth: int) -> Iterator[tuple[Function, int]]:
+        """What callers give for a value where they call on a stream that is the program's own."""
+        roots = [self.places.of(function, each).root for each in self._joined(function, register)]
+        indices = [index for root in roots if root[0] == "parameter" and isinstance(index := root[1], int)]
+        for caller, call in self.transfer.callers(function) if indices and depth else ():
+            lane = self.lanes.of(Frame(caller, None, None, 0), call, Stream(CURRENT))
+            for index in indices if call[0] in _TAKING else ():
+                given = operand_of(caller, call, function, index)
+                if given is None or given < 0:
+                    continue
+                if self.is_private(caller, lane):
+                    yield caller, given
+                elif lane.kind == CURRENT:
+                    yield from self._under_private(caller, given, depth - 1)
 
     def is_private(self, function: Function, lane: Lane) -> bool:
         """Whether no code out of view can have made a stream wait: it is new, or only the object at hand has it."""
@@ -112,9 +130,20 @@ class GivenWork:
                     return True
         return False
 
+    def _joined(self, function: Function, register: int) -> list[int]:
+        """A register, and those that it may be a view or part of, whichever way a path has come."""
+        found = [register]
+        for each in found:
+            one = function.definitions[each] if each >= 0 else None
+            more = one[3:] if one is not None and one[0] == op.PHI else self.transfer.shared(function, each)
+            root = self.places.of(function, each).root
+            whole = (int(str(root[1])),) if root[0] == "register" else ()
+            found += [other for other in dict.fromkeys((*more, *whole)) if other >= 0 and other not in found]
+        return found
+
     def _roots(self, function: Function, register: int, depth: int) -> Iterator[tuple[Function, int]]:
         """The parameters of functions that nothing in view calls from which a value comes as a whole, or as a part."""
-        for each in self.transfer.shared(function, register):
+        for each in self._joined(function, register):
             root = self.places.of(function, each).root
             index = root[1] if root[0] == "parameter" else None
             if not isinstance(index, int) or (index == 0 and function.has_receiver):

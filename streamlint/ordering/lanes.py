@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import LibraryObject, Object, Site, Unknown
+from streamlint.facts.objects import Constant, Instance, LibraryObject, Object, Site, Unknown
 from streamlint.facts.program import Unit
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.bound_handles import Bound, BoundHandles, Scopes, behind_number, given_handle
+from streamlint.ordering.c_api import is_of_c
 from streamlint.ordering.conditions import Frame
 from streamlint.ordering.flow import STREAM, Tracked
 from streamlint.ordering.places import Element, Place, Places
 from streamlint.ordering.streams import Currents
 from streamlint.ordering.walk import aside
-from streamlint.transfer.actions import CURRENT, HANDLE, NAMED, NULL, UNKNOWN, Stream
+from streamlint.transfer.actions import CURRENT, HANDLE, NAMED, NULL, UNKNOWN, Stream, Viewed
 from streamlint.transfer.transfer import Transfer
-from streamlint.waits.operands import operand_of
+from streamlint.waits.operands import argument_registers, operand_of
 
 WAITER = "waiter"
 """A stream that already waits for the operation that is followed."""
@@ -84,9 +85,12 @@ class Lanes:
         return self._named(frame, stream, depth)
 
     def _named(self, frame: Frame, stream: Stream, depth: int) -> Lane:
+        handed = self._handed(frame, stream)
+        if handed is not None and frame.caller is not None and frame.call is not None:
+            return self.of(frame.caller, frame.call, handed, depth)
         function, register = frame.function, behind_number(frame.function, stream.register)
         values = list(self.transfer.values(function, register))
-        names = self.places.names(function, register)
+        names = (*self.places.names(function, register), *self._members(function, register))
         if frame.depth != depth:
             names = tuple(aside(name, frame.depth) for name in names)
         made = _made(values)
@@ -102,6 +106,57 @@ class Lanes:
         if is_given:
             names = (*names, AMBIENT)  # a getter may give the current one
         return Lane(NAMED, names, made, self._blocking(stream, values, made), stream.library, is_given, is_one_of)
+
+    def _members(self, function: Function, register: int) -> Iterator[Place]:
+        """C++: the member that a method gives back, or an object is converted to: ``lane.get()``, ``lane``."""
+        one = function.definitions[register] if function.is_cpp and register >= 0 else None
+        if one is None:
+            return
+        if one[0] == op.INVOKE:
+            methods = [edge.callee for edge in self.transfer.edges(function, one) if edge.is_followed]
+            owner = self.places.of(function, one[3])
+        else:
+            held = (value.definition for value in self.transfer.values(function, register) if isinstance(value, Instance))
+            methods = [each for kind in held for name in kind.methods if name.startswith("operator ") for each in kind.methods[name]]
+            owner = self.places.of(function, register)
+        for method in methods if len(methods) == 1 else ():
+            given = [self.places.of(method, end[2]) for end in method.by_opcode[op.RETURN] if end[2] >= 0]
+            for place in given if method.is_cpp and method.method is method else ():
+                if place.root == ("parameter", 0) and not any(isinstance(key, Element) for key in place.path):
+                    yield owner.behind(*place.path)
+
+    def _handed(self, frame: Frame, stream: Stream) -> Stream | None:
+        """C++ that Python calls: the stream whose handle an argument is, as the caller has it."""
+        function, caller, call = frame.function, frame.caller, frame.call
+        if not function.is_cpp or caller is None or call is None or caller.function.is_cpp or call[0] not in (op.CALL, op.INVOKE):
+            return None
+        root, path = self.places.of(function, stream.register)
+        if root[0] != "parameter":
+            return None
+        if is_of_c(caller.function, function):
+            index = path[0].key if path and isinstance(path[0], Element) else int(str(root[1])) - 1
+            given = [register for kind, register in argument_registers(caller.function, call) if kind is None]
+            register = given[index] if isinstance(index, int) and 0 <= index < len(given) else None
+        else:
+            register = operand_of(caller.function, call, function, int(str(root[1]))) if not path else None
+        return self._behind(caller.function, register, stream.library) if register is not None and register >= 0 else None
+
+    def _behind(self, function: Function, register: int, library: str) -> Stream:
+        """Python: the stream whose handle a number is (``stream.cuda_stream``); 0 is the null stream."""
+        while True:
+            one = function.definitions[register]
+            views = [] if one is None else [each for each in self.transfer.of(function, one) if isinstance(each, Viewed)]
+            if not views:
+                break
+            register = views[0].register
+        values = list(self.transfer.values(function, register))
+        streams = [value for value in values if isinstance(value, LibraryObject) and value.kind == "stream"]
+        library = streams[0].type.partition(".")[0] if streams else library
+        details = {value.detail for value in streams}
+        is_null = bool(values) and all(isinstance(value, Constant) and value.value in (None, 0) for value in values)
+        if is_null or (details and details <= {"default", "null"}):
+            return Stream(NULL, library=library)
+        return Stream(CURRENT if details == {"current"} else NAMED, register, library)
 
     def _of_handle(self, frame: Frame, one: Instruction, stream: Stream, depth: int) -> Lane:
         """The stream that a handle was given: before, by those who pass it, or where it was made."""
@@ -141,10 +196,17 @@ class Lanes:
         inner: Frame | None = frame
         while inner is not None and at is not None:
             found = self.currents.at(inner.function, at)
+            if found is not None and self._is_guessed(inner.function, found):
+                return Lane(UNKNOWN, (), frozenset(), None, stream.library)
             if found is not None and (found.kind != CURRENT or found.register >= 0):
                 return self.of(inner, at, found, depth)
             at, inner = inner.call, inner.caller
         return Lane(CURRENT, (), frozenset(), True, stream.library)
+
+    def _is_guessed(self, function: Function, found: Stream) -> bool:
+        """Whether a context manager of which nothing is known is taken for a stream."""
+        is_entered = any(one[3] == found.register for one in function.by_opcode[op.ENTER])
+        return is_entered and found.library == "cupy" and is_unknown(list(self.transfer.values(function, found.register)))
 
     def _blocking(self, stream: Stream, values: list[Object], made: frozenset[Site]) -> bool | None:
         """Whether a stream is ordered with the null stream."""

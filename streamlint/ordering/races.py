@@ -18,7 +18,7 @@ from streamlint.ordering.gradients import Training
 from streamlint.ordering.lanes import AMBIENT, WAITER, Lane
 from streamlint.ordering.meetings import Meeting, Meetings
 from streamlint.ordering.on_device import ARRAYS, OnDevice
-from streamlint.ordering.places import POINTEE, Element, Key, Place, register_place, rest_behind
+from streamlint.ordering.places import ANY, POINTEE, Element, Key, Place, register_place, rest_behind
 from streamlint.ordering.regions import PLACED, are_apart
 from streamlint.ordering.repeated import Repeated
 from streamlint.ordering.same_streams import SameStreams
@@ -149,7 +149,17 @@ class Races(Repeated):
                 continue
             self._writes = writes
             self._loop = self._turning(function, one, work) if writes and (work.writes or work.made >= 0) else None
-            self.run(self.start(function, one, frozenset(tracked) | lane.tracked(STREAM), frozenset()), self._judge)
+            tracked |= lane.tracked(STREAM) | self._recorded(function, one)
+            self.run(self.start(function, one, frozenset(tracked), frozenset()), self._judge)
+
+    def _recorded(self, function: Function, one: Instruction) -> frozenset[Tracked]:
+        """The events that are behind work when its call is over: the handle of a collective."""
+        return frozenset(
+            Tracked(EVENT, place.behind(ANY) if action.inside else place)
+            for action in self.transfer.of(function, one)
+            if isinstance(action, Recorded)
+            for place in self.places.names(function, action.event)
+        )
 
     def _has_waited(self, function: Function, one: Instruction, work: Worked) -> bool:
         """Whether the host has waited for the work when the instruction is over."""
@@ -198,6 +208,8 @@ class Races(Repeated):
             one = function.definitions[each] if each >= 0 else None
             if one is None or one[0] in (op.ITEM, op.DEREF, op.NEXT) or (function.is_cpp and one[0] == op.BINARY):
                 continue
+            if self._is_fetched(function, one):
+                continue
             for action in self.transfer.of(function, one):
                 if isinstance(action, Viewed) and action.register not in found:
                     found.append(action.register)
@@ -225,14 +237,14 @@ class Races(Repeated):
         if isinstance(action, Recorded):
             lane = self.lanes.of(state.frame, one, action.stream)
             if self.lanes.is_same(state.tracked, lane) or self.same.may_be_given_twice(lane, self._lane):
-                names = self.places.names(state.frame.function, action.event)
-                return tracked | {Tracked(EVENT, place) for place in names}
+                return tracked | self._recorded(state.frame.function, one)
         elif isinstance(action, Waited) and action.of != op.NONE:
             lane = self.lanes.of(state.frame, one, action.stream)
             if self._is_behind(state, one, action):
                 return ORDERED if lane.kind == UNKNOWN else tracked | lane.tracked(WAITER)
         elif isinstance(action, Viewed):
-            if op.DEFINES[one[0]] and self._holds(state, action.register) and not self._is_other_part(state, one):
+            is_other = self._is_other_part(state, one) or self._is_fetched(state.frame.function, one)
+            if op.DEFINES[one[0]] and self._holds(state, action.register) and not is_other:
                 return tracked | {Tracked(BUFFER, register_place(one[2]))}
         elif isinstance(action, Asked) and op.DEFINES[one[0]]:
             if self._has(state, EVENT, action.of) or self._has(state, STREAM, action.of):
@@ -256,7 +268,7 @@ class Races(Repeated):
         if is_held and (null := self.lanes.of(state.frame, one, work.stream)).kind == CURRENT and null.blocking:
             return ORDERED  # the null stream waits for blocking streams, and they for it
         writes = [register for register in work.writes if self._touches(state, register, is_written=True, by=one)]
-        depth = 1 if work.assumed or work.library == "torch" else 2 if work.library == "cuda_python" else 0
+        depth = 1 if work.assumed or work.library in ("torch", "cupy") else 2 if work.library == "cuda_python" else 0
         reads = [register for register in work.reads if self._touches(state, register, depth, by=one)]
         if (not (writes or moves) and not ((reads or runs) and self._writes)) or self._is_foreign(state, one, work):
             return None
@@ -271,7 +283,7 @@ class Races(Repeated):
         used = (*writes, *reads)
         if not (self._is_evident or moves) and not any(self.memory.is_on_device(function, each, work, lane.kind == NAMED) for each in used):
             return None
-        if self._is_given_work and not self.given.is_private(function, lane):
+        if self._is_given_work and not any(self.given.is_private(each, lane) for each in _functions(state.frame)):
             return ORDERED
         self._tell(state, one, work, lane)
         return ORDERED
@@ -282,12 +294,22 @@ class Races(Repeated):
         return bool(values) and all(isinstance(value, Unknown) and value.reason == "caller" for value in values)
 
     def _is_foreign(self, state: State, one: Instruction, work: Worked) -> bool:
-        """Whether two libraries with arrays of their own work on the memory, or an operator made an address for CUDA's C API of numbers."""
+        """Whether two libraries with arrays of their own work on the memory, or C or C++ on the null stream, or on an address."""
         if work.library == "cuda_python" and self._work.library in ARRAYS and self.lanes.of(state.frame, one, work.stream).kind == CURRENT:
             return True
         if not self._is_evident and not self._work.library and (work.library == "cuda_python" or work.name.startswith(_RAW)):
             return True
-        return len({work.library, self._work.library} & ARRAYS) > 1
+        is_across = state.frame.function.is_cpp and not self._site.function.is_cpp and work.library not in ARRAYS
+        if is_across and self._work.library in ARRAYS and self.lanes.of(state.frame, one, work.stream).kind == CURRENT:
+            return True
+        libraries = {work.library or self._library(state.frame.function, work), self._work.library}
+        return len(libraries & ARRAYS) > 1
+
+    def _library(self, function: Function, work: Worked) -> str:
+        """The library of an operator: that of the arrays that it is given."""
+        held = (value for each in work.reads for value in self.transfer.values(function, each) if isinstance(value, Memory))
+        types = {value.type.partition(".")[0] for value in held}
+        return types.pop() if len(types) == 1 else ""
 
     def _is_all(self, state: State, registers: list[int]) -> bool:
         """Whether all that is tracked is written anew."""
@@ -380,7 +402,20 @@ class Races(Repeated):
         """A query of the stream, or of an event behind the work."""
         if self._has(state, DONE, condition):
             return True
-        return False if self._has(state, STATUS, condition) else None
+        if self._has(state, STATUS, condition) or self._has(state, EVENT, condition):
+            return False
+        return self._is_there(state, condition)
+
+    def _is_there(self, state: State, condition: int) -> bool | None:
+        """A handle or event behind the work is asked whether it is None: where a path goes on, it is not."""
+        function = state.frame.function
+        one = function.definitions[condition] if condition >= 0 else None
+        name = function.text(one[3]) if one is not None and one[0] == op.COMPARE else ""
+        if one is None or name not in ("is", "is not") or not self._has(state, EVENT, one[4]):
+            return None
+        other = function.definitions[one[5]]
+        is_none = other is not None and other[0] == op.CONST and function.unit.ir.constants[other[3]] is None
+        return name == "is" if is_none else None
 
     # --- what registers hold
 
@@ -422,6 +457,11 @@ class Races(Repeated):
             for place in self.places.names(state.frame.function, register)
             for held in state.tracked
         )
+
+    def _is_fetched(self, function: Function, one: Instruction) -> bool:
+        """Whether an instruction gives memory of the host, to which it copies."""
+        copies = (each for each in self.transfer.of(function, one) if isinstance(each, Copied) and each.direction == "d2h")
+        return op.DEFINES[one[0]] and any(each.target == one[2] for each in copies)
 
     def _is_other_part(self, state: State, one: Instruction) -> bool:
         """Whether a view is a part, which its own names tell of."""
@@ -491,6 +531,14 @@ def _reads(function: Function, register: int, depth: int = 4) -> Iterator[int]:
     for each in op.reads(one) if one is not None and one[0] in (op.COMPARE, op.UNARY, op.BINARY, op.CALL, op.COPY) else ():
         yield each
         yield from _reads(function, each, depth - 1)
+
+
+def _functions(frame: Frame) -> Iterator[Function]:
+    """The functions that a path has entered and not left, the innermost first."""
+    inner: Frame | None = frame
+    while inner is not None:
+        yield inner.function
+        inner = inner.caller
 
 
 def _says_that_it_waits(function: Function, one: Instruction) -> bool:

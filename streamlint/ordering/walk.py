@@ -328,8 +328,11 @@ class Walk:
         keys = self._keys(function, one, callee, is_down=True)
         for held in own:
             inner = [moved for sources, target in passed for moved in self.flow.moved([held], sources, target)]
-            found.update(self._rekeyed(moved, keys) for moved in inner)
-            if not any(moved.place.path for moved in inner):
+            renamed = [self._rekeyed(moved, keys) for moved in inner]
+            found.update(renamed)
+            pairs = zip(inner, renamed, strict=True)
+            is_named = any(moved.place.path and moved.place.path.count(ANY) == name.place.path.count(ANY) for moved, name in pairs)
+            if not is_named:  # the callee has no name for it, or not for its index
                 found.add(held._replace(place=aside(held.place, state.frame.depth)))
         return frozenset(found)
 
@@ -418,7 +421,7 @@ class Walk:
             root = held.place.root
             if root[0] == "parameter" and held.place.path and is_of_c(caller, function):
                 yield from self._handed_to_c(caller, call, function, held)
-            elif root[0] == "parameter" and (held.place.path or state.frame.caller is None):
+            elif root[0] == "parameter" and (held.place.path or state.frame.caller is None or held.kind not in EXACT):
                 for source in self._passed(caller, call, function, int(str(root[1])), bool(held.place.path)):
                     yield held._replace(place=source.behind(*held.place.path))
             elif root[0] == "global" or (root[0] == "cell" and root[2] != function.code.number):

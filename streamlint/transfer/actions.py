@@ -41,10 +41,11 @@ class Synchronized(NamedTuple):
 
 
 class Recorded(NamedTuple):
-    """An event, in a register, is recorded on a stream."""
+    """An event, in a register, is recorded on a stream. ``inside``: the register holds a list of such events."""
 
     event: int
     stream: Stream
+    inside: bool = False
 
 
 class Asked(NamedTuple):

@@ -17,7 +17,20 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Models, Row
 from streamlint.models.vocabulary import Selector
-from streamlint.transfer import copies, kernel_texts, language, memory, modules, numba_kernels, order, training, updates, waiting, work
+from streamlint.transfer import (
+    collectives,
+    copies,
+    kernel_texts,
+    language,
+    memory,
+    modules,
+    numba_kernels,
+    order,
+    training,
+    updates,
+    waiting,
+    work,
+)
 from streamlint.transfer.actions import VARIABLE, Action, Asked, Copied, Lost, Read, Synchronized, Touched, Viewed
 from streamlint.transfer.members import member
 from streamlint.transfer.modelled import ModelledCall, operands_of
@@ -34,6 +47,7 @@ EFFECTS: dict[str, Effect] = {
     **waiting.EFFECTS,
     **work.EFFECTS,
     **updates.EFFECTS,
+    **collectives.EFFECTS,
 }
 """By the effect of a row: the function that gives its actions."""
 CALLING = frozenset({op.CALL, op.INVOKE, op.CONSTRUCT, op.NEW, op.LAUNCH, op.ENTER, op.NEXT, op.EXIT, op.DESTROY, op.DECLARE})

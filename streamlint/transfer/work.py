@@ -159,8 +159,10 @@ def _compute(call: ModelledCall) -> Iterator[Worked]:
 
 
 def _factory(call: ModelledCall) -> Iterator[Worked]:
-    """A factory fills what it makes."""
-    if not call.row.get("alias"):
+    """A factory fills what it makes; one that may give back what it is given does so on a device, of what is no memory there."""
+    is_there = any(value.space == "device" for value in call.memory(call.result))
+    given = call.one("data")
+    if not call.row.get("alias") or (is_there and given is not None and not call.memory(given)):
         stream = Stream(CURRENT, library=call.row.library)
         yield Worked(stream, (), (), call.name, call.row.library, call.result, fills="empty" not in call.name)
 
@@ -184,6 +186,13 @@ def _read(call: ModelledCall) -> Iterator[Worked]:
     """``x.item()``: the host fetches a value."""
     given = call.all("of") if call.row.get("of") is not None else [call.receiver] if call.receiver is not None else []
     yield Worked(Stream(CURRENT, library=call.row.library), tuple(given), (), call.name, call.row.library)
+
+
+def _collective(call: ModelledCall) -> Iterator[Worked]:
+    """A collective works behind the current stream, which does not wait for it by itself if it is asynchronous."""
+    if call.row.get("part") is None:
+        stream = Stream(CURRENT, library=call.row.library)
+        yield Worked(stream, call.operands, tuple(call.all("writes")), call.name, call.row.library, evident=True)
 
 
 def _launch(call: ModelledCall) -> Iterator[Worked]:
@@ -224,6 +233,7 @@ _WORK = {
     "read": _read,
     "free": _free,
     "launch": _launch,
+    "collective": _collective,
 }
 
 
