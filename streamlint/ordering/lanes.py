@@ -196,17 +196,10 @@ class Lanes:
         inner: Frame | None = frame
         while inner is not None and at is not None:
             found = self.currents.at(inner.function, at)
-            if found is not None and self._is_guessed(inner.function, found):
-                return Lane(UNKNOWN, (), frozenset(), None, stream.library)
             if found is not None and (found.kind != CURRENT or found.register >= 0):
                 return self.of(inner, at, found, depth)
             at, inner = inner.call, inner.caller
         return Lane(CURRENT, (), frozenset(), True, stream.library)
-
-    def _is_guessed(self, function: Function, found: Stream) -> bool:
-        """Whether a context manager of which nothing is known is taken for a stream."""
-        is_entered = any(one[3] == found.register for one in function.by_opcode[op.ENTER])
-        return is_entered and found.library == "cupy" and is_unknown(list(self.transfer.values(function, found.register)))
 
     def _blocking(self, stream: Stream, values: list[Object], made: frozenset[Site]) -> bool | None:
         """Whether a stream is ordered with the null stream."""
