@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import functools
-import re
 from collections.abc import Callable, Iterable, Iterator
 
 from streamlint.facts.call_graph import LibraryCall
 from streamlint.facts.facts import Facts
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import Constant, LibraryObject, Memory, Site
-from streamlint.frontends.cuda_stores import Pointers
+from streamlint.frontends.kernel_text import written
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector
@@ -18,9 +16,6 @@ from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.work import Worked
 
 Libraries = Callable[[Function, Instruction], Iterable[LibraryCall]]
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
-_WORD = re.compile(r"\w+")
-_PAIRS = {"(": ")", "[": "]", "{": "}", "<": ">"}
 
 
 def launched(facts: Facts, libraries: Libraries, function: Function, one: Instruction) -> Iterator[Worked]:
@@ -31,9 +26,9 @@ def launched(facts: Facts, libraries: Libraries, function: Function, one: Instru
             continue
         call = ModelledCall(facts, function, called, row)
         given = tuple(part for register in call.all("given") for part in _parts_of(function, register))
-        written = _written(facts, libraries, function, one[3], given)
-        reads = tuple(register for register in given if register not in written)
-        yield Worked(call.stream(), reads, written, call.name, row.library, op.NONE, False, False)
+        writes = _written(facts, libraries, function, one[3], given)
+        reads = tuple(register for register in given if register not in writes)
+        yield Worked(call.stream(), reads, writes, call.name, row.library, op.NONE, False, False)
 
 
 def _parts_of(function: Function, register: int) -> tuple[int, ...]:
@@ -44,10 +39,10 @@ def _parts_of(function: Function, register: int) -> tuple[int, ...]:
 
 def _written(facts: Facts, libraries: Libraries, function: Function, kernel: int, given: tuple[int, ...]) -> tuple[int, ...]:
     """The arguments that a kernel writes for sure: by its text; of one whose text says nothing, the one that alone is memory."""
-    known = next(filter(None, (_of_text(*text) for text in _texts(facts, libraries, function, kernel))), None)
-    if known is not None and len(known[0]) == len(given):
-        may = tuple(register for register, is_written in zip(given, known[0], strict=True) if is_written)
-        return may if known[1] or len(may) == 1 else ()
+    known = next(filter(None, (written(*text) for text in _texts(facts, libraries, function, kernel))), None)
+    if known is not None and len(known.arguments) == len(given):
+        may = tuple(register for register, is_written in zip(given, known.arguments, strict=True) if is_written)
+        return may if known.sure or len(may) == 1 else ()
     memory = tuple(each for each in given if any(isinstance(value, Memory) for value in facts.values(function, each).values))
     return memory if len(memory) == 1 else ()
 
@@ -82,45 +77,3 @@ def _text(facts: Facts, site: Site, call: LibraryCall, key: str) -> str | None:
     held = [value.value for value in values if isinstance(value, Constant)]
     constant = held[0] if held else site.function.constant(register) if register is not None and register >= 0 else None
     return constant if isinstance(constant, str) else None
-
-
-@functools.lru_cache(maxsize=256)
-def _of_text(text: str, name: str) -> tuple[tuple[bool, ...], bool] | None:
-    """What of a kernel's arguments its body stores through; else, without certainty, what is not constant."""
-    text = _COMMENT.sub(" ", text)
-    for found in re.finditer(rf"\b{re.escape(name)}\s*\(", text):
-        head = text[max(text.rfind(mark, 0, found.start()) for mark in ";}") + 1 : found.start()]
-        end = _behind(text, found.end() - 1)
-        body = text.find("{", end)
-        if "__global__" not in head or body < 0 or text[end:body].strip():
-            continue
-        params = [param for param in _split(text[found.end() : end - 1]) if param.strip() not in ("", "void")]
-        names = [(_WORD.findall(param.partition("[")[0]) or [""])[-1] for param in params]
-        pointers = [n if "*" in param or "[" in param else "" for param, n in zip(params, names, strict=True)]
-        stored = Pointers(text[body : _behind(text, body)], pointers).stored()
-        if stored:
-            return tuple(n in stored for n in pointers), True
-        constant = ["const" in _WORD.findall(param.partition("*")[0]) for param in params]
-        return tuple(bool(n) and not fixed for n, fixed in zip(pointers, constant, strict=True)), False
-    return None
-
-
-def _behind(text: str, at: int) -> int:
-    """The place behind the bracket that closes the one at a place."""
-    opening, closing, depth = text[at], _PAIRS[text[at]], 0
-    for place in range(at, len(text)):
-        depth += (text[place] == opening) - (text[place] == closing)
-        if depth == 0:
-            return place + 1
-    return len(text)
-
-
-def _split(params: str) -> Iterator[str]:
-    """A list of parameters, taken apart at its own commas."""
-    depth = begin = 0
-    for place, mark in enumerate(params):
-        depth += (mark in "(<[") - (mark in ")>]")
-        if mark == "," and depth == 0:
-            yield params[begin:place]
-            begin = place + 1
-    yield params[begin:]
