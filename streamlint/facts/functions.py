@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from streamlint.facts.keyword_stores import set_by_keyword
 from streamlint.ir import ClassIR, Code, DeclarationIR, Instruction
 from streamlint.ir import opcodes as op
+from streamlint.ir.graph import NOBODY, Graph
 
 if TYPE_CHECKING:
     from streamlint.facts.program import Unit
@@ -46,6 +47,32 @@ class Function:
     def name(self) -> str:
         """Its qualified name."""
         return self.code.qualname
+
+    @cached_property
+    def control(self) -> Graph:
+        """The control flow without exceptions."""
+        return Graph.of(self.code, exceptions=False)
+
+    @cached_property
+    def homes(self) -> dict[Instruction, tuple[int, int]]:
+        """By instruction: its block, and its place in that."""
+        return {one: (number, index) for number, block in enumerate(self.code.blocks) for index, one in enumerate(block)}
+
+    @cached_property
+    def blocks(self) -> dict[Instruction, int]:
+        """By instruction: its block."""
+        return {one: block for one, (block, _) in self.homes.items()}
+
+    def ahead(self, one: Instruction) -> Iterator[Instruction]:
+        """The instructions that come before one whichever way was taken there, the last one first."""
+        block, index = self.homes[one]
+        code = self.code.blocks[block][:index]
+        while True:
+            yield from reversed(code)
+            block = self.control.dominators[block]
+            if block == NOBODY:
+                return
+            code = self.code.blocks[block]
 
     @cached_property
     def definitions(self) -> list[Instruction | None]:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from streamlint.facts.nodes import Node
     from streamlint.facts.program import Unit
     from streamlint.ir import Instruction
+    from streamlint.program import Position
 
 Key = str | int
 """A constant index of a container."""
@@ -232,9 +233,14 @@ class Site:
     instruction: Instruction
 
     @property
+    def at(self) -> Position:
+        """Its place in the file's text: lines and columns, from 1."""
+        return self.function.code.at(self.instruction[1])
+
+    @property
     def row(self) -> int:
         """The line, from 1."""
-        return self.function.code.at(self.instruction[1])[0]
+        return self.at[0]
 
     def __str__(self) -> str:
         return f"{self.function.unit.path}:{self.row}"

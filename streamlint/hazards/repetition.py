@@ -45,15 +45,10 @@ class Repetition:
 
     def __init__(self, transfer: Transfer) -> None:
         self.transfer = transfer
-        self._graphs: dict[Function, tuple[Graph, dict[Instruction, int]]] = {}
 
     def graph(self, function: Function) -> tuple[Graph, dict[Instruction, int]]:
         """The control flow of a function without exceptions, and the block of each instruction."""
-        found = self._graphs.get(function)
-        if found is None:
-            homes = {one: number for number, block in enumerate(function.code.blocks) for one in block}
-            found = self._graphs[function] = Graph.of(function.code, exceptions=False), homes
-        return found
+        return function.control, function.blocks
 
     def own(self, function: Function, one: Instruction) -> Iterator[Loop]:
         """The loops of its function around an instruction, the innermost first."""

@@ -20,7 +20,7 @@ def find(context: Context) -> Iterator[Finding]:
     rule = RULE()
     told = set()
     for one in Callbacks(context.transfer).find():
-        place = one.place.function.unit.path, *one.place.function.code.at(one.place.instruction[1])
+        place = one.place.function.unit.path, *one.place.at
         if place not in told:
             told.add(place)
             yield _told(rule, one)

@@ -15,7 +15,6 @@ from streamlint.facts.functions import Function
 from streamlint.facts.program import Unit
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ir.graph import Graph
 from streamlint.models.vocabulary import Selector
 from streamlint.ordering.bound_handles import BoundHandles
 from streamlint.ordering.places import POINTEE, Place, Places
@@ -193,10 +192,7 @@ class Beginnings:
 
     def _turns(self, function: Function, register: int) -> bool:
         """Whether the rounds of a loop put work on another stream each."""
-        if register < 0:
-            return False
-        homes = {one: number for number, block in enumerate(function.code.blocks) for one in block}
-        return turning(function, register, Graph.of(function.code, exceptions=False), homes) is not None
+        return turning(function, register) is not None
 
     def _is_of_turning(self, function: Function, key: Key) -> bool:
         """Whether a stream is that of an object that the rounds of a loop take in turn."""

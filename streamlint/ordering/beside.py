@@ -39,7 +39,6 @@ class Beside:
         self.choices = choices
         self._events: dict[Function, list[Event]] = {}
         self._own: dict[Function, list[Event]] = {}
-        self._graphs: dict[Function, tuple[Graph, dict[Instruction, tuple[int, int]]]] = {}
 
     def events(self, function: Function) -> list[Event]:
         """The work and the waits of a function, with those of the functions that it calls."""
@@ -132,11 +131,7 @@ class Beside:
 
     def graph(self, function: Function) -> tuple[Graph, dict[Instruction, tuple[int, int]]]:
         """The control flow of a function, and where its instructions stand."""
-        found = self._graphs.get(function)
-        if found is None:
-            homes = {one: (number, index) for number, block in enumerate(function.code.blocks) for index, one in enumerate(block)}
-            found = self._graphs[function] = Graph.of(function.code, exceptions=False), homes
-        return found
+        return function.control, function.homes
 
     def is_repeated(self, function: Function, one: Instruction) -> bool:
         """Whether an instruction stands in a loop of its function."""

@@ -7,7 +7,6 @@ from typing import NamedTuple
 from streamlint.facts.functions import Function
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ir.graph import NOBODY, Graph
 from streamlint.models.vocabulary import Selector
 from streamlint.ordering.handles import Handles
 from streamlint.ordering.places import ADDRESS, POINTEE, Place, Places
@@ -34,19 +33,11 @@ class BoundHandles(Handles):
         if not calls:
             return None
         place = self.places.of(function, handle)
-        graph = Graph.of(function.code, exceptions=False)
-        block = next(number for number, code in enumerate(function.code.blocks) if one in code)
-        code = function.code.blocks[block]
-        ahead = code[: code.index(one)]
-        while True:
-            for each in reversed(ahead):
-                own = calls[each].one("handle") if each in calls else None
-                if own is not None and self.places.of(function, own) == place:
-                    return calls[each].one("stream")
-            if block in (0, NOBODY) or graph.dominators[block] in (block, NOBODY):
-                return None
-            block = graph.dominators[block]
-            ahead = function.code.blocks[block]
+        for each in function.ahead(one):
+            own = calls[each].one("handle") if each in calls else None
+            if own is not None and self.places.of(function, own) == place:
+                return calls[each].one("stream")
+        return None
 
     def elsewhere(self, function: Function, handle: int) -> Bound | None:
         """The stream that a handle is bound to in another function, if one call alone does so."""

@@ -130,7 +130,7 @@ class Callbacks:
                 continue
             statement = statements.of(place.instruction)
             one = InCallback(registration, place, reached, reached.site)
-            if statement not in told or _at(place) < _at(told[statement].place):
+            if statement not in told or place.at < told[statement].place.at:
                 told[statement] = one
         yield from told.values()
         yield from self._blocks(registration, body, ())
@@ -203,10 +203,6 @@ class Callbacks:
             for each in ((function, register), (other, waited))
         ]
         return bool(held[0] & held[1]) if all(held) else function.unit is other.unit
-
-
-def _at(site: Site) -> tuple[int, ...]:
-    return tuple(site.function.code.at(site.instruction[1]))
 
 
 class Statements:

@@ -134,8 +134,8 @@ class CaptureStreams(CaptureWalk):
 
     def _is_guarded(self, site: Site) -> bool:
         """Whether a stream is only made under a condition: it may be there already, and in the capture."""
-        block = self.home(site.function, site.instruction)[0]
-        graph = self.control(site.function)
+        block = site.function.homes[site.instruction][0]
+        graph = site.function.control
         heads = {loop.header for loop in graph.loops}
         return any(by not in heads for by, _ in graph.controlled_by[block])
 
@@ -149,11 +149,11 @@ class CaptureStreams(CaptureWalk):
     def _was_recorded(self, state: State, events: tuple[Place, ...]) -> bool:
         """Whether an event was recorded before the capture began, in the function that begins it."""
         function, begin = self._capture.begin.function, self._capture.begin.instruction
-        here = self.home(function, begin)
+        here = function.homes[begin]
         for opcode in (op.CALL, op.INVOKE):
             for one in function.by_opcode[opcode]:
-                block, index = self.home(function, one)
-                is_before = index < here[1] if block == here[0] else self.control(function).dominates(block, here[0])
+                block, index = function.homes[one]
+                is_before = index < here[1] if block == here[0] else function.control.dominates(block, here[0])
                 for operation in self.device.of(function, one) if is_before else ():
                     if operation.kind == device.RECORD and set(self._places(function, operation.of)) & set(events):
                         return True

@@ -71,8 +71,8 @@ class EarlyReads(Updating):
             return False
         if copied.direction == "d2h":
             function = call.function
-            block = self.home(function, call.instruction)[0]
-            return self._is_told(call) and not is_shown_on_host(self.transfer, self.control(function), function, block, copied.source)
+            block = function.homes[call.instruction][0]
+            return self._is_told(call) and not is_shown_on_host(self.transfer, function.control, function, block, copied.source)
         return any(value.pinning == "pinned" for value in self.memory(call.function, copied.target))
 
     def memory(self, function: Function, register: int) -> list[Memory]:
@@ -134,14 +134,13 @@ class EarlyReads(Updating):
     def _entering(self, state: State, block: int) -> Iterator[State]:
         """In the next round two slots that take turns have each other's names."""
         function = state.frame.function
-        graph = self.control(function)
+        graph = function.control
         again = next((loop for loop in graph.loops if loop.header == block and state.block in loop.body), None)
         for after in super()._entering(state, block):
             if again is None:
                 yield after
             else:
-                homes = {one: number for number, code in enumerate(function.code.blocks) for one in code}
-                yield after._replace(tracked=self._alternation.next_round(function, graph, again, homes, after.tracked))
+                yield after._replace(tracked=self._alternation.next_round(function, graph, again, function.blocks, after.tracked))
 
     def redone(self, state: State, one: Instruction) -> bool:
         """The same copy for another caller fills other memory, unless it is seen to be the same."""

@@ -150,9 +150,9 @@ class EmptyWaits(EventWalk):
         return all(held.kind == WAITED for held in state.tracked)
 
     def _is_unconditional(self, function: Function, one: Instruction) -> bool:
-        graph = self.control(function)
+        graph = function.control
         headers = {loop.header for loop in graph.loops}
-        return all(block in headers for block, _ in graph.controlled_by[self.home(function, one)[0]])
+        return all(block in headers for block, _ in graph.controlled_by[function.homes[one][0]])
 
     # --- what is told
 
@@ -190,9 +190,9 @@ class EmptyWaits(EventWalk):
     def _works_later(self, root: Function, record: tuple[Site, tuple[Site, ...], Place | None], stream: Place) -> bool:
         """Whether the stream that waits gets work behind the record: work that the wait should have held back."""
         site = record[1][0] if record[1] else record[0]
-        block, index = self.home(root, site.instruction)
+        block, index = root.homes[site.instruction]
         behind = list(root.code.blocks[block][index + 1 :])
-        graph, seen = self.control(root), set[int]()
+        graph, seen = root.control, set[int]()
         waiting = list(graph.successors[block])
         while waiting:
             number = waiting.pop()

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from streamlint.facts.functions import Function
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ir.graph import Graph
 from streamlint.ordering.places import Place, Places
 from streamlint.transfer.actions import Stream, Synchronized
 from streamlint.transfer.transfer import Transfer
@@ -22,7 +21,6 @@ class HostWaits:
     def __init__(self, transfer: Transfer, places: Places) -> None:
         self.transfer = transfer
         self.places = places
-        self._graphs: dict[Function, Graph] = {}
 
     def at(self, function: Function, one: Instruction, depth: int = 0) -> Iterator[Place | None]:
         """The streams that the host waits for whenever it comes by, by their places; None for the device, or the current stream."""
@@ -36,9 +34,8 @@ class HostWaits:
                     yield from self._above(place, function, one, edge.callee)
 
     def _inside(self, function: Function, depth: int) -> Iterator[Place | None]:
-        graph = self.graph(function)
         for number, block in enumerate(function.code.blocks):
-            if graph.post_dominates(number, 0):
+            if function.control.post_dominates(number, 0):
                 for one in block:
                     yield from self.at(function, one, depth)
 
@@ -50,10 +47,3 @@ class HostWaits:
             given = operand_of(caller, call, callee, int(str(place.root[1])))
             if given is not None and given >= 0:
                 yield self.places.of(caller, given).behind(*place.path)
-
-    def graph(self, function: Function) -> Graph:
-        """The control flow of a function without exceptions."""
-        found = self._graphs.get(function)
-        if found is None:
-            found = self._graphs[function] = Graph.of(function.code, exceptions=False)
-        return found

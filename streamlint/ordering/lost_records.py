@@ -83,8 +83,8 @@ class LostRecords(EventWalk):
     ) -> tuple[Function | None, Loop | None]:
         """The innermost loop around a record, or around the call that gives it both, if each round records the same event on another
         stream."""
-        graph = self.control(function)
-        place = graph.innermost[self.home(function, one)[0]]
+        graph = function.control
+        place = graph.innermost[function.homes[one][0]]
         if stream.kind != NAMED:
             return None, None
         if place != NOBODY:
@@ -111,7 +111,7 @@ class LostRecords(EventWalk):
             if one is None or each in seen:
                 continue
             seen.add(each)
-            block = self.home(function, one)[0]
+            block = function.homes[one][0]
             if block not in loop.body:
                 continue
             if one[0] == op.NEXT or (one[0] == op.PHI and block == loop.header):
@@ -121,7 +121,7 @@ class LostRecords(EventWalk):
                 return True
             elif one[0] == op.LOAD:
                 cell = one[3]
-                stores = [each for each in function.by_opcode[op.STORE] if each[2] == cell and self.home(function, each)[0] in loop.body]
+                stores = [each for each in function.by_opcode[op.STORE] if each[2] == cell and function.homes[each][0] in loop.body]
                 waiting += (each[3] for each in stores)
             elif one[0] == op.REBIND:
                 waiting.append(one[5])
@@ -216,7 +216,7 @@ class LostRecords(EventWalk):
         """Whether a path is in a round of the loop, or in what that calls."""
         frame, block = state.frame, state.block
         while (caller := frame.caller) is not None and frame.call is not None:
-            block = self.home(caller.function, frame.call)[0]
+            block = caller.function.homes[frame.call][0]
             frame = caller
         return self._loop is not None and frame.function is self._home and block in self._loop.body
 

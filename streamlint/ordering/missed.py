@@ -64,9 +64,9 @@ class Missed:
         """Whether an instruction comes after another one for sure, in the same round of a loop."""
         if one.function is not other.function:
             return False
-        block, index = self.walk.home(one.function, one.instruction)
-        before, place = self.walk.home(other.function, other.instruction)
-        return index > place if block == before else self.walk.control(one.function).dominates(before, block)
+        block, index = one.function.homes[one.instruction]
+        before, place = other.function.homes[other.instruction]
+        return index > place if block == before else one.function.control.dominates(before, block)
 
 
 def _may_be(one: Lane, site: Site, other: Lane, place: Site) -> bool:

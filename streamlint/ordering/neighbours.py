@@ -9,7 +9,6 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ir.graph import Graph
 from streamlint.ordering.streams import Currents, sites_of
 from streamlint.transfer.actions import CURRENT, NAMED, UNKNOWN, Copied, Read, Recorded, Stream, Synchronized
 from streamlint.transfer.modelled import ModelledCall
@@ -42,7 +41,6 @@ class Neighbours:
     def __init__(self, transfer: Transfer) -> None:
         self.transfer = transfer
         self.currents = Currents(transfer)
-        self._homes: dict[Function, dict[Instruction, tuple[int, int]]] = {}
 
     def is_waited_for(self, call: ModelledCall, passed: tuple[Site, ...]) -> bool:
         """Whether the host waits for the stream of a copy before anything else happens, on some path, and on none is other work first."""
@@ -81,7 +79,7 @@ class Neighbours:
             elif end[0] == op.BRANCH:
                 waiting += self._branched(state, end, status)
             else:
-                successors = Graph.of(state.function.code, exceptions=False).successors[state.block]
+                successors = state.function.control.successors[state.block]
                 waiting += [state._replace(block=after, place=0) for after in successors]
         return found
 
@@ -100,12 +98,7 @@ class Neighbours:
                 yield state._replace(block=block, place=0, decided=state.decided | {(name, holds)})
 
     def _behind(self, function: Function, one: Instruction) -> tuple[int, int]:
-        homes = self._homes.get(function)
-        if homes is None:
-            homes = self._homes[function] = {
-                each: (number, index) for number, block in enumerate(function.code.blocks) for index, each in enumerate(block)
-            }
-        block, index = homes[one]
+        block, index = function.homes[one]
         return block, index + 1
 
     def _run(self, function: Function, block: int, place: int, work: _Search) -> str:

@@ -18,7 +18,6 @@ from streamlint.facts.objects import Site
 from streamlint.facts.program import Unit
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ir.graph import NOBODY, Graph
 from streamlint.ordering.places import POINTEE, Element, Key, Place, Places
 from streamlint.transfer.actions import Copied
 from streamlint.transfer.modelled import ModelledCall
@@ -96,20 +95,12 @@ class PeerCopies:
 
     def _set_before(self, function: Function, allocation: Instruction) -> object:
         """The device that is current at an instruction, if its function has set one on each way there."""
-        graph = Graph.of(function.code, exceptions=False)
-        block = next(number for number, code in enumerate(function.code.blocks) if allocation in code)
-        code = function.code.blocks[block]
-        before = code[: code.index(allocation)]
-        while True:
-            for one in reversed(before):
-                for call in self.transfer.modelled(function, one) if one[0] == op.CALL else ():
-                    register = call.one("value") if call.row.get("what") == "device" else None
-                    if register is not None:
-                        return self._term(function, register)
-            block = graph.dominators[block]
-            if block == NOBODY:
-                return None
-            before = function.code.blocks[block]
+        for one in function.ahead(allocation):
+            for call in self.transfer.modelled(function, one) if one[0] == op.CALL else ():
+                register = call.one("value") if call.row.get("what") == "device" else None
+                if register is not None:
+                    return self._term(function, register)
+        return None
 
     def _is_small(self, call: ModelledCall) -> bool:
         register = call.one("bytes")

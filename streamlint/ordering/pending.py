@@ -70,7 +70,7 @@ class Pending(Walk):
         decided: set[tuple[Key, bool]] = set()
         if copied.flag != op.NONE and copied.asynchronous is None:
             decided.add((alike(function, copied.flag), True))
-        graph, home = self.control(function), self.home(function, one)[0]
+        graph, home = function.control, function.homes[one][0]
         heads = {loop.header for loop in graph.loops if home in loop.body}
         for block, edge in graph.controlled_by[home]:
             if block in heads:

@@ -114,7 +114,7 @@ class Races(Repeated):
 
     def _repeats(self, function: Function, one: Instruction) -> bool:
         """Whether an instruction stands in a loop of its function."""
-        return self.control(function).innermost[self.home(function, one)[0]] != NOBODY
+        return function.control.innermost[function.homes[one][0]] != NOBODY
 
     def _follow_work(self, function: Function, one: Instruction, work: Worked) -> None:
         frame = Frame(function, None, None, 0)

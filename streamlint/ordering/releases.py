@@ -139,7 +139,7 @@ class Releases(Races):
             return held.kind == BUFFER
         function = state.frame.function
         blocks = self._following(function, state.block)
-        return any(self.home(function, use)[0] in blocks for use in function.uses[int(str(held.place.root[1]))])
+        return any(function.homes[use][0] in blocks for use in function.uses[int(str(held.place.root[1]))])
 
     def _following(self, function: Function, block: int) -> frozenset[int]:
         """The blocks that may run from the beginning of one on."""
@@ -147,7 +147,7 @@ class Releases(Races):
         if found is None:
             seen, waiting = {block}, [block]
             while waiting:
-                more = [each for each in self.control(function).successors[waiting.pop()] if each not in seen]
+                more = [each for each in function.control.successors[waiting.pop()] if each not in seen]
                 seen.update(more)
                 waiting += more
             found = self._after[function, block] = frozenset(seen)
@@ -449,7 +449,7 @@ class Releases(Races):
     def _first(self, state: State, kind: str, otherwise: Site) -> Site:
         """The first place in the program that is noted as one of a kind."""
         noted = [held.announced for held in state.tracked if held.kind == kind and held.announced is not None]
-        return min(noted, key=lambda site: (site.function.unit.path, site.function.code.at(site.instruction[1])), default=otherwise)
+        return min(noted, key=lambda site: (site.function.unit.path, site.at), default=otherwise)
 
 
 def _as_lent(held: Tracked) -> Tracked:

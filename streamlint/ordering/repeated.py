@@ -31,7 +31,6 @@ class Repeated(Walk):
         self.regions = Regions(transfer)
         self._alternation = Alternation()
         self._loop: Loop | None = None  # whose rounds put the work on a stream each
-        self._numbers: dict[Function, dict[Instruction, int]] = {}
         self._touched: dict[str, Region] = {}  # by the register of memory: the part of it that the work touches
         self._work: Worked
         self._lane: Lane
@@ -53,18 +52,18 @@ class Repeated(Walk):
         mine = {each.place for each in lane.tracked(STREAM) if each.place.root[:2] != MADE}
         if lane.kind != NAMED or any(each.kind in (STREAM, WAITER) and each.place in mine for each in state.tracked):
             return False
-        homes, regions = self._blocks(function), self.regions.of(function, one)
-        if loop is not None and work.made < 0 and not regions and rotation.is_told(function, one, homes, loop, (*work.writes, *work.reads)):
+        regions = self.regions.of(function, one)
+        if loop is not None and work.made < 0 and not regions and rotation.is_told(function, one, loop, (*work.writes, *work.reads)):
             return False
         if work.made >= 0 and loop is not None:  # what it has made last is what it reads now
             read = {place for register in work.reads if register != work.made for place in self.places.names(function, register)}
             return any(held.kind == BUFFER and held.place in read for held in state.tracked)
         for register in work.writes:
             region = regions.get(register)
-            if region is not None and (region.kind == ADDS or (loop is not None and rotation.varies(region.told, function, homes, loop))):
+            if region is not None and (region.kind == ADDS or (loop is not None and rotation.varies(region.told, function, loop))):
                 continue
             places = self.places.names(function, register)
-            kept = [place for place in places if loop is None or rotation.stays(place, function, homes, loop)]
+            kept = [place for place in places if loop is None or rotation.stays(place, function, loop)]
             if any(held.kind == BUFFER and held.place in kept for held in state.tracked):
                 return True
         return False
@@ -80,8 +79,7 @@ class Repeated(Walk):
             if index == 0 and state.frame.function.has_receiver and call[0] == op.INVOKE:
                 register = call[3]
             if register is not None and register >= 0:
-                graph, homes = self.control(caller.function), self._blocks(caller.function)
-                return rotation.turning(caller.function, register, graph, homes) is not None
+                return rotation.turning(caller.function, register) is not None
         return False
 
     def _turning(self, function: Function, one: Instruction, work: Worked) -> Loop | None:
@@ -89,22 +87,15 @@ class Repeated(Walk):
         stream = self.currents.at(function, one) if work.stream.kind == CURRENT and work.stream.register < 0 else work.stream
         if stream is None or stream.kind != NAMED or stream.register < 0:
             return None
-        return rotation.turning(function, stream.register, self.control(function), self._blocks(function))
-
-    def _blocks(self, function: Function) -> dict[Instruction, int]:
-        """By instruction: the number of its block."""
-        found = self._numbers.get(function)
-        if found is None:
-            found = self._numbers[function] = {one: number for number, block in enumerate(function.code.blocks) for one in block}
-        return found
+        return rotation.turning(function, stream.register)
 
     def _entering(self, state: State, block: int) -> Iterator[State]:
         """Slots that take turns have their other names in the next round."""
-        function, graph = state.frame.function, self.control(state.frame.function)
+        function, graph = state.frame.function, state.frame.function.control
         again = next((loop for loop in graph.loops if loop.header == block and state.block in loop.body), None)
         for after in super()._entering(state, block):
             if again is not None and any(_is_slot(held) for held in after.tracked):
-                tracked = self._alternation.next_round(function, graph, again, self._blocks(function), after.tracked)
+                tracked = self._alternation.next_round(function, graph, again, function.blocks, after.tracked)
                 kept = tracked & after.tracked
                 after = after._replace(tracked=kept | {held._replace(place=rotation.ahead(held.place)) for held in tracked - kept})
             yield after

@@ -187,14 +187,13 @@ class Reuses(Indexed):
 
     def _entering(self, state: State, block: int) -> Iterator[State]:
         function = state.frame.function
-        graph = self.control(function)
+        graph = function.control
         again = next((loop for loop in graph.loops if loop.header == block and state.block in loop.body), None)
         for after in super()._entering(state, block):
             if again is None:
                 yield after
                 continue
-            homes = {one: number for number, code in enumerate(function.code.blocks) for one in code}
-            known = {(state.frame, key, said) for key, said in later(function, graph, again, homes)}
+            known = {(state.frame, key, said) for key, said in later(function, graph, again, function.blocks)}
             yield self._anew(after._replace(decided=after.decided | known), function)
 
     def _returned(self, state: State, register: int) -> Iterator[State]:
@@ -225,7 +224,7 @@ class Reuses(Indexed):
             for at in edge.callee.by_opcode[op.YIELD]:
                 registers = [self.origins.inside(edge.callee, at[3], held.place.path[1:]) for held in given]
                 inner = {held for register in registers if register is not None for held in self._memory(edge.callee, register)}
-                block, place = self.home(edge.callee, at)
+                block, place = edge.callee.homes[at]
                 frame = Frame(edge.callee, state.frame, one, depth + 1)
                 if not state.frame.runs(edge.callee):
                     yield state._replace(frame=frame, block=block, place=place + 1, before=0, tracked=frozenset(rest | inner))

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from streamlint.facts.functions import Function
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ir.graph import Graph, Loop
+from streamlint.ir.graph import Loop
 from streamlint.ordering.places import Element, Key, Place
 from streamlint.transfer.modelled import operands_of
 from streamlint.waits.questions import alike
@@ -20,28 +20,28 @@ _PARTS = {op.ATTR: 3, op.COPY: 3, op.DEREF: 3, op.CAST: 4, op.ENTER: 3}
 _DEEPEST = 8
 
 
-def turning(function: Function, register: int, graph: Graph, homes: dict[Instruction, int]) -> Loop | None:
+def turning(function: Function, register: int) -> Loop | None:
     """The innermost loop whose rounds give a register another element of a container each."""
     for _ in range(_DEEPEST):
         one = function.definitions[register] if register >= 0 else None
         if one is None:
             return None
         if one[0] in (op.NEXT, op.PHI) or (one[0] == op.ITEM and function.constant(one[4]) is None):
-            return _varying(function, one, graph, homes)
+            return _varying(function, one)
         if one[0] not in _PARTS:
             return None
         register = one[_PARTS[one[0]]]
     return None
 
 
-def _varying(function: Function, one: Instruction, graph: Graph, homes: dict[Instruction, int]) -> Loop | None:
-    around = [loop for loop in graph.loops if homes[one] in loop.body]
+def _varying(function: Function, one: Instruction) -> Loop | None:
+    around = [loop for loop in function.control.loops if function.blocks[one] in loop.body]
     loop = min(around, key=lambda each: len(each.body), default=None)
     if loop is None or one[0] == op.NEXT:
         return loop
     if one[0] == op.PHI:  # an iterator that is moved on
-        return loop if homes[one] == loop.header and any(_is_step(function, each) for each in one[3:]) else None
-    return loop if rests_on(alike(function, one[4]), function.definitions, homes, loop) else None
+        return loop if function.blocks[one] == loop.header and any(_is_step(function, each) for each in one[3:]) else None
+    return loop if rests_on(alike(function, one[4]), function, loop) else None
 
 
 def _is_step(function: Function, register: int) -> bool:
@@ -50,14 +50,14 @@ def _is_step(function: Function, register: int) -> bool:
     return one is not None and one[0] in (op.BINARY, op.INPLACE, op.UNARY)
 
 
-def rests_on(key: object, definitions: list[Instruction | None], homes: dict[Instruction, int], loop: Loop) -> bool:
+def rests_on(key: object, function: Function, loop: Loop) -> bool:
     """Whether an expression rests on a register that the rounds of a loop define."""
     if not isinstance(key, tuple):
         return False
     if len(key) == 1 and isinstance(key[0], int):
-        made = definitions[key[0]] if 0 <= key[0] < len(definitions) else None
-        return made is not None and homes[made] in loop.body
-    return any(rests_on(part, definitions, homes, loop) for part in key)
+        made = function.definitions[key[0]] if 0 <= key[0] < len(function.definitions) else None
+        return made is not None and function.blocks[made] in loop.body
+    return any(rests_on(part, function, loop) for part in key)
 
 
 def names(key: object, register: int) -> bool:
@@ -88,17 +88,17 @@ def _renamed(key: Key, register: int) -> Key:
     return Element(key.key[1] if is_next and isinstance(key.key, tuple) else (EARLIER, key.key))
 
 
-def stays(place: Place, function: Function, homes: dict[Instruction, int], loop: Loop) -> bool:
+def stays(place: Place, function: Function, loop: Loop) -> bool:
     """Whether a place means the same memory in the next round of a loop."""
     if place.root[0] == "register":
         made = function.definitions[int(str(place.root[1]))]
-        if made is not None and homes[made] in loop.body:
+        if made is not None and function.blocks[made] in loop.body:
             return False
     keys: Iterable[object] = (key.key for key in place.path if isinstance(key, Element))
-    return not any(rests_on(key, function.definitions, homes, loop) for key in keys)
+    return not any(rests_on(key, function, loop) for key in keys)
 
 
-def is_told(function: Function, one: Instruction, homes: dict[Instruction, int], loop: Loop, memory: Iterable[int]) -> bool:
+def is_told(function: Function, one: Instruction, loop: Loop, memory: Iterable[int]) -> bool:
     """Whether work is given anything beside its memory that tells rounds apart: it may touch a part of the memory that is its own."""
     kept = set(memory)
     given = list(one[6 + one[5] :] if one[0] == op.LAUNCH else operands_of(function, one, False) if one[0] in (op.CALL, op.INVOKE) else ())
@@ -106,14 +106,14 @@ def is_told(function: Function, one: Instruction, homes: dict[Instruction, int],
         made = function.definitions[each] if each >= 0 else None
         if made is not None and made[0] == op.BUILD:
             given += made[4:]
-        elif each not in kept and rests_on(alike(function, each), function.definitions, homes, loop):
+        elif each not in kept and rests_on(alike(function, each), function, loop):
             return True
     return False
 
 
-def varies(told: Iterable[object], function: Function, homes: dict[Instruction, int], loop: Loop) -> bool:
+def varies(told: Iterable[object], function: Function, loop: Loop) -> bool:
     """Whether any of some expressions rests on what the rounds of a loop define."""
-    return any(rests_on(key, function.definitions, homes, loop) for key in told)
+    return any(rests_on(key, function, loop) for key in told)
 
 
 def _is_own(key: object) -> bool:

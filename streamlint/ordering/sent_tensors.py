@@ -90,8 +90,8 @@ class LaterWrites(Walk):
         function = state.frame.function
         if function is not self._put.site.function:
             return False
-        graph = self.control(function)
-        here, put = self.home(function, one), self.home(function, self._put.site.instruction)
+        graph = function.control
+        here, put = function.homes[one], function.homes[self._put.site.instruction]
         loop = graph.innermost[put[0]]
         return loop >= 0 and here[0] in graph.loops[loop].body
 

@@ -10,7 +10,6 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import LibraryObject, Site
 from streamlint.facts.program import Unit
 from streamlint.ir import Instruction
-from streamlint.ir.graph import NOBODY
 from streamlint.ordering.host_waits import HostWaits
 from streamlint.ordering.places import Places
 from streamlint.ordering.streams import Currents
@@ -123,7 +122,7 @@ class ThreadStreams:
 
     def _first(self, function: Function, library: str, depth: int) -> tuple[Site, ...] | None:
         """The first work on the default stream, behind the calls that lead to it; () where the thread waits before, None where none is."""
-        for block in self.waits.graph(function).order:
+        for block in function.control.order:
             for one in function.code.blocks[block]:
                 if self.currents.at(function, one) is not None:
                     continue
@@ -149,10 +148,9 @@ class ThreadStreams:
 
     def _waits_behind(self, work: Site) -> bool:
         """Whether the thread waits for its work before it ends."""
-        function, graph = work.function, self.waits.graph(work.function)
-        homes = {one: (number, index) for number, block in enumerate(function.code.blocks) for index, one in enumerate(block)}
-        place = homes[work.instruction]
-        for one, (block, index) in homes.items():
+        function, graph = work.function, work.function.control
+        place = function.homes[work.instruction]
+        for one, (block, index) in function.homes.items():
             is_behind = (block == place[0] and index > place[1]) or (block != place[0] and graph.post_dominates(block, place[0]))
             if is_behind and any(True for _ in self.waits.at(function, one)):
                 return True
@@ -162,17 +160,12 @@ class ThreadStreams:
 
     def _is_busy(self, function: Function, start: Instruction, stream: Stream, library: str) -> bool:
         """Whether the stream has work that nobody has waited for when the thread starts, as far as its function shows."""
-        graph = self.waits.graph(function)
-        homes = {one: (number, index) for number, block in enumerate(function.code.blocks) for index, one in enumerate(block)}
-        block, index = homes[start]
         place = self.places.of(function, stream.register)
-        while block != NOBODY:
-            for one in reversed(function.code.blocks[block][:index] if index >= 0 else function.code.blocks[block]):
-                if any(awaited is None or awaited == place for awaited in self.waits.at(function, one)):
-                    return False
-                if self.currents.at(function, one) == stream and self._works(function, one, library):
-                    return True
-            block, index = graph.dominators[block], -1
+        for one in function.ahead(start):
+            if any(awaited is None or awaited == place for awaited in self.waits.at(function, one)):
+                return False
+            if self.currents.at(function, one) == stream and self._works(function, one, library):
+                return True
         return False
 
     def _works(self, function: Function, one: Instruction, library: str) -> bool:

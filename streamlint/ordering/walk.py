@@ -16,7 +16,7 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import Container, Instance, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ir.graph import NOBODY, Graph, Loop
+from streamlint.ir.graph import NOBODY, Loop
 from streamlint.ordering.c_api import is_of_c
 from streamlint.ordering.conditions import Conditions, Frame
 from streamlint.ordering.dispatch import Classes, Dispatch
@@ -83,20 +83,11 @@ class Walk:
         self.conditions = Conditions(transfer)
         self.currents = Currents(self.transfer)
         self.dispatch = Dispatch(self.facts)
-        self._graphs: dict[Function, Graph] = {}
-        self._homes: dict[Function, dict[Instruction, tuple[int, int]]] = {}
         self._asked: dict[Function, dict[int, list[int]]] = {}
         self._waiting: dict[Function, bool] = {}
         self._passages = Passages(self)
         self._run_block: Callable[[State], Iterable[State]] = lambda state: ()
         self.cut = 0  # operations that took more states
-
-    def control(self, function: Function) -> Graph:
-        """The control flow of a function without exceptions."""
-        found = self._graphs.get(function)
-        if found is None:
-            found = self._graphs[function] = Graph.of(function.code, exceptions=False)
-        return found
 
     def actions(self, function: Function, one: Instruction) -> tuple[Action, ...]:
         """What an instruction does, in the order in which the judge hears of it."""
@@ -106,18 +97,9 @@ class Walk:
         """The actions of an instruction on a path that the judge hears of."""
         return self.actions(state.frame.function, one)
 
-    def home(self, function: Function, one: Instruction) -> tuple[int, int]:
-        """The block and the place in it of an instruction."""
-        found = self._homes.get(function)
-        if found is None:
-            found = self._homes[function] = {
-                each: (number, index) for number, block in enumerate(function.code.blocks) for index, each in enumerate(block)
-            }
-        return found[one]
-
     def start(self, function: Function, one: Instruction, tracked: frozenset[Tracked], decided: Iterable[tuple[Key, bool]]) -> State:
         """The state right behind an instruction."""
-        block, index = self.home(function, one)
+        block, index = function.homes[one]
         frame = Frame(function, None, None, 0)
         known = frozenset((frame, key, holds) for key, holds in decided)
         state = State(frame, block, index + 1, 0, tracked, 0, frozenset(), known, ())
@@ -207,7 +189,7 @@ class Walk:
         for taker, call in self._takers if moved else ():
             if queues.isdisjoint(self._queues(taker, call[3])):
                 continue
-            block, index = self.home(taker, call)
+            block, index = taker.homes[call]
             tracked = frozenset(held._replace(place=Place(("register", call[2]), held.place.path)) for held in moved)
             frame = Frame(taker, None, None, 0)
             there = state._replace(frame=frame, block=block, place=index + 1, before=0, tracked=tracked)
@@ -293,7 +275,7 @@ class Walk:
         for edge in self.transfer.edges(frame.function, made) if made is not None else ():
             ends = edge.callee.by_opcode[op.YIELD] if edge.is_followed and not edge.is_handed and not frame.runs(edge.callee) else []
             if len(ends) == 1 and not edge.callee.is_cpp and (self.meets_memory or self._orders_inside(edge.callee)):
-                block, index = self.home(edge.callee, ends[0])
+                block, index = edge.callee.homes[ends[0]]
                 inner = Frame(edge.callee, frame, one, frame.depth + 1)
                 tracked = self._given(state, one, edge.callee)
                 yield state._replace(frame=inner, block=block, place=index + 1, before=0, tracked=tracked)
@@ -401,7 +383,7 @@ class Walk:
             held._replace(place=inner) for held in state.tracked if (inner := _taken_up(held.place, caller.depth)) is not None
         )
         tracked |= frozenset(self._handed_back(state, register, caller.function, call))
-        block, index = self.home(caller.function, call)
+        block, index = caller.function.homes[call]
         decided = frozenset(known for known in state.decided if known[0] != frame)
         yield state._replace(frame=caller, block=block, place=index + 1, tracked=tracked, guards=guards, decided=decided)
 
@@ -492,7 +474,7 @@ class Walk:
             frame = Frame(caller, None, None, 0)
             decided = self.conditions.above(state.frame, state.decided, frame, call)
             if tracked and decided is not None and self.may_go_up(state, caller, call):
-                block, index = self.home(caller, call)
+                block, index = caller.homes[call]
                 up = state._replace(frame=frame, block=block, place=index + 1, before=0, tracked=tracked, path=(*state.path, call))
                 yield self.raised(up._replace(guards=frozenset(), decided=decided), call)
 
@@ -515,7 +497,7 @@ class Walk:
         before = self._edge(frame.function, state.block, block)
         guards = frozenset(guard for guard in state.guards if guard[0] != frame or guard[2] != block)
         decided = state.decided
-        for loop in self.control(frame.function).loops if decided else ():
+        for loop in frame.function.control.loops if decided else ():
             if loop.header == block and state.block in loop.body:  # what a round has computed is computed anew
                 decided = frozenset(known for known in decided if known[0] != frame or not self._changes(frame.function, known[1], loop))
         yield state._replace(block=block, place=0, before=before, guards=guards, decided=decided)
@@ -524,15 +506,15 @@ class Walk:
         """Whether a condition rests on a register that the rounds of a loop define."""
         if len(key) == 1 and isinstance(key[0], int):
             made = function.definitions[key[0]] if 0 <= key[0] < len(function.definitions) else None
-            return made is not None and self.home(function, made)[0] in loop.body
+            return made is not None and function.homes[made][0] in loop.body
         return any(self._changes(function, part, loop) for part in key if isinstance(part, tuple))
 
     def _edge(self, function: Function, block: int, after: int) -> int:
-        predecessors = function.code.predecessors()[after] if len(self.control(function).predecessors[after]) > 1 else [block]
+        predecessors = function.code.predecessors()[after] if len(function.control.predecessors[after]) > 1 else [block]
         return predecessors.index(block) if block in predecessors else 0
 
     def _branched(self, state: State, end: Instruction) -> Iterator[State]:
-        function, graph = state.frame.function, self.control(state.frame.function)
+        function, graph = state.frame.function, state.frame.function.control
         condition, turned = unnegated(function, end[2])
         key = alike(function, condition)
         known = {truth for frame, asked, truth in state.decided if asked == key and frame == state.frame}
@@ -597,7 +579,7 @@ class Walk:
                     return True
                 if any(edge.is_followed and self._may_order_inside(state, one, edge.callee) for edge in self.transfer.edges(function, one)):
                     return True
-            waiting += self.control(function).successors[number]
+            waiting += function.control.successors[number]
         return False
 
     def _may_order_inside(self, state: State, one: Instruction, callee: Function) -> bool:

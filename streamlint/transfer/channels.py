@@ -11,7 +11,7 @@ from streamlint.facts.objects import LibraryObject, Site
 from streamlint.facts.program import Register, Unit
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ir.graph import NOBODY, Graph
+from streamlint.ir.graph import NOBODY
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.nearness import units_near
 from streamlint.transfer.spawns import PROCESS, Spawn, Spawns
@@ -195,8 +195,7 @@ class Channels:
         return False
 
     def _is_often(self, function: Function, take: Instruction, channel: Channel) -> bool:
-        graph = Graph.of(function.code, exceptions=False)
-        homes = {one: number for number, block in enumerate(function.code.blocks) for one in block}
+        graph, homes = function.control, function.blocks
         around = graph.innermost[homes[take]]
         count = 0
         for put in self.puts:

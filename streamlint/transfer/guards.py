@@ -24,22 +24,14 @@ class Guards:
     def __init__(self, transfer: Transfer) -> None:
         self.transfer = transfer
         self.contexts = Contexts(transfer)
-        self._graphs: dict[Function, tuple[Graph, dict[Instruction, int]]] = {}
 
     def graph(self, function: Function) -> Graph:
         """The control flow of a function without exceptions."""
-        return self._graph(function)[0]
+        return function.control
 
     def home(self, function: Function, one: Instruction) -> int:
         """The block of an instruction."""
-        return self._graph(function)[1][one]
-
-    def _graph(self, function: Function) -> tuple[Graph, dict[Instruction, int]]:
-        found = self._graphs.get(function)
-        if found is None:
-            homes = {one: number for number, block in enumerate(function.code.blocks) for one in block}
-            found = self._graphs[function] = Graph.of(function.code, exceptions=False), homes
-        return found
+        return function.blocks[one]
 
     def conditions(self, function: Function, block: int) -> Iterator[tuple[int, bool]]:
         """The conditions that hold in a block, and whether they hold as true."""
