@@ -107,7 +107,7 @@ class Races(Repeated):
         self._out_of_view = ""
 
     def _follow_block(self, function: Function, one: Instruction, work: Worked, lane: Lane) -> None:
-        """New memory of a pool, in which other work on its stream may still be: it meets what works on a stream that is the program's own."""
+        """New memory of a pool, in which other work of its stream may still be: it meets work on a stream of the program's own."""
         is_there = self.memory.is_on_device(function, work.made, work, lane.kind == NAMED)
         if not is_there or function.is_cpp or not self.blocks.is_busy(function, one, work):
             return
@@ -293,6 +293,8 @@ class Races(Repeated):
         if not (runs or moves) and all(self.memory.is_on_host(function, register) for register in (*writes, *reads)):
             return None
         lane = self.lanes.of(state.frame, one, work.stream)
+        if self.currents.is_guessed(function, one) != self.currents.is_guessed(self._site.function, self._site.instruction):
+            return None
         is_here = function is self._site.function
         if self.lanes.is_same(state.tracked, lane) and not (is_here and self.same.is_of_another(function, state.tracked, lane, self._lane)):
             return ORDERED if moves or (writes and self._is_all(state, writes)) else None
@@ -346,7 +348,9 @@ class Races(Repeated):
         return self.same.may_be_one(lane, self._lane, function is self._site.function)
 
     def _is_ordered(self, state: State, one: Instruction, stream: Stream) -> bool:
-        return self.lanes.is_same(state.tracked, self.lanes.of(state.frame, one, stream))
+        lane = self.lanes.of(state.frame, one, stream)
+        is_theirs = self._out_of_view == GIVEN and lane.kind == NAMED and not lane.made  # callers have named the stream that they work on
+        return is_theirs or self.lanes.is_same(state.tracked, lane)
 
     def _is_behind(self, state: State, one: Instruction, action: Waited) -> bool:
         """Whether a stream waits for the work: for its stream, or for an event behind it, or for what nobody knows."""

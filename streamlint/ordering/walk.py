@@ -18,7 +18,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Loop
 from streamlint.ordering.c_api import is_of_c
-from streamlint.ordering.conditions import Conditions, Frame
+from streamlint.ordering.conditions import Conditions, Frame, deciding
 from streamlint.ordering.dispatch import Classes, Dispatch
 from streamlint.ordering.flow import BUFFER, EXACT, Flow, Tracked
 from streamlint.ordering.passages import Passages
@@ -98,10 +98,11 @@ class Walk:
         return self.actions(state.frame.function, one)
 
     def start(self, function: Function, one: Instruction, tracked: frozenset[Tracked], decided: Iterable[tuple[Key, bool]]) -> State:
-        """The state right behind an instruction."""
+        """The state right behind an instruction, on a path that has come there as its branches say; ``decided`` is what else is known."""
         block, index = function.homes[one]
         frame = Frame(function, None, None, 0)
-        known = frozenset((frame, key, holds) for key, holds in decided)
+        ways = (block, *self.currents.ways(function, one))
+        known = frozenset((frame, key, holds) for key, holds in (*decided, *(each for way in ways for each in deciding(function, way))))
         state = State(frame, block, index + 1, 0, tracked, 0, frozenset(), known, ())
         return state._replace(chosen=frozenset({function.unit.number}))
 
