@@ -14,7 +14,7 @@ from streamlint.ordering.beginnings import Beginnings
 from streamlint.ordering.conditions import Frame
 from streamlint.ordering.flow import BUFFER, DONE, EVENT, STATUS, STREAM, Tracked
 from streamlint.ordering.given_work import GivenWork
-from streamlint.ordering.gradients import Training
+from streamlint.ordering.gradients import GRADIENTS, Training
 from streamlint.ordering.lanes import AMBIENT, WAITER, Lane
 from streamlint.ordering.meetings import Meeting, Meetings
 from streamlint.ordering.new_blocks import NewBlocks
@@ -273,6 +273,10 @@ class Races(Repeated):
             is_module = any(work.runs and not work.assumed for work in self.transfer.works(state.frame.function, one))
             return None if is_module else ORDERED
         return None
+
+    def may_meet(self, tracked: frozenset[Tracked], callee: Function) -> bool:
+        """A function that steps with an optimizer may read gradients for which it has no name."""
+        return any(GRADIENTS in held.place.path for held in tracked) and self.training.steps_in(callee)
 
     def _worked(self, state: State, one: Instruction, work: Worked) -> str | None:
         function = state.frame.function

@@ -73,6 +73,9 @@ class Repeated(Walk):
         caller, call = state.frame.caller, state.frame.call
         if caller is None or call is None or caller.caller is not None or call[0] not in (op.CALL, op.INVOKE):
             return False
+        around = self.currents.at(caller.function, call) if self._work.stream.kind == CURRENT else None
+        if around is not None and around.kind == NAMED and self.currents.at(state.frame.function, one) is None:
+            return rotation.turning(caller.function, around.register) is not None
         for place in self.lanes.of(state.frame, one, self._work.stream).places:
             index = place.root[1] if place.root[0] == "parameter" and place.path else None
             register = operand_of(caller.function, call, state.frame.function, index) if isinstance(index, int) else None
