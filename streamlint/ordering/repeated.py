@@ -55,7 +55,7 @@ class Repeated(Walk):
         regions = self.regions.of(function, one)
         if loop is not None and work.made < 0 and not regions and rotation.is_told(function, one, loop, (*work.writes, *work.reads)):
             return False
-        if work.made >= 0 and loop is not None:  # what it has made last is what it reads now
+        if work.made >= 0:  # what it has made last is what it reads now
             read = {place for register in work.reads if register != work.made for place in self.places.names(function, register)}
             return any(held.kind == BUFFER and held.place in read for held in state.tracked)
         for register in work.writes:
