@@ -101,7 +101,7 @@ def stays(place: Place, function: Function, loop: Loop) -> bool:
 def is_told(function: Function, one: Instruction, loop: Loop, memory: Iterable[int]) -> bool:
     """Whether work is given anything beside its memory that tells rounds apart: it may touch a part of the memory that is its own."""
     kept = set(memory)
-    given = list(one[6 + one[5] :] if one[0] == op.LAUNCH else operands_of(function, one, False) if one[0] in (op.CALL, op.INVOKE) else ())
+    given = list(_given(function, one))
     for each in given:
         made = function.definitions[each] if each >= 0 else None
         if made is not None and made[0] == op.BUILD:
@@ -109,6 +109,15 @@ def is_told(function: Function, one: Instruction, loop: Loop, memory: Iterable[i
         elif each not in kept and rests_on(alike(function, each), function, loop):
             return True
     return False
+
+
+def _given(function: Function, one: Instruction) -> Iterable[int]:
+    """What an instruction is given; to an assignment, where it stores."""
+    if one[0] == op.LAUNCH:
+        return one[6 + one[5] :]
+    if one[0] == op.SET_ITEM:
+        return one[3:4]
+    return operands_of(function, one, False) if one[0] in (op.CALL, op.INVOKE) else ()
 
 
 def varies(told: Iterable[object], function: Function, loop: Loop) -> bool:
