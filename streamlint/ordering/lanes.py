@@ -90,7 +90,7 @@ class Lanes:
             return self.of(frame.caller, frame.call, handed, depth)
         function, register = frame.function, behind_number(frame.function, stream.register)
         values = list(self.transfer.values(function, register))
-        names = (*self.places.names(function, register), *self._members(function, register))
+        names = (*self.places.names(function, register), *self._members(function, register), *self._wrapped(function, register))
         if frame.depth != depth:
             names = tuple(aside(name, frame.depth) for name in names)
         made = _made(values)
@@ -106,6 +106,14 @@ class Lanes:
         if is_given:
             names = (*names, AMBIENT)  # a getter may give the current one
         return Lane(NAMED, names, made, self._blocking(stream, values, made), stream.library, is_given, is_one_of)
+
+    def _wrapped(self, function: Function, register: int) -> Iterator[Place]:
+        """C++: the stream at hand that a wrapper is made of."""
+        one = function.definitions[register] if function.is_cpp and register >= 0 else None
+        for call in self.transfer.modelled(function, one) if one is not None and one[0] == op.CALL else ():
+            source = call.one("from") if call.row.effect == "stream_of" else None
+            if source is not None and source >= 0:
+                yield from self.places.names(function, source)
 
     def _members(self, function: Function, register: int) -> Iterator[Place]:
         """C++: the member that a method gives back, or an object is converted to: ``lane.get()``, ``lane``."""

@@ -297,6 +297,8 @@ class Races(Repeated):
         if not (runs or moves) and all(self.memory.is_on_host(function, register) for register in (*writes, *reads)):
             return None
         lane = self.lanes.of(state.frame, one, work.stream)
+        if self.is_on_other_way(state, one):
+            return None
         if self.currents.is_guessed(function, one) != self.currents.is_guessed(self._site.function, self._site.instruction):
             return None
         is_here = function is self._site.function

@@ -49,9 +49,9 @@ class Currents:
 
     def ways(self, function: Function, one: Instruction) -> list[int]:
         """The blocks that a path has come through if the stream is current that was chosen for an instruction, where that is a choice."""
-        chosen = self._chosen.get(function) if self._stacks(function) else None
-        stack = self._known[function].get(one, ()) if chosen else ()
-        return [chosen[stream] for stream in stack if stream in chosen] if chosen else []
+        stacks = self._stacks(function)
+        chosen = self._chosen.get(function, {})
+        return [chosen[stream] for stream in stacks.get(one, ()) if stream in chosen] if chosen else []
 
     def yielded(self, function: Function, one: Instruction) -> Iterator[tuple[Function, Stream]]:
         """The generators of the program that a call makes, each with the stream that is current where it yields."""
@@ -182,6 +182,7 @@ class Currents:
                     found[one] = stack  # what a generator does after it has yielded is done behind its scope
                 elif one in chosen:
                     stack = (*stack[:-1], chosen[one])
+                    self._chosen.setdefault(function, {})[chosen[one]] = block
             for after in graph.successors[block]:
                 begin.setdefault(after, stack)
 

@@ -107,6 +107,12 @@ class Walk:
         state = State(frame, block, index + 1, 0, tracked, 0, frozenset(), known, ())
         return state._replace(chosen=frozenset({function.unit.number}))
 
+    def is_on_other_way(self, state: State, one: Instruction) -> bool:
+        """Whether a path has not come through what makes the stream current that is so at an instruction."""
+        ways = self.currents.ways(state.frame.function, one)
+        needed = {(state.frame, key, not holds) for way in ways for key, holds in deciding(state.frame.function, way)}
+        return not needed.isdisjoint(state.decided)
+
     def run(self, start: State, judge: Judge) -> None:
         """Follow all paths from a state."""
         origin = start.frame.function, (start.block, start.place - 1)
