@@ -120,9 +120,9 @@ class GivenWork:
     def _is_there(self, function: Function, one: Instruction, register: int) -> bool:
         """Whether an argument is memory of a device: by its declaration, or as the source of a copy to the host that does not wait."""
         held = [value for value in self.transfer.values(function, register) if isinstance(value, Memory)]
-        if any(value.space == "host" for value in held):
+        if held and all(value.space == "host" for value in held):
             return False
-        if held:
+        if held and not any(value.space == "host" for value in held):
             return True
         copies = [each for each in self.transfer.of(function, one) if isinstance(each, Copied) and each.source == register]
         is_download = any(each.asynchronous is True and (each.direction == "d2h" or each.direction.startswith("host")) for each in copies)

@@ -204,7 +204,7 @@ class Releases(Races):
                 self._tell_release(state, one)
                 return ORDERED
             return None
-        if self._is_home(lane):
+        if self._is_home(lane) or self.is_on_other_way(state, one):
             return None
         if self._may_be_one(lane):
             return ORDERED
