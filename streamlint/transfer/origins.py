@@ -143,9 +143,23 @@ class Origins(Parts):
             if store.value >= 0:
                 for origin in self.walk(way.at(store.value, store.function)):
                     found = True
-                    yield origin
+                    yield from self._entered_on(way, origin)
         if not found:
             yield from self.kept(way)
+
+    def _entered_on(self, way: Way, origin: Origin) -> Iterator[Origin]:
+        """What a constructor was handed and keeps reaches a method by the calls of that on the new object, not by the construction."""
+        count = len(origin.passed) - len(way.passed)
+        made = origin.passed[count - 1] if count > 0 else None
+        calls: list[Site] = []
+        if made is not None and made.instruction[0] == op.CONSTRUCT:
+            home, new = made.function, made.instruction[2]
+            uses = (use for use in home.uses[new] if use[0] == op.INVOKE and use[3] == new)
+            calls = [Site(home, use) for use in uses if self.transfer.runs(home, use, way.known.function)]
+        for call in calls:
+            yield origin._replace(passed=(*origin.passed[: count - 1], call, *way.passed))
+        if not calls:
+            yield origin
 
     # --- parameters, joins, calls of the program
 
