@@ -54,6 +54,7 @@ class Earlier:
         """Go back over a function from some places: blocks, and the number of their instructions that count."""
         graph, blocks = self.guards.graph(function), function.code.blocks
         seen, found, beginning = set[int](), False, False
+        headers = {loop.header for block, _ in waiting for loop in graph.loops if block in loop.body}
         while waiting and len(seen) < _MOST:
             block, end = waiting.pop()
             verdicts = (self._verdict(Site(function, each), judge, at, depth) for each in reversed(blocks[block][:end]))
@@ -63,8 +64,8 @@ class Earlier:
             if verdict:
                 found = True
                 continue
-            if graph.innermost[block] >= 0 and graph.loops[graph.innermost[block]].header == block:
-                return _Seen(other=True)
+            if block in headers:
+                return _Seen(other=True)  # the round before
             before = graph.predecessors[block]
             beginning = beginning or not before
             waiting += [(each, len(blocks[each])) for each in before if each not in seen]
@@ -159,6 +160,5 @@ class Earlier:
             return False
         if any(edge.is_followed for edge in self.transfer.edges(function, one)):
             return True
-        return any(
-            call.row is None and not call.name.startswith("builtins") for call in self.transfer.libraries(function, one)
-        ) or not list(self.transfer.libraries(function, one))
+        libraries = self.transfer.libraries(function, one)
+        return not libraries or (any(call.row is None for call in libraries) and not self.transfer.is_of_language(function, one))

@@ -191,7 +191,7 @@ class Neighbours:
     def _works(self, function: Function, one: Instruction) -> bool:
         rows = [each.row for each in self.transfer.libraries(function, one)]
         if any(row is None for row in rows):
-            return True
+            return not self.transfer.is_of_language(function, one)
         if rows:
             return any(row is not None and row.effect not in _SILENT for row in rows)
         return one[0] in (op.CALL, op.INVOKE, op.LAUNCH)
