@@ -229,7 +229,9 @@ class Origins(Parts):
         edges = [edge for edge in self.transfer.edges(function, one) if edge.is_followed and not edge.is_handed]
         entered = [edge for edge in edges if entered_by(context, edge.callee) is None and edge.callee.code.kind != "class"]
         calls = self.calls(way.known, one)
-        if entered and len(context) < DEEPEST_CALLS:
+        if len(entered) > 1 and self.may_pin(Site(function, one)):
+            yield from self.kept(way)
+        elif entered and len(context) < DEEPEST_CALLS:
             for edge in entered:
                 callee = edge.callee
                 inside = way._replace(known=Known(callee, op.NONE, (*context, (callee, Site(function, one)))))
