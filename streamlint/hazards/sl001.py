@@ -195,9 +195,10 @@ class _Search:
         given = [entered for origin in self.origins.given(copy.origin) for entered in origin.known.context]
         for call in dict.fromkeys(call for function, call in given if function is own):
             yield Step("called with memory of the host here", span_of(call))
-        if site is None or site.instruction is copy.call.instruction:
+        if site is None:
             return
         words = {
+            "fetched": "allocated in pageable host memory by the copy itself",
             "loader": "the loader does not pin its batches",
             "pinned": "pinned here, and a part of it is copied",
             "module": "module parameters allocated in pageable host memory here",
