@@ -54,7 +54,7 @@ CALLING = frozenset({op.CALL, op.INVOKE, op.CONSTRUCT, op.NEW, op.LAUNCH, op.ENT
 
 
 _OF_LANGUAGE = ("builtins.", "elements::")
-_ITERATING = frozenset({"next", "iter", "enumerate", "zip", "reversed"})
+_ITERATING = frozenset({"next", "iter", "enumerate", "zip", "reversed", "range"})
 _INSIDE = frozenset({"begin", "end", "cbegin", "cend", "data", "get", "front", "back", "at"})
 """Methods of C++ containers and smart pointers that lead to their memory."""
 _TENSOR_HEADERS = frozenset({"torch", "ATen", "c10"})
@@ -259,9 +259,13 @@ class Transfer:
         if any(edge.is_followed for edge in edges):
             return False
         libraries = self.libraries(function, one)
-        if any(call.name.startswith(_OF_LANGUAGE) or call.name in _ITERATING for call in libraries):
+        if self.is_of_language(function, one):
             return False
         return any(call.row is None for call in libraries) or ((function, one) in self._unknown and not modelled)
+
+    def is_of_language(self, function: Function, one: Instruction) -> bool:
+        """Whether a call is one of the language itself, which puts no work on a device."""
+        return any(call.name.startswith(_OF_LANGUAGE) or call.name in _ITERATING for call in self.libraries(function, one))
 
     def _is_capture(self, function: Function, register: int) -> bool:
         """Whether a context manager captures what is done in it."""
