@@ -136,6 +136,8 @@ class Races(Repeated):
             is_of_host = any(self.memory.is_on_host(function, each) or self.memory.is_made_on_host(function, each) for each in used)
             written = {each for each in (*work.writes, work.made) if self.memory.may_be_memory(function, each) and not is_of_host}
         self._site, self._work, self._lane, self._touched = Site(function, one), work, lane, {}
+        if op.DEFINES[one[0]] and any(isinstance(each, Viewed) and each.register in written for each in self.transfer.of(function, one)):
+            written.add(one[2])  # what works in place gives back what it has written
         written_there = (
             *self.modules.moved(function, work.moves),
             *self.training.left(function, work.leaves),
