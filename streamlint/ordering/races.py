@@ -226,8 +226,10 @@ class Races(Repeated):
         return (*self.transfer.works(function, one), *super().actions(function, one))
 
     def arrive(self, state: State, one: Instruction) -> str | frozenset[Tracked] | None:
-        """Parameters that are given memory make it that of their module."""
-        more = self.modules.given(state.frame.function, one, state.tracked)
+        """Parameters that are given memory make it that of their module; parts of modules have weights of these."""
+        if one[0] == op.SET_ATTR:
+            return self.modules.given(state.frame.function, one, state.tracked)
+        more = self.modules.taken(state.frame.function, one, state.tracked)
         return state.tracked | more if more else None
 
     def _judge(self, state: State, one: Instruction, action: Action) -> str | frozenset[Tracked] | None:
@@ -253,7 +255,7 @@ class Races(Repeated):
                 return tracked | {Tracked(STATUS if action.is_status else DONE, register_place(one[2]))}
         elif isinstance(action, Lost) and _says_that_it_waits(state.frame.function, one):
             return ORDERED
-        elif isinstance(action, Lost) and any(self._leads_to_order(state, register) for register in action.registers):
+        elif isinstance(action, Lost) and any(self._leads_to_order(state, register, one) for register in action.registers):
             is_module = any(work.runs and not work.assumed for work in self.transfer.works(state.frame.function, one))
             return None if is_module else ORDERED
         return None
@@ -264,7 +266,7 @@ class Races(Repeated):
         moves = self.modules.is_moved(function, work.moves, state.tracked)
         if work.assumed and not runs and (one[0] == op.INVOKE or self._is_given(function, one)):
             return None  # what a method of an object out of view does is its own affair, and what a value from out of view does
-        if work.assumed and not runs and any(self._leads_to_order(state, register) for register in work.reads):
+        if work.assumed and not runs and any(self._leads_to_order(state, register, one) for register in work.reads):
             return ORDERED
         is_held = self._lane.kind == NAMED and self._lane.blocking is not False and work.library not in ("", "torch", *_ON_HOST)
         if is_held and (null := self.lanes.of(state.frame, one, work.stream)).kind == CURRENT and null.blocking:
@@ -475,11 +477,13 @@ class Races(Repeated):
         names = self.places.names(state.frame.function, register)
         return any(held.kind == kind and rest_behind(place, held.place) == () for place in names for held in state.tracked)
 
-    def _leads_to_order(self, state: State, register: int) -> bool:
-        """Whether a register holds the stream or an event, or an object that leads to it."""
+    def _leads_to_order(self, state: State, register: int, by: Instruction) -> bool:
+        """Whether a register that a call is given holds the stream or an event, or an object that leads to it."""
         if register < 0:
             return False
-        names = self.places.names(state.frame.function, register)
+        function = state.frame.function
+        is_member = by[0] == op.INVOKE and by[3] == register and self.dispatch.is_of_member(function, by)
+        names = [name.behind(*([function.text(by[4])] if is_member else ())) for name in self.places.names(function, register)]
         return any(
             held.kind in (STREAM, EVENT) and held.place != AMBIENT and rest_behind(place, held.place) is not None
             for place in names
