@@ -227,7 +227,7 @@ class Lanes:
 
 def _made(values: list[Object]) -> frozenset[Site]:
     """Where streams were made."""
-    held = [value for value in values if isinstance(value, LibraryObject)]
+    held = [value for value in values if isinstance(value, LibraryObject) and value.detail != "external"]
     created = frozenset(value.site for value in held if value.detail == "created" and value.site)
     return created or frozenset(value.site for value in held if value.kind == "stream" and value.site)
 
