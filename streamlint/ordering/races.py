@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
@@ -10,6 +10,7 @@ from streamlint.facts.objects import LibraryObject, Memory, Site, Unknown
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY
+from streamlint.ordering import rotation
 from streamlint.ordering.beginnings import Beginnings
 from streamlint.ordering.conditions import Frame
 from streamlint.ordering.flow import BUFFER, DONE, EVENT, STATUS, STREAM, Tracked
@@ -74,6 +75,7 @@ class Races(Repeated):
         self._meetings = Meetings(self.callers, self._repeats)
         self._meeting: Meeting | None = None
         self._found: dict[Site, Race] = {}
+        self._chosen: dict[tuple[Instruction, ...], Lane] = {}  # by the calls that lead to a caller: what is current there
         self._moves_modules = False
         self._is_given_work = False  # whether the work that is followed is that of callers out of view
         self._site: Site
@@ -92,7 +94,7 @@ class Races(Repeated):
     def _follow_given(self, found: list[tuple[Function, Instruction, Worked]]) -> None:
         """What callers out of view give may be under way on their stream: it meets what works on a stream that is the program's own."""
         self._lane, self._touched, self._loop = Lane(CURRENT, (), frozenset(), True, "torch"), {}, None
-        self._writes, self._is_evident, self._meeting, self._is_given_work = True, False, None, True
+        self._writes, self._is_evident, self._meeting, self._is_given_work, self._chosen = True, False, None, True, {}
         for function, parameters in self.given.find(found).items():
             first = next(function.code.instructions())
             self._site, self._work = Site(function, first), Worked(Stream(CURRENT, library="torch"), (), (), "call", "torch")
@@ -135,7 +137,7 @@ class Races(Repeated):
             used = [each for each in (*work.reads, work.made) if each >= 0]
             is_of_host = any(self.memory.is_on_host(function, each) or self.memory.is_made_on_host(function, each) for each in used)
             written = {each for each in (*work.writes, work.made) if self.memory.may_be_memory(function, each) and not is_of_host}
-        self._site, self._work, self._lane, self._touched = Site(function, one), work, lane, {}
+        self._site, self._work, self._lane, self._touched, self._chosen = Site(function, one), work, lane, {}, {}
         if op.DEFINES[one[0]] and any(isinstance(each, Viewed) and each.register in written for each in self.transfer.of(function, one)):
             written.add(one[2])  # what works in place gives back what it has written
         written_there = (
@@ -245,7 +247,7 @@ class Races(Repeated):
         elif isinstance(action, Waited) and action.of != op.NONE:
             lane = self.lanes.of(state.frame, one, action.stream)
             if self._is_behind(state, one, action):
-                return ORDERED if lane.kind == UNKNOWN else tracked | lane.tracked(WAITER)
+                return ORDERED if lane.kind == UNKNOWN else tracked | lane.tracked(WAITER) | self._each(state.frame.function, action.stream)
         elif isinstance(action, Viewed):
             is_other = self._is_other_part(state, one) or self._is_fetched(state.frame.function, one)
             if op.DEFINES[one[0]] and self._holds(state, action.register) and not is_other:
@@ -282,7 +284,8 @@ class Races(Repeated):
         is_here = function is self._site.function
         if self.lanes.is_same(state.tracked, lane) and not (is_here and self.same.is_of_another(function, state.tracked, lane, self._lane)):
             return ORDERED if moves or (writes and self._is_all(state, writes)) else None
-        if state.doubts > MOST_GUESSES or self._may_be_one(lane, state.frame.function) or self.same.may_wait(state.tracked, lane):
+        may_be_one = self.same.may_be_one(lane, self._mine(state), is_here)
+        if state.doubts > MOST_GUESSES or may_be_one or self.same.may_wait(state.tracked, lane):
             return None
         used = (*writes, *reads)
         if not (self._is_evident or moves) and not any(self.memory.is_on_device(function, each, work, lane.kind == NAMED) for each in used):
@@ -306,14 +309,8 @@ class Races(Repeated):
         is_across = state.frame.function.is_cpp and not self._site.function.is_cpp and work.library not in ARRAYS
         if is_across and self._work.library in ARRAYS and self.lanes.of(state.frame, one, work.stream).kind == CURRENT:
             return True
-        libraries = {work.library or self._library(state.frame.function, work), self._work.library}
+        libraries = {work.library or self.memory.library(state.frame.function, work), self._work.library}
         return len(libraries & ARRAYS) > 1
-
-    def _library(self, function: Function, work: Worked) -> str:
-        """The library of an operator: that of the arrays that it is given."""
-        held = (value for each in work.reads for value in self.transfer.values(function, each) if isinstance(value, Memory))
-        types = {value.type.partition(".")[0] for value in held}
-        return types.pop() if len(types) == 1 else ""
 
     def _is_all(self, state: State, registers: list[int]) -> bool:
         """Whether all that is tracked is written anew."""
@@ -327,12 +324,23 @@ class Races(Repeated):
         function = state.frame.function
         return [place for each in self._shared(function, register) for place in self._names_of(function, each)]
 
-    def _may_be_one(self, lane: Lane, function: Function | None = None) -> bool:
+    def _may_be_one(self, lane: Lane) -> bool:
         """Whether a stream may be that of the work, or is ordered with it."""
-        return self.same.may_be_one(lane, self._lane, function is self._site.function)
+        return self.same.may_be_one(lane, self._lane, False)
+
+    def _mine(self, state: State) -> Lane:
+        """The stream of the work on a path: a caller may have chosen the one that is current there."""
+        starts = (state.path[: number + 1] for number in range(len(state.path)))
+        return next((self._chosen[start] for start in starts if start in self._chosen), self._lane)
 
     def _is_ordered(self, state: State, one: Instruction, stream: Stream) -> bool:
-        return self.lanes.is_same(state.tracked, self.lanes.of(state.frame, one, stream))
+        lane = self.lanes.of(state.frame, one, stream)
+        return self.lanes.is_same(state.tracked, lane) or self._may_be_earlier(state, STREAM, lane.places)
+
+    def _may_be_earlier(self, state: State, kind: str, places: Iterable[Place]) -> bool:
+        """Whether the stream, or an event behind the work, may stand at a place that is named otherwise than in an earlier round."""
+        held = [each.place for each in state.tracked if each.kind == kind and each.place.path]
+        return bool(held) and any(rotation.may_be_earlier(place, other) for place in places for other in held)
 
     def _is_behind(self, state: State, one: Instruction, action: Waited) -> bool:
         """Whether a stream waits for the work: for its stream, or for an event behind it, or for what nobody knows."""
@@ -343,8 +351,16 @@ class Races(Repeated):
         stream = next((modelled.stream_in(action.of) for modelled in call), Stream(NAMED, action.of))
         return self._is_ordered(state, one, stream)
 
+    def _each(self, function: Function, stream: Stream) -> frozenset[Tracked]:
+        """The streams of a container, where a loop has each of them wait."""
+        container = rotation.gone_through(function, stream.register) if stream.kind == NAMED else op.NONE
+        places = self.places.names(function, container) if container >= 0 else ()
+        return frozenset(Tracked(WAITER, place.behind(ANY)) for place in places)
+
     def _is_event_behind(self, state: State, event: int) -> bool:
-        return self._has(state, EVENT, event) or not self._is_recorded(state.frame.function, event)
+        function = state.frame.function
+        is_behind = self._has(state, EVENT, event) or self._may_be_earlier(state, EVENT, self.places.names(function, event))
+        return is_behind or not self._is_recorded(function, event)
 
     def _is_empty(self, function: Function, one: Instruction, event: int) -> bool:
         """Whether a function waits for an event that it has made, and records only later: that is the affair of SL018."""
@@ -411,11 +427,11 @@ class Races(Repeated):
         return self._is_there(state, condition)
 
     def _is_there(self, state: State, condition: int) -> bool | None:
-        """A handle or event behind the work is asked whether it is None: where a path goes on, it is not."""
+        """A handle or event behind the work, or its stream, is asked whether it is None: where a path goes on, it is not."""
         function = state.frame.function
         one = function.definitions[condition] if condition >= 0 else None
         name = function.text(one[3]) if one is not None and one[0] == op.COMPARE else ""
-        if one is None or name not in ("is", "is not") or not self._has(state, EVENT, one[4]):
+        if one is None or name not in ("is", "is not") or not (self._has(state, EVENT, one[4]) or self._has(state, STREAM, one[4])):
             return None
         other = function.definitions[one[5]]
         is_none = other is not None and other[0] == op.CONST and function.unit.ir.constants[other[3]] is None
@@ -499,6 +515,8 @@ class Races(Repeated):
                 moved = {held for held in up.tracked if held.place == AMBIENT}
                 renamed = {one for held in moved for one in lane.tracked(held.kind)}
                 up = up._replace(tracked=(up.tracked - moved) | renamed)
+                if self._lane.kind == CURRENT:
+                    self._chosen[up.path] = lane
             yield up
 
     def _again(self, state: State) -> Iterator[State]:
@@ -524,9 +542,8 @@ class Races(Repeated):
 
     def _tell(self, state: State, one: Instruction, use: Worked, other: Lane) -> None:
         second = Site(state.frame.function, one)
-        race = Race(
-            self._site, second, self._work, use, self._lane, other, self._writes, (), state.frame.calls, state.doubts, self._is_given_work
-        )
+        lane, calls, is_given = self._mine(state), state.frame.calls, self._is_given_work
+        race = Race(self._site, second, self._work, use, lane, other, self._writes, (), calls, state.doubts, is_given)
         if second not in self._found or race.doubts <= self._found[second].doubts:
             self._found[second] = race
 

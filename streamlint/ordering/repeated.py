@@ -102,7 +102,7 @@ class Repeated(Walk):
 
     def forgotten(self, state: State, one: Instruction) -> State:
         """What indices have named before a loop goes on is what they named in an earlier round."""
-        if one[0] not in (op.PHI, op.NEXT) or not any(held.place.path or held.type for held in state.tracked):
+        if one[0] not in (op.PHI, op.NEXT, op.UNPACK) or not any(held.place.path or held.type for held in state.tracked):
             return state
         renamed = frozenset(self._earlier(state.frame.function, held, one[2]) for held in state.tracked)
         return state._replace(tracked=renamed)
