@@ -63,3 +63,30 @@ def test_order_of_rounds(lanes: str, modulus: str, first: str, before: str, wait
     found = find_of(["SL006"], [Source("a.py", text, "python")], Options(), lowered)
     assert not found.faults
     assert bool(found.findings) is is_told
+
+
+PARTS = """import torch
+
+
+def run(parts, slots, lanes: list[torch.cuda.Stream]):
+    total = torch.zeros(len(lanes), device="cuda")
+    for lane in lanes:
+        lane.wait_stream(torch.cuda.current_stream())
+    for number, part in enumerate(parts):
+        with torch.cuda.stream(lanes[number]):
+            total[{index}] = torch.exp(part)
+    for lane in lanes:
+        torch.cuda.current_stream().wait_stream(lane)
+    return total
+"""
+
+
+@pytest.mark.parametrize(
+    ("index", "is_told"),
+    [("number", False), ("2 * number + 1", False), ("number : number + 1", False), ("slots[number]", False), ("0", True), ("-1", True)],
+)
+def test_elements_of_rounds(index: str, is_told: bool) -> None:
+    """Rounds on streams of their own write an element each, or all the same one."""
+    found = find_of(["SL006"], [Source("a.py", PARTS.format(index=index), "python")], Options(), lowered)
+    assert not found.faults
+    assert bool(found.findings) is is_told
