@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
@@ -75,6 +76,7 @@ class Races(Repeated):
         self._meetings = Meetings(self.callers, self._repeats)
         self._meeting: Meeting | None = None
         self._found: dict[Site, Race] = {}
+        self._recorded_events: dict[tuple[Function, int], bool] = {}
         self._chosen: dict[tuple[Instruction, ...], Lane] = {}  # by the calls that lead to a caller: what is current there
         self._moves_modules = False
         self._is_given_work = False  # whether the work that is followed is that of callers out of view
@@ -226,6 +228,10 @@ class Races(Repeated):
     def actions(self, function: Function, one: Instruction) -> tuple[Action, ...]:
         """Waits of the host come last: what waits has worked before."""
         return (*self.transfer.works(function, one), *super().actions(function, one))
+
+    def over(self, state: State) -> bool:
+        """Nothing can be met without memory."""
+        return not any(held.kind == BUFFER for held in state.tracked)
 
     def arrive(self, state: State, one: Instruction) -> str | frozenset[Tracked] | None:
         """Parameters that are given memory make it that of their module; parts of modules have weights of these."""
@@ -379,18 +385,28 @@ class Races(Repeated):
 
     def _is_recorded(self, function: Function, event: int) -> bool:
         """Whether a record of an event is in view: then it tells what the event waits for."""
+        known = self._recorded_events.get((function, event))
+        if known is None:
+            known = self._recorded_events[function, event] = self._finds_record(function, event)
+        return known
+
+    def _finds_record(self, function: Function, event: int) -> bool:
         made = {value.site for value in self.transfer.values(function, event) if isinstance(value, LibraryObject)}
         place = self.places.of(function, event)
-        for call in self.transfer.sites(frozenset({"record"})):
-            for action in self.transfer.of(call.function, call.instruction):
-                if not isinstance(action, Recorded):
-                    continue
-                if call.function is function and self.places.of(function, action.event) == place:
-                    return True
-                values = self.transfer.values(call.function, action.event)
-                if made & {value.site for value in values if isinstance(value, LibraryObject) and value.site is not None}:
-                    return True
+        for other, recorded in self._records:
+            if other is function and self.places.of(function, recorded) == place:
+                return True
+            values = self.transfer.values(other, recorded)
+            if made & {value.site for value in values if isinstance(value, LibraryObject) and value.site is not None}:
+                return True
         return False
+
+    @cached_property
+    def _records(self) -> list[tuple[Function, int]]:
+        """The registers of the events that the program records."""
+        calls = [(call.function, call.instruction) for call in self.transfer.sites(frozenset({"record"}))]
+        actions = ((function, action) for function, one in calls for action in self.transfer.of(function, one))
+        return [(function, action.event) for function, action in actions if isinstance(action, Recorded)]
 
     def orders(self, state: State, one: Instruction, action: Action) -> bool:
         """Whether the host waits for the work."""

@@ -83,7 +83,7 @@ def names(key: object, register: int) -> bool:
 
 def is_stale(place: Place, register: int) -> bool:
     """Whether an index on the way to a place names a register."""
-    return any(isinstance(key, Element) and _is_own(key.key) and names(key.key, register) for key in place.path)
+    return any(isinstance(key, Element) and is_own(key.key) and names(key.key, register) for key in place.path)
 
 
 def earlier(place: Place, register: int) -> Place:
@@ -98,7 +98,7 @@ def ahead(place: Place) -> Place:
 
 
 def _renamed(key: Key, register: int) -> Key:
-    if not isinstance(key, Element) or not _is_own(key.key) or not names(key.key, register):
+    if not isinstance(key, Element) or not is_own(key.key) or not names(key.key, register):
         return key
     is_next = isinstance(key.key, tuple) and key.key[0] == NEXT
     return Element(key.key[1] if is_next and isinstance(key.key, tuple) else (EARLIER, key.key))
@@ -114,7 +114,7 @@ def may_be_earlier(place: Place, held: Place) -> bool:
 def _may_have_named(key: Key, held: Key) -> bool:
     if not (isinstance(key, Element) and isinstance(held, Element) and isinstance(key.key, tuple) and isinstance(held.key, tuple)):
         return False
-    return held.key[:1] == (EARLIER,) and _is_own(key.key) and key.key != held.key[1]
+    return held.key[:1] == (EARLIER,) and is_own(key.key) and key.key != held.key[1]
 
 
 def stays(place: Place, function: Function, loop: Loop) -> bool:
@@ -145,5 +145,6 @@ def varies(told: Iterable[object], function: Function, loop: Loop) -> bool:
     return any(rests_on(key, function, loop) for key in told)
 
 
-def _is_own(key: object) -> bool:
+def is_own(key: object) -> bool:
+    """Whether an expression is one of the round at hand."""
     return isinstance(key, tuple) and key[:1] != (EARLIER,)

@@ -114,7 +114,7 @@ class Walk:
         self._run_block = lambda state: self._block(state, judge, origin)
         while waiting:
             state = waiting.popleft()
-            if state in seen:
+            if state in seen or self.over(state):
                 continue
             if len(seen) >= self.most_states:
                 self.cut += 1
@@ -474,6 +474,10 @@ class Walk:
                 block, index = caller.homes[call]
                 up = state._replace(frame=frame, block=block, place=index + 1, before=0, tracked=tracked, path=(*state.path, call))
                 yield self.raised(up._replace(guards=frozenset(), decided=decided), call)
+
+    def over(self, state: State) -> bool:
+        """Whether a path can meet nothing any more."""
+        return False
 
     def passed(self, state: State, one: Instruction) -> bool:
         """Whether a path ends with an instruction, whatever it does."""
