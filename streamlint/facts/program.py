@@ -238,7 +238,8 @@ class Unit:
         found: dict[str, list[Store]] = defaultdict(list)
         for function in self.functions:
             for store in inner_stores(function):
-                if function.method is None or not function.is_parameter(store.receiver):
+                method = function.method
+                if method is None or not method.has_receiver or not function.is_parameter(store.receiver):
                     found[store.name].append(store)
         return dict(found)
 

@@ -353,6 +353,10 @@ class Releases(Races):
                 after = [*self._next_call(state, register, end)]
         yield from after
 
+    def over(self, state: State) -> bool:
+        """What has used memory is followed on when that is gone."""
+        return not state.tracked
+
     def _up(self, state: State, register: int) -> Iterator[State]:
         """Callers. Where one has made a stream current, the call allocates on that: the path begins there anew."""
         for up in super()._up(state, register):

@@ -112,7 +112,11 @@ class Repeated(Walk):
 
     def _earlier(self, function: Function, held: Tracked, register: int) -> Tracked:
         region = self._touched.get(held.type)
-        if region is not None and region.function is function and any(rotation.names(told, register) for told in region.told):
+        if (
+            region is not None
+            and region.function is function
+            and any(rotation.is_own(told) and rotation.names(told, register) for told in region.told)
+        ):
             key = f"{held.type} before"
             self._touched[key] = region._replace(told=frozenset((rotation.EARLIER, told) for told in region.told))
             held = held._replace(type=key)

@@ -242,6 +242,13 @@ class Transfer:
             return
         if self._is_lost(function, one, modelled):
             yield Lost(operands_of(function, one), function.text(one[4]) if opcode == op.INVOKE else "")
+            yield from self._given_back(function, one)
+
+    def _given_back(self, function: Function, one: Instruction) -> Iterator[Action]:
+        """What a method of a value of which nothing is known gives back of it, if it is one that tensors have."""
+        for call in self._by_method(function, one):
+            effect = EFFECTS.get(call.row.effect)
+            yield from (action for action in effect(call) if isinstance(action, Viewed)) if effect is not None else ()
 
     def _is_inside(self, function: Function, one: Instruction) -> bool:
         """C++: whether a method of a container or smart pointer leads to its memory."""
