@@ -70,6 +70,8 @@ class Conditions:
         one = function.definitions[register] if register >= 0 else None
         if one is None:
             return None
+        if not function.is_cpp and (is_there := self._says_cuda(function, one)) is not None:
+            return is_there
         if one[0] == op.COMPARE:
             return self._compared(function, one)
         if one[0] == op.NAME and function.is_cpp:
@@ -78,6 +80,18 @@ class Conditions:
         if value is not None:
             return bool(value[0])
         return False if self.is_status(function, register) else None
+
+    def _says_cuda(self, function: Function, one: Instruction) -> bool | None:
+        """Whether a condition that asks for CUDA holds: what a path follows is on a device of it. None where it asks for something else."""
+        if one[0] == op.ATTR and function.text(one[4]) == "is_cuda":
+            return True
+        if one[0] == op.COMPARE and function.text(one[3]) in ("==", "!="):
+            words = (function.constant(register) for register in one[4:6])
+            if any(isinstance(word, str) and word.partition(":")[0] == "cuda" for word in words):
+                return function.text(one[3]) == "=="
+        if one[0] == op.INVOKE and function.text(one[4]) == "is_available":
+            return True if any(call.name == "torch.cuda.is_available" for call in self.transfer.libraries(function, one)) else None
+        return None
 
     def _constant(self, frame: Frame, register: int, depth: int = _DEEPEST) -> tuple[object] | None:
         """The constant that a register holds, over the arguments of calls on the path."""

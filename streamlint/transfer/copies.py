@@ -31,10 +31,17 @@ def transfer(call: ModelledCall) -> Iterator[Action]:
         if not call.is_on_host(source):
             yield _copied(call, target, source, "d2h")
         yield Viewed(source)
-    elif to == "device" or "device" in spaces:
+    elif to == "device" or ("device" in spaces and not (to == "argument" and not named and _is_cast(call))):
         yield _copied(call, target, source, "h2d")
     else:
         yield Viewed(source)
+
+
+def _is_cast(call: ModelledCall) -> bool:
+    """Whether what stands where a device may be named is the type of elements: ``x.to(y.dtype)``."""
+    given = call.all("device")
+    made = [call.function.definitions[register] for register in given if register >= 0]
+    return bool(made) and all(one is not None and one[0] == op.ATTR and call.function.text(one[4]) == "dtype" for one in made)
 
 
 def _copied(call: ModelledCall, target: int, source: int, direction: str) -> Copied:
