@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Span, Step
-from streamlint.interpreter.trace import call_trail
-from streamlint.operations import Copy, Direction, Evidence
+from streamlint.operations import Copy, Direction, Evidence, call_trail
 
 # Of tensors and arrays a size that is not known is data, as a rule.
 _ARRAYS = frozenset({"torch", "cupy", "numba", "python"})
@@ -76,7 +75,6 @@ class UnpinnedNonBlocking(Check):
                 "bytes": copy.nbytes,
                 "memory": "pageable",
                 "direction": copy.direction.value,
-                "stream": copy.stream.kind if copy.stream else "unknown",
                 "api": copy.api,
             },
         )
@@ -94,8 +92,6 @@ class UnpinnedNonBlocking(Check):
     def _trail(self, copy: Copy) -> tuple[Step, ...]:
         place = self._place(copy)
         steps = [*copy.trail, *(step for step in call_trail(copy) if step.span != place)]
-        if not steps and copy.context.loops:
-            steps = [Step("on every iteration of this loop, with pageable memory of unknown origin", copy.context.loops[-1].span)]
         return (*steps, Step("the asynchronous copy", copy.span)) if place != copy.span else tuple(steps)
 
     def _help(self, copy: Copy) -> str:

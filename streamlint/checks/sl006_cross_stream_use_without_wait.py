@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Step
-from streamlint.interpreter.trace import call_trail
-from streamlint.operations import Conflict, Free, Launch, Operation
+from streamlint.operations import Conflict, Launch, Operation, call_trail
 
 
 class CrossStreamUseWithoutWait(Check):
@@ -56,7 +55,7 @@ class CrossStreamUseWithoutWait(Check):
 
     def told(self, first: Launch, second: Launch, writes: bool, streams: tuple[Step, ...]) -> Finding:
         """Two pieces of work that nothing orders, as a finding; ``streams`` are where their streams were made."""
-        conflict = Conflict(first, second, "stream-wait", 0, writes, None)
+        conflict = Conflict(first, second, writes)
         words = "written" if writes else "read"
         calls = (step for step in call_trail(second, "the use is reached from here") if step.span not in first.context.calls)
         return self.finding(
@@ -65,7 +64,7 @@ class CrossStreamUseWithoutWait(Check):
             trail=(Step(f"{words} on another stream here", first.span), *streams, *calls),
             help=self._help(first, second),
             conflict=conflict,
-            facts={"api": second.api, "first_stream": "unknown", "stream": "unknown"},
+            facts={"api": second.api},
         )
 
     def told_given(self, first: Launch, second: Launch, streams: tuple[Step, ...]) -> Finding:
@@ -76,13 +75,11 @@ class CrossStreamUseWithoutWait(Check):
             "access to an argument that the caller's stream may still be writing; nothing orders them",
             trail=(Step("the caller's stream may still be writing the arguments of this function", first.span), *streams, *calls),
             help=self._help(first, second),
-            conflict=Conflict(first, second, "stream-wait", 0, True, None),
-            facts={"api": second.api, "first_stream": "unknown", "stream": "unknown"},
+            conflict=Conflict(first, second),
+            facts={"api": second.api},
         )
 
     def _message(self, conflict: Conflict) -> str:
-        if isinstance(conflict.second, Free):
-            return "free of a buffer that another stream may still be using; nothing orders them"
         if conflict.first_writes:
             return "access to a buffer that another stream may still be writing; nothing orders them"
         if isinstance(conflict.second, Launch) and conflict.second.kind == "upload":  # nothing is written over: it gets other memory

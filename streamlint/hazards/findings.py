@@ -11,7 +11,6 @@ from functools import partial
 from typing import Protocol
 
 from streamlint import models
-from streamlint.checks import base as checks
 from streamlint.checks.base import Check
 from streamlint.facts.neighbours import Neighbours
 from streamlint.facts.program import Program, SourceFile
@@ -46,20 +45,9 @@ def hazard(code: str) -> Hazard:
     return module
 
 
-@functools.cache
-def codes() -> frozenset[str]:
-    """The rules that are answered here and by nothing else: their checks look at no path."""
-    return frozenset(code for code, check in checks.registry().items() if code in registry() and not _is_on_paths(check))
-
-
-def _is_on_paths(check: type[Check]) -> bool:
-    hooks = ((check.on_operation, Check.on_operation), (check.on_conflict, Check.on_conflict), (check.on_map, Check.on_map))
-    return any(mine is not plain for mine, plain in hooks)
-
-
 def find(sources: Sequence[Source], options: Options, lowered: Lowered) -> Told:
-    """What the rules that are answered here tell of the sources. ``lowered`` gives the intermediate representation of a file."""
-    return find_of([code for code in sorted(codes()) if not options.codes or code in options.codes], sources, options, lowered)
+    """What the rules of this package tell of the sources. ``lowered`` gives the intermediate representation of a file."""
+    return find_of([code for code in sorted(registry()) if not options.codes or code in options.codes], sources, options, lowered)
 
 
 def find_of(asked: Sequence[str], sources: Sequence[Source], options: Options, lowered: Lowered) -> Told:

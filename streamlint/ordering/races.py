@@ -26,7 +26,7 @@ from streamlint.ordering.settled import Settled
 from streamlint.ordering.walk import MOST_GUESSES, ORDERED, State
 from streamlint.ordering.weights import ModuleMemory
 from streamlint.transfer.actions import CURRENT, NAMED, UNKNOWN, Action, Asked, Copied, Lost, Read, Recorded, Stream, Synchronized, Viewed
-from streamlint.transfer.transfer import Transfer, last_name
+from streamlint.transfer.transfer import Order, Transfer, last_name
 from streamlint.transfer.waiting import Waited
 from streamlint.transfer.work import Worked
 from streamlint.waits.questions import alike
@@ -266,7 +266,9 @@ class Races(Repeated):
             return ORDERED
         is_held = self._lane.kind == NAMED and self._lane.blocking is not False and work.library not in ("", "torch", *_ON_HOST)
         if is_held and (null := self.lanes.of(state.frame, one, work.stream)).kind == CURRENT and null.blocking:
-            return ORDERED  # the null stream waits for blocking streams, and they for it
+            if self.transfer.passed is None:
+                return ORDERED  # the null stream waits for blocking streams, and they for it
+            self.transfer.passed.append(Order(self._site, Site(function, one), work, frozenset()))
         writes = [register for register in work.writes if self._touches(state, register, is_written=True, by=one)]
         depth = 1 if work.assumed or work.library in ("torch", "cupy") else 2 if work.library == "cuda_python" else 0
         reads = [register for register in work.reads if self._touches(state, register, depth, by=one)]
@@ -371,6 +373,12 @@ class Races(Repeated):
                 if made & {value.site for value in values if isinstance(value, LibraryObject) and value.site is not None}:
                     return True
         return False
+
+    def is_order(self, state: State, one: Instruction, action: Action) -> bool:
+        """Whether the host waits for the work, or a stream does."""
+        if isinstance(action, Waited):
+            return action.of != op.NONE and self._is_behind(state, one, action)
+        return super().is_order(state, one, action)
 
     def orders(self, state: State, one: Instruction, action: Action) -> bool:
         """Whether the host waits for the work."""
