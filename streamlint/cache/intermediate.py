@@ -39,7 +39,7 @@ class IntermediateCache:
             return None
         try:
             return ModuleIR.load(path, kept)
-        except (ValueError, TypeError, EOFError, IndexError):  # written by somebody else: as good as absent
+        except (ValueError, TypeError, EOFError, LookupError, AttributeError):  # written by somebody else: as good as absent
             return None
 
     def keep(self, module: ModuleIR, language: str, data: bytes, included: str = "") -> None:

@@ -21,7 +21,6 @@ from streamlint.transfer.transfer import EFFECTS
 
 _MOST = 20  # calls out of view that are named
 _COPYING = frozenset({"copy", "transfer"})
-_WORKING = launches.WORKING - _COPYING
 _NAMED = frozenset({launches.GIVEN, launches.HANDLE, launches.POLICY, launches.CONFIG, launches.OWN})
 
 

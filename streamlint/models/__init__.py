@@ -109,14 +109,6 @@ class Models:
             self._heads = frozenset(name.partition(".")[0] for name in names)
         return package in self._heads
 
-    def does_anything(self, package: str) -> bool:
-        """Whether any row says more of a package than that its calls give back what they are given."""
-        if self._active is None:
-            rows = {**self.calls, **self.attributes}
-            named = (*self.types, *(name for name, row in rows.items() if row.effect != "same"), *(text for text, _, _ in self._patterns))
-            self._active = frozenset(name.partition(".")[0] for name in named)
-        return package in self._active
-
     @property
     def packages(self) -> frozenset[str]:
         """The packages that make memory, or hold it, or order work on it."""

@@ -80,7 +80,6 @@ from streamlint.program.walking import argument as argument
 from streamlint.program.walking import called_at as called_at
 from streamlint.program.walking import children as children
 from streamlint.program.walking import functions_of as functions_of
-from streamlint.program.walking import statements_of as statements_of
 from streamlint.program.walking import walk as walk
 
 for _each in list(vars().values()):
