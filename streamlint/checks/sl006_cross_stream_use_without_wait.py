@@ -67,13 +67,19 @@ class CrossStreamUseWithoutWait(Check):
             facts={"api": second.api},
         )
 
-    def told_given(self, first: Launch, second: Launch, streams: tuple[Step, ...]) -> Finding:
-        """Work on what callers out of view give, whose stream may still be writing it, as a finding."""
+    def told_out_of_view(self, first: Launch, second: Launch, streams: tuple[Step, ...], is_recycled: bool) -> Finding:
+        """Work on what callers give, or on new memory: work that is not in view may still use it on another stream. A finding."""
+        if is_recycled:
+            message = "access to memory just allocated on another stream; its earlier users may still run"
+            step = Step("allocated on another stream here; earlier work there may still use the block", first.span)
+        else:
+            message = "access to an argument that the caller's stream may still be writing; nothing orders them"
+            step = Step("the caller's stream may still be writing the arguments of this function", first.span)
         calls = (step for step in call_trail(second, "the use is reached from here") if step.span not in first.context.calls)
         return self.finding(
             second,
-            "access to an argument that the caller's stream may still be writing; nothing orders them",
-            trail=(Step("the caller's stream may still be writing the arguments of this function", first.span), *streams, *calls),
+            message,
+            trail=(step, *streams, *calls),
             help=self._help(first, second),
             conflict=Conflict(first, second),
             facts={"api": second.api},

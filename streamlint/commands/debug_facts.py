@@ -51,7 +51,7 @@ def run(name: str, about: str, metavar: str, words: list[str], answer: Answer) -
         raise PathError(f"{path}: no such file")
     root = Path(options.root) if options.root else _root_of(Path(path))
     facts = Facts(Program(list(sources(root))))
-    unit = next((unit for name, unit in facts.program.units.items() if Path(name).samefile(path)), None)
+    unit = next((unit for name, unit in facts.program.units.items() if Path(name).exists() and Path(name).samefile(path)), None)
     if unit is None:
         raise StreamlintError(f"{path}: not a source file below {root}")
     for line in answer(facts, unit, wanted):

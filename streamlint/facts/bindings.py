@@ -237,6 +237,8 @@ class Bindings(Cpp):
     def _find_places(self, function: Function) -> list[Place]:
         found = super()._find_places(function)
         if function.is_cpp:
+            binding = {(one.within, one.instruction) for one in self.exports.of(function)}
+            found = [place for place in found if place not in binding]  # what binds a function does not run it
             for name in self._names_in_python(function):
                 tracker = BoundTracker(self)
                 tracker.attribute(name, function.unit)

@@ -11,6 +11,7 @@ from streamlint.facts.frames import Arguments, Frame
 from streamlint.facts.library import EFFECTS, STREAM_TYPES
 from streamlint.facts.nodes import Node
 from streamlint.facts.objects import (
+    Address,
     BoundMethod,
     CppName,
     DeviceValue,
@@ -144,7 +145,7 @@ class CppLibrary(CppCalls):
         return value
 
     def _unknown_cpp_call(self, arguments: Arguments, target: Node) -> None:
-        """Code that is not part of the program may call the functions that it is given, with anything."""
+        """Code that is not part of the program may call the functions that it is given, and write where it is given an address."""
         self.unknown(target, "external")
         for node in arguments.positional:
             self.solver.when(node, lambda value: self._called_from_outside(value, arguments))
@@ -158,6 +159,8 @@ class CppLibrary(CppCalls):
     def _called_from_outside(self, value: Object, arguments: Arguments) -> None:
         if isinstance(value, (FunctionObject, BoundMethod, PartialObject)):
             self.call(value, self.anything(arguments), Node(None))
+        elif isinstance(value, Address):
+            self.unknown(value.place, "external")
 
     def anything(self, arguments: Arguments) -> Arguments:
         """Arguments of which nothing is known."""

@@ -8,6 +8,7 @@ from functools import cached_property
 from streamlint.facts.frames import Arguments
 from streamlint.facts.nodes import Node
 from streamlint.facts.objects import (
+    Constant,
     Container,
     DeviceValue,
     External,
@@ -389,12 +390,22 @@ class Library(Selectors):
             self.solver.add(target, receiver)
 
     def _extension(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
-        """A shared library whose functions are found by symbol, or memory that C sees."""
+        """A shared library whose functions are found by symbol, a module that is compiled now, or memory that C sees."""
+        name = row.get("name")
         if row.get("part") in ("symbols", "held"):
             self.solver.add(target, self.objects(LibraryObject, row.names[0], SYMBOLS))
+        elif isinstance(name, Selector):
+            node = self.selected(name, receiver, arguments)
+            if node is not None:
+                self.solver.when(node, lambda value: self.solver.add(target, self._module_named(value)))
         else:
             for node in arguments.positional[-1:] if row.get("part") == "memory" else arguments.positional[:1]:  # behind its type
                 self.solver.edge(node, target)
+
+    def _module_named(self, value: Object) -> Object:
+        """A module of C++ by its name."""
+        text = value.value if isinstance(value, Constant) else None
+        return self.objects(External, text, None) if isinstance(text, str) and text else self.objects(Unknown, "external")
 
     def _prepare(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
         for node in arguments.positional:

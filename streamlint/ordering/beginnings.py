@@ -186,6 +186,8 @@ class Beginnings:
         streams: dict[Function, set[Key]] = {}
         for function, calls in work.items():
             streams[function] = {self._key(function, one, stream) for one, stream in calls}
+            if not function.is_cpp:
+                streams[function].add((NULL,))  # work that names no stream is on the current one
         several = self._several(streams)
         several |= {function for function, calls in work.items() if any(self._turns(function, stream.register) for _, stream in calls)}
         return {function: [one for one, _ in calls] for function, calls in work.items() if function in several}

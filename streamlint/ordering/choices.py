@@ -181,7 +181,7 @@ class Choices:
                 return
         if made:
             yield Choice(MADE, GIVEN, at, calls, made, place)
-        elif kinds and len(kinds) == 1 and (all(value.detail in _DETAILS for value in streams)):
+        elif len(kinds) == 1 and all(value.detail in _DETAILS for value in streams) and (kinds != {NULL} or not _is_partly_unknown(values)):
             yield Choice(kinds.pop(), "literal", at, calls, frozenset(), place)
         elif one[0] == op.INVOKE and not streams:
             inner = self._stream_inside(function, one[3])
@@ -431,3 +431,7 @@ def given_to(caller: Function, call: Instruction, callee: Function, index: int) 
         place = index - 1
         return call[5:][place] if 0 <= place < len(call[5:]) else None
     return op.NONE
+
+
+def _is_partly_unknown(values: list[Object]) -> bool:
+    return any(isinstance(value, Unknown) for value in values)

@@ -14,7 +14,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.operands import operand_of
-from streamlint.waits.questions import Key, alike
+from streamlint.waits.questions import Key, alike, unnegated
 
 _STATUS_LIBRARIES = frozenset({"cuda-runtime", "cuda-driver", "cuda-libraries"})
 _STATUS_TYPES = frozenset({"cudaError_t", "cudaError", "CUresult"})
@@ -192,3 +192,16 @@ class Conditions:
                 if said is None and register is not None and register >= 0:
                     found.add((caller, alike(caller.function, register), holds))
         return frozenset(found)
+
+
+def deciding(function: Function, block: int) -> set[tuple[Key, bool]]:
+    """The branches that have led to a block, each with what its condition has said; not those of the loops that it stands in."""
+    graph = function.control
+    heads = {loop.header for loop in graph.loops if block in loop.body}
+    found: set[tuple[Key, bool]] = set()
+    for branch, edge in graph.controlled_by[block]:
+        end = function.code.blocks[branch][-1]
+        if branch not in heads and end[0] == op.BRANCH:  # else a loop that never ends
+            asked, is_turned = unnegated(function, end[2])
+            found.add((alike(function, asked), (edge == end[3]) != is_turned))
+    return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import LibraryObject, Memory, Site
@@ -67,13 +67,21 @@ class GivenWork:
         """Whether no code out of view can have made a stream wait: it is new, or only the object at hand has it."""
         if lane.kind != NAMED or not lane.made:
             return False
-        if all(site.function is function for site in lane.made):
+        if all(site.function is function or self._is_fetched({function}, site) for site in lane.made):
             return True
         key = (function, lane.made)
         known = self._private.get(key)
         if known is None:
             known = self._private[key] = self._is_kept(function, lane.made)
         return known
+
+    def _is_fetched(self, makers: Container[Function], made: Site) -> bool:
+        """Whether a helper has made a stream and gives it to functions that call it, and to nobody else."""
+        helper, one = made.function, made.instruction
+        if not op.DEFINES[one[0]] or any(use[0] not in (op.RETURN, op.BIND) for use in helper.uses[one[2]]):
+            return False
+        callers = [caller for caller, _ in self.facts.call_places(helper)]
+        return bool(callers) and all(caller in makers for caller in callers)
 
     def _is_kept(self, function: Function, made: frozenset[Site]) -> bool:
         """Whether a stream stays within an object or a function around, and is never made to wait."""
@@ -85,7 +93,7 @@ class GivenWork:
         owner = next((each.owner for each in around if each.owner is not None), None)
         methods = [each for named in owner.methods.values() for each in named] if owner is not None else []
         makers = {*around, *(method for method in methods if method.code.name == "__init__")}
-        if not all(site.function in makers for site in made):
+        if not all(site.function in makers or self._is_fetched(makers, site) for site in made):
             return False
         return not any(self._lets_go(each, made) for each in dict.fromkeys((*around, *methods)) if each.code.kind != "module")
 

@@ -27,6 +27,7 @@ class Training:
         self.places = places
         self.modules = modules
         self.origins = Origins(transfer, places)
+        self._steps: dict[Function, bool] = {}
 
     def left(self, function: Function, modules: Iterable[Weights]) -> Iterator[Tracked]:
         """The gradients that a backward pass leaves."""
@@ -50,6 +51,20 @@ class Training:
                 return True
         owners = [each for register in work.clips for each in self.modules.owners(function, register)]
         return any(_meet(place, one) for each in owners for place in self.places.names(function, each) for one in held)
+
+    def steps_in(self, function: Function) -> bool:
+        """Whether a function, or one that it calls, steps with an optimizer."""
+        known = self._steps.get(function)
+        if known is None:
+            self._steps[function] = False  # in a cycle, the others tell
+            known = self._steps[function] = any(
+                any(work.steps for work in self.transfer.works(function, one))
+                or any(
+                    edge.is_followed and not edge.is_handed and self.steps_in(edge.callee) for edge in self.transfer.edges(function, one)
+                )
+                for one in (*function.by_opcode[op.CALL], *function.by_opcode[op.INVOKE])
+            )
+        return known
 
     def _made_with(self, function: Function, register: int) -> list[tuple[Place, bool]] | None:
         """Where an optimizer has its parameters from, and whether that is a module; None where nobody knows."""

@@ -37,7 +37,7 @@ from streamlint.transfer.actions import (
 )
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import CALLING, Transfer
-from streamlint.waits.questions import Key, alike, unnegated
+from streamlint.waits.questions import Key, alike
 
 _NO_WAIT = ("h2h", "d2d")
 Answer = str | frozenset[Tracked] | None
@@ -70,16 +70,6 @@ class Pending(Walk):
         decided: set[tuple[Key, bool]] = set()
         if copied.flag != op.NONE and copied.asynchronous is None:
             decided.add((alike(function, copied.flag), True))
-        graph, home = function.control, function.homes[one][0]
-        heads = {loop.header for loop in graph.loops if home in loop.body}
-        for block, edge in graph.controlled_by[home]:
-            if block in heads:
-                continue
-            end = function.code.blocks[block][-1]
-            if end[0] != op.BRANCH:
-                continue  # a loop that never ends
-            asked, is_turned = unnegated(function, end[2])
-            decided.add((alike(function, asked), (edge == end[3]) != is_turned))
         state = self.start(function, one, frozenset(self._memory(function, memory)), decided)
         where = self._where(state.frame, one, copied.stream)
         self.run(self._on(state, where), self._judge)

@@ -14,9 +14,10 @@ from streamlint.ordering.beginnings import Beginnings
 from streamlint.ordering.conditions import Frame
 from streamlint.ordering.flow import BUFFER, DONE, EVENT, STATUS, STREAM, Tracked
 from streamlint.ordering.given_work import GivenWork
-from streamlint.ordering.gradients import Training
+from streamlint.ordering.gradients import GRADIENTS, Training
 from streamlint.ordering.lanes import AMBIENT, WAITER, Lane
 from streamlint.ordering.meetings import Meeting, Meetings
+from streamlint.ordering.new_blocks import NewBlocks
 from streamlint.ordering.on_device import ARRAYS, OnDevice
 from streamlint.ordering.places import ANY, POINTEE, Element, Key, Place, register_place, rest_behind
 from streamlint.ordering.regions import PLACED, are_apart
@@ -35,6 +36,8 @@ _RANGE = "range"
 _ON_HOST = frozenset({"numpy", "python", "host-cpp"})
 _ADDRESSES = frozenset({op.ADDRESS, op.ADDRESS_NAME, op.ADDRESS_ATTR})
 _RAW = "cupy.cuda.runtime."
+GIVEN, RECYCLED = "given", "recycled"
+"""Work out of view: that of callers on what they give, and that of the users before of a block from a pool."""
 
 
 class Race(NamedTuple):
@@ -50,7 +53,7 @@ class Race(NamedTuple):
     first_calls: tuple[Site, ...]
     second_calls: tuple[Site, ...]
     doubts: int
-    is_given: bool = False  # the first is work of callers out of view
+    out_of_view: str = ""  # whose work the first is, which is not in view: GIVEN or RECYCLED
 
 
 class Races(Repeated):
@@ -70,12 +73,13 @@ class Races(Repeated):
         self.settled = Settled(transfer, self.places)
         self.modules = ModuleMemory(transfer, self.places)
         self.given = GivenWork(transfer, self.places, self.lanes)
+        self.blocks = NewBlocks(transfer, self.lanes)
         self.training = Training(transfer, self.places, self.modules)
         self._meetings = Meetings(self.callers, self._repeats)
         self._meeting: Meeting | None = None
         self._found: dict[Site, Race] = {}
         self._moves_modules = False
-        self._is_given_work = False  # whether the work that is followed is that of callers out of view
+        self._out_of_view = ""
         self._site: Site
         self._is_evident: bool
 
@@ -92,7 +96,7 @@ class Races(Repeated):
     def _follow_given(self, found: list[tuple[Function, Instruction, Worked]]) -> None:
         """What callers out of view give may be under way on their stream: it meets what works on a stream that is the program's own."""
         self._lane, self._touched, self._loop = Lane(CURRENT, (), frozenset(), True, "torch"), {}, None
-        self._writes, self._is_evident, self._meeting, self._is_given_work = True, False, None, True
+        self._writes, self._is_evident, self._meeting, self._out_of_view = True, False, None, GIVEN
         for function, parameters in self.given.find(found).items():
             first = next(function.code.instructions())
             self._site, self._work = Site(function, first), Worked(Stream(CURRENT, library="torch"), (), (), "call", "torch")
@@ -100,7 +104,18 @@ class Races(Repeated):
             tracked = {held for register in registers for held in self._names(function, register)}
             if tracked:
                 self.run(self.start(function, first, frozenset(tracked) | self._lane.tracked(STREAM), ()), self._judge)
-        self._is_given_work = False
+        self._out_of_view = ""
+
+    def _follow_block(self, function: Function, one: Instruction, work: Worked, lane: Lane) -> None:
+        """New memory of a pool, in which other work of its stream may still be: it meets work on a stream of the program's own."""
+        is_there = self.memory.is_on_device(function, work.made, work, lane.kind == NAMED)
+        if not is_there or function.is_cpp or not self.blocks.is_busy(function, one, work):
+            return
+        self._site, self._work, self._lane, self._touched, self._loop = Site(function, one), work, lane, {}, None
+        self._writes, self._is_evident, self._out_of_view = True, True, RECYCLED
+        tracked = frozenset(held for held in self._names(function, work.made) if held.place.root[0] == "register")
+        self.run(self.start(function, one, tracked | lane.tracked(STREAM), frozenset()), self._judge)
+        self._out_of_view = ""
 
     def comes_to(self, function: Function, partners: frozenset[Function] | None) -> bool:
         """Whether a path from a function may come to work of others, to which it is held from here on."""
@@ -119,7 +134,10 @@ class Races(Repeated):
     def _follow_work(self, function: Function, one: Instruction, work: Worked) -> None:
         frame = Frame(function, None, None, 0)
         lane = self.lanes.of(frame, one, work.stream)
-        if lane.kind == UNKNOWN or work.assumed or not work.fills or work.library in _ON_HOST or self._has_waited(function, one, work):
+        if lane.kind == UNKNOWN or work.assumed or work.library in _ON_HOST or self._has_waited(function, one, work):
+            return
+        if not work.fills:
+            self._follow_block(function, one, work, lane)
             return
         if self.memory.may_be_view(function, one, work):
             return
@@ -256,6 +274,10 @@ class Races(Repeated):
             return None if is_module else ORDERED
         return None
 
+    def may_meet(self, tracked: frozenset[Tracked], callee: Function) -> bool:
+        """A function that steps with an optimizer may read gradients for which it has no name."""
+        return any(GRADIENTS in held.place.path for held in tracked) and self.training.steps_in(callee)
+
     def _worked(self, state: State, one: Instruction, work: Worked) -> str | None:
         function = state.frame.function
         runs = self.modules.is_run(function, work.runs, state.tracked, work.assumed) or self.training.reads(function, work, state.tracked)
@@ -277,6 +299,8 @@ class Races(Repeated):
         if not (runs or moves) and all(self.memory.is_on_host(function, register) for register in (*writes, *reads)):
             return None
         lane = self.lanes.of(state.frame, one, work.stream)
+        if self.currents.is_guessed(function, one) != self.currents.is_guessed(self._site.function, self._site.instruction):
+            return None
         is_here = function is self._site.function
         if self.lanes.is_same(state.tracked, lane) and not (is_here and self.same.is_of_another(function, state.tracked, lane, self._lane)):
             return ORDERED if moves or (writes and self._is_all(state, writes)) else None
@@ -285,7 +309,7 @@ class Races(Repeated):
         used = (*writes, *reads)
         if not (self._is_evident or moves) and not any(self.memory.is_on_device(function, each, work, lane.kind == NAMED) for each in used):
             return None
-        if self._is_given_work and not any(self.given.is_private(each, lane) for each in _functions(state.frame)):
+        if self._out_of_view and not any(self.given.is_private(each, lane) for each in _functions(state.frame)):
             return ORDERED
         self._tell(state, one, work, lane)
         return ORDERED
@@ -330,7 +354,9 @@ class Races(Repeated):
         return self.same.may_be_one(lane, self._lane, function is self._site.function)
 
     def _is_ordered(self, state: State, one: Instruction, stream: Stream) -> bool:
-        return self.lanes.is_same(state.tracked, self.lanes.of(state.frame, one, stream))
+        lane = self.lanes.of(state.frame, one, stream)
+        is_theirs = self._out_of_view == GIVEN and lane.kind == NAMED and not lane.made  # callers have named the stream that they work on
+        return is_theirs or self.lanes.is_same(state.tracked, lane)
 
     def _is_behind(self, state: State, one: Instruction, action: Waited) -> bool:
         """Whether a stream waits for the work: for its stream, or for an event behind it, or for what nobody knows."""
@@ -527,9 +553,10 @@ class Races(Repeated):
     def _tell(self, state: State, one: Instruction, use: Worked, other: Lane) -> None:
         second = Site(state.frame.function, one)
         race = Race(
-            self._site, second, self._work, use, self._lane, other, self._writes, (), state.frame.calls, state.doubts, self._is_given_work
+            self._site, second, self._work, use, self._lane, other, self._writes, (), state.frame.calls, state.doubts, self._out_of_view
         )
-        if second not in self._found or race.doubts <= self._found[second].doubts:
+        known = self._found.get(second)
+        if known is None or (race.out_of_view == known.out_of_view and race.doubts <= known.doubts) or not race.out_of_view:
             self._found[second] = race
 
 

@@ -55,7 +55,7 @@ class Repeated(Walk):
         regions = self.regions.of(function, one)
         if loop is not None and work.made < 0 and not regions and rotation.is_told(function, one, loop, (*work.writes, *work.reads)):
             return False
-        if work.made >= 0 and loop is not None:  # what it has made last is what it reads now
+        if work.made >= 0:  # what it has made last is what it reads now
             read = {place for register in work.reads if register != work.made for place in self.places.names(function, register)}
             return any(held.kind == BUFFER and held.place in read for held in state.tracked)
         for register in work.writes:
@@ -73,6 +73,9 @@ class Repeated(Walk):
         caller, call = state.frame.caller, state.frame.call
         if caller is None or call is None or caller.caller is not None or call[0] not in (op.CALL, op.INVOKE):
             return False
+        around = self.currents.at(caller.function, call) if self._work.stream.kind == CURRENT else None
+        if around is not None and around.kind == NAMED and self.currents.at(state.frame.function, one) is None:
+            return rotation.turning(caller.function, around.register) is not None
         for place in self.lanes.of(state.frame, one, self._work.stream).places:
             index = place.root[1] if place.root[0] == "parameter" and place.path else None
             register = operand_of(caller.function, call, state.frame.function, index) if isinstance(index, int) else None

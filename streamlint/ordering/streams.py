@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from functools import cached_property
 
 from streamlint.facts.functions import Function
@@ -29,6 +29,8 @@ class Currents:
         self.transfer = transfer
         self.guesses = guesses  # a context manager of which nothing is known may be a stream
         self._known: dict[Function, dict[Instruction, Stack]] = {}
+        self._guessed: set[tuple[Function, int]] = set()
+        self._chosen: dict[Function, dict[Stream, int]] = {}  # by the stream of a choice, the block that chooses it
 
     def at(self, function: Function, one: Instruction) -> Stream | None:
         """The stream that is current where an instruction stands; None where it is the one that was when the function was entered."""
@@ -39,6 +41,17 @@ class Currents:
         """The stream that a library has as its current one; None where it is the one that was when the function was entered."""
         stack = self._stacks(function).get(one, ())
         return next((stream for stream in reversed(stack) if self._library(function, stream) in ("", library)), None)
+
+    def is_guessed(self, function: Function, one: Instruction) -> bool:
+        """Whether only the file's library says that what is entered around an instruction is a stream."""
+        stream = self.at(function, one)
+        return stream is not None and (function, stream.register) in self._guessed
+
+    def ways(self, function: Function, one: Instruction) -> list[int]:
+        """The blocks that a path has come through if the stream is current that was chosen for an instruction, where that is a choice."""
+        chosen = self._chosen.get(function) if self._stacks(function) else None
+        stack = self._known[function].get(one, ()) if chosen else ()
+        return [chosen[stream] for stream in stack if stream in chosen] if chosen else []
 
     def yielded(self, function: Function, one: Instruction) -> Iterator[tuple[Function, Stream]]:
         """The generators of the program that a call makes, each with the stream that is current where it yields."""
@@ -99,6 +112,10 @@ class Currents:
                 opened[one[3]] = Stream(UNKNOWN, one[3])
             if one[3] in opened:
                 continue
+            if (way := _way(function, one[3], opened)) is not None:
+                opened[one[3]] = opened[way[2]]
+                self._chosen.setdefault(function, {})[opened[way[2]]] = function.blocks[way]
+                continue
             values = list(self.transfer.values(function, one[3]))
             kinds = {value.kind for value in values if isinstance(value, LibraryObject)}
             if all(isinstance(value, Unknown) for value in values):
@@ -106,6 +123,7 @@ class Currents:
                     opened[one[3]] = Stream(UNKNOWN, one[3])
                 elif _enters_streams(function, one, values):
                     opened[one[3]] = Stream(NAMED, one[3], "cupy")
+                    self._guessed.add((function, one[3]))
             if kinds & {"stream", "scope"}:
                 opened[one[3]] = Stream(NAMED if "stream" in kinds else UNKNOWN, one[3])
         return opened, chosen
@@ -166,6 +184,13 @@ class Currents:
                     stack = (*stack[:-1], chosen[one])
             for after in graph.successors[block]:
                 begin.setdefault(after, stack)
+
+
+def _way(function: Function, register: int, opened: Container[int]) -> Instruction | None:
+    """The one of the ways to a context manager that makes a stream current: ``stream(lane) if beside else nullcontext()``."""
+    one = function.definitions[register] if register >= 0 else None
+    made = [function.definitions[each] for each in one[3:] if each in opened] if one is not None and one[0] == op.PHI else []
+    return made[0] if len(made) == 1 else None
 
 
 def _enters_streams(function: Function, one: Instruction, values: Iterable[Object]) -> bool:

@@ -18,7 +18,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Loop
 from streamlint.ordering.c_api import is_of_c
-from streamlint.ordering.conditions import Conditions, Frame
+from streamlint.ordering.conditions import Conditions, Frame, deciding
 from streamlint.ordering.dispatch import Classes, Dispatch
 from streamlint.ordering.flow import BUFFER, EXACT, Flow, Tracked
 from streamlint.ordering.passages import Passages
@@ -33,6 +33,7 @@ from streamlint.waits.questions import Key, alike, unnegated
 MOST_STATES = 3_000
 """States of one pending operation that are looked at."""
 MOST_GUESSES = 1
+_COMPUTED = frozenset({op.ATTR, op.ITEM, op.UNARY, op.BINARY, op.COMPARE, op.CONST})
 _PUT = frozenset({"put", "put_nowait"})
 _DEEPEST = 20
 
@@ -98,10 +99,11 @@ class Walk:
         return self.actions(state.frame.function, one)
 
     def start(self, function: Function, one: Instruction, tracked: frozenset[Tracked], decided: Iterable[tuple[Key, bool]]) -> State:
-        """The state right behind an instruction."""
+        """The state right behind an instruction, on a path that has come there as its branches say; ``decided`` is what else is known."""
         block, index = function.homes[one]
         frame = Frame(function, None, None, 0)
-        known = frozenset((frame, key, holds) for key, holds in decided)
+        ways = (block, *self.currents.ways(function, one))
+        known = frozenset((frame, key, holds) for key, holds in (*decided, *(each for way in ways for each in deciding(function, way))))
         state = State(frame, block, index + 1, 0, tracked, 0, frozenset(), known, ())
         return state._replace(chosen=frozenset({function.unit.number}))
 
@@ -253,10 +255,14 @@ class Walk:
             own = state.chosen | {edge.callee.unit.number} if len(units) > 1 else state.chosen
             inside = state._replace(frame=inner, block=0, place=0, before=0, tracked=tracked, chosen=own, classes=classes)
             near = (held.place for held in tracked if held.place.root[0] != "aside")
-            if any(map(_is_named, near) if self.meets_memory else near) or (not self.meets_memory and self._orders_inside(edge.callee)):
+            if any(map(_is_named, near) if self.meets_memory else near) or self.may_meet(tracked, edge.callee):
                 yield inside
             elif self._orders_inside(edge.callee):
                 yield from self._passages.through(state, one, index, inside, self._run_block)
+
+    def may_meet(self, tracked: frozenset[Tracked], callee: Function) -> bool:
+        """Whether a function that has no name for what is tracked may mean something for it."""
+        return not self.meets_memory and self._orders_inside(callee)
 
     def _narrowed(self, state: State, one: Instruction, callee: Function) -> frozenset[tuple[Frame, Classes]] | None:
         """The classes of objects at hand if a call of a method runs a function; None where what a path has run says that it does not."""
@@ -454,7 +460,7 @@ class Walk:
     def _rekeyed(self, held: Tracked, keys: dict[Key, Element]) -> Tracked:
         """Something tracked with indices as another function has them: of what it cannot name, a stream or event is any, memory none."""
         path = tuple(
-            keys.get(key.key, ANY if held.kind not in EXACT else Element(("elsewhere", key.key)))
+            renamed(key.key, keys) or (ANY if held.kind not in EXACT else Element(("elsewhere", key.key)))
             if isinstance(key, Element) and isinstance(key.key, tuple) and key.key[:1] != ("elsewhere",)
             else key
             for key in held.place.path
@@ -669,6 +675,23 @@ def _is_plain_method(function: Function, one: Instruction) -> bool:
 def aside(place: Place, depth: int) -> Place:
     """A place of a function on the path, as those that it called see it."""
     return place if place.root[0] == "aside" else Place(("aside", depth, place.root), place.path)
+
+
+def renamed(key: Key, keys: dict[Key, Element]) -> Element | None:
+    """What another function has for an index: as a whole, or for all that it is computed from; None where it has no name for it."""
+    if key in keys:
+        return keys[key]
+    if len(key) < 2 or key[0] not in _COMPUTED:
+        return None
+    found: list[object] = []
+    for part in key:
+        if isinstance(part, tuple):
+            inner = renamed(part, keys)
+            if inner is None or not isinstance(inner.key, tuple):
+                return None
+            part = inner.key
+        found.append(part)
+    return Element(tuple(found))
 
 
 def _is_named(place: Place) -> bool:

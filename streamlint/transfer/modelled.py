@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from streamlint.facts.call_graph import LibraryCall
 from streamlint.facts.facts import Facts
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Constant, CppName, DeviceValue, External, LibraryObject, Memory, Object
+from streamlint.facts.objects import Constant, CppName, DeviceValue, External, LibraryObject, Memory, Object, Unknown
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Row
@@ -129,7 +129,7 @@ class ModelledCall:
         kinds = {value.detail for value in values if isinstance(value, LibraryObject) and value.kind == "stream"}
         if kinds == {"current"}:
             return Stream(CURRENT, register, library)
-        if kinds and kinds <= {"default", "null"}:
+        if kinds and kinds <= {"default", "null"} and not any(isinstance(value, Unknown) for value in values):
             return Stream(NULL, register, library)
         return Stream(NAMED, register, library)
 

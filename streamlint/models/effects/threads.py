@@ -91,6 +91,7 @@ THREADS = (
                 needed=True,
             ),
             key("functions", "place", "The names of the functions that are bound."),
+            key("name", "place", "The name of the module that is compiled."),
         ),
     ),
     Effect(
