@@ -94,11 +94,12 @@ def _parsed(parser: Parser, jobs: int) -> list[Problem]:
 
 def _parts(parser: Parser, options: Options, jobs: int, kept: Parts | None, cluster: Cluster | None, report: Report) -> list[Part]:
     from streamlint.tasks import Task, kinds
+    from streamlint.workers import FEWEST
 
     _demand_models(parser.sources, options)
     tasks = [Task(parser, options, kind, kept) for kind in kinds(options)]
     waiting = {task.name: task for task in tasks if task.part is None}
-    if waiting and cluster is not None:
+    if waiting and cluster is not None and len(parser.sources) >= FEWEST:
         return _found_far(parser, options, cluster, report)
     _find(waiting, jobs)
     progress.known(len(parser.sources))
