@@ -1,4 +1,4 @@
-"""API models: TOML files, one a library, and the table that the interpreter asks."""
+"""API models: TOML files, one a library, and the table that facts and transfer ask."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["ModelError", "Models", "RoundRow", "Row", "StepRow", "TypeRow", "bui
 
 @record(frozen=True, slots=True)
 class TypeRow:
-    """A type of a library: its kind decides what the interpreter makes of its values."""
+    """A type of a library: its kind decides what its values are."""
 
     name: str
     kind: str

@@ -32,7 +32,6 @@ _PLAIN = frozenset(
         "stars",
         "qualname",
         "template",
-        "line_text",
         "type",
         "arrow",
         "names",
