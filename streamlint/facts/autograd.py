@@ -39,8 +39,13 @@ def offset_of(function: Function, call: Instruction, callee: Function) -> int | 
 
 def is_context(function: Function, one: Instruction) -> bool:
     """Whether an instruction is the parameter for the context: what ``forward`` keeps there are settings and tensors of the call."""
-    is_first = one[0] == op.PARAM and one[3] == 0 and function.is_static
-    return is_first and function.owner is not None and function.code.name in ("forward", "backward") and has_context(function)
+    return one[0] == op.PARAM and one[3] == 0 and takes_context(function)
+
+
+def takes_context(function: Function) -> bool:
+    """Whether the first parameter of a function is the context."""
+    is_step = function.code.name in ("backward", "setup_context") or (function.code.name == "forward" and has_context(function))
+    return function.is_static and function.owner is not None and is_step
 
 
 def called_as(function: Function, call: Instruction) -> str:

@@ -27,6 +27,9 @@ MOST_FILES = 60
 """Files that mention a name and are looked through for its uses, the nearest first."""
 _PASSED_ON = frozenset({op.PHI, op.COPY, op.CAST, op.AWAIT, op.ENTER, op.INPLACE})
 _TAKEN_OUT = frozenset({"pop", "popleft", "get", "get_nowait", "values", "items", "popitem", "setdefault", "copy", "peek"})
+_ITERATING = frozenset({"__iter__", "__next__"})
+_OF_OBJECTS = frozenset({"__call__", "forward", "__enter__", "__exit__", "__aenter__"}) | _ITERATING
+"""Methods that are called without their names."""
 
 Place = tuple[Function, Instruction]
 
@@ -81,6 +84,8 @@ class Tracker:
             else:
                 self.follow(function, use[2], depth + 1)
         elif opcode in (op.ITEM, op.NEXT, op.UNPACK):
+            if opcode == op.NEXT and depth == 0:
+                self.calls[function, use] = None
             self.follow(function, use[2], max(depth - 1, 0))
         elif opcode == op.ITER:
             self.follow(function, use[2], depth)
@@ -309,8 +314,10 @@ class Callers(Calls):
         name = function.code.name
         if name in ("__init__", "__new__", "__post_init__"):
             self._seed_class(tracker, owner, name)
-        if name in ("__call__", "forward", "__enter__", "__exit__", "__aenter__") or self._is_forwarded(owner, name):
+        if name in _OF_OBJECTS or self._is_forwarded(owner, name):
             self._seed_instances(tracker, owner, name)
+        if name in _ITERATING:
+            self._seed_declared(tracker, owner, name)
         for asked in (name, "apply") if name == "forward" and is_differentiated(self.hierarchy, owner) else (name,):
             tracker.attribute(asked, owner.unit)
         if function.definition is not None and function.parent is not None:
@@ -346,6 +353,16 @@ class Callers(Calls):
                     for param in inner.by_opcode[op.PARAM]:
                         if param[3] == 0 and inner.has_receiver:
                             tracker.follow(inner, param[2])
+
+    def _seed_declared(self, tracker: Tracker, owner: ClassInfo, name: str) -> None:
+        """Follow the parameters that are declared to be objects of a class, or of one that inherits a method."""
+        for one in self.hierarchy.cone(owner) or [owner]:
+            found = self.hierarchy.lookup(one, name)
+            for unit in self.nearest(one.name, owner.unit.path) if found is not None and found[0] is owner else ():
+                for function in unit.functions:
+                    params = (param for param in function.by_opcode[op.PARAM] if one.name in function.code.parameters[param[3]].annotation)
+                    for param in params:
+                        tracker.follow(function, param[2])
 
     def construction_places(self, definition: ClassInfo) -> list[tuple[Function, Instruction]]:
         """The calls that may make objects of exactly a class."""

@@ -142,6 +142,8 @@ class CppLibrary(CppCalls):
             return self.objects(Memory, value.space, value.pinning, "at::Tensor", value.evidence)
         if isinstance(value, LibraryObject) and value.type == STREAM_TYPES["torch"]:
             return self.objects(LibraryObject, "at::cuda::CUDAStream", value.kind, value.detail, value.site)
+        if isinstance(value, LibraryObject) and value.kind == "stream" and "." in value.type:  # a library without a type of its own
+            return self.objects(LibraryObject, "cudaStream_t", value.kind, value.detail, value.site)
         return value
 
     def _unknown_cpp_call(self, arguments: Arguments, target: Node) -> None:

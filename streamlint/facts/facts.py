@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from functools import cached_property
 
+from streamlint.facts.autograd import is_of_autograd, takes_context
 from streamlint.facts.bindings import Bindings
 from streamlint.facts.frames import Arguments, Frame
 from streamlint.facts.frameworks import Frameworks
@@ -55,6 +56,10 @@ class Facts(Bindings):
         function = frame.function
         if function.is_cpp:
             self.from_outside_cpp(frame, parameter.type, node)
+            return
+        owner = function.owner if parameter is function.code.parameters[0] and takes_context(function) else None
+        if owner is not None and is_of_autograd(self.hierarchy, function):
+            self.solver.add(node, self.objects(Instance, owner, False))  # the context is an object of the class
             return
         if self.frameworks.is_on_device(function, parameter.name):
             self.solver.add(node, self.objects(Memory, "device", "unknown", "torch.Tensor", "asked"))

@@ -20,6 +20,8 @@ from streamlint.ir import Code, DeclarationIR, Instruction, ModuleIR
 from streamlint.ir import opcodes as op
 
 _IDENTIFIER = re.compile(r"[^\W\d]\w*")
+_MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)((?:[^\n\\]+|\\\n|\\.)*)", re.MULTILINE)
+_DEEPEST_MACRO = 4
 _IMPORT = re.compile(r"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+c?import[ \t]+(\([^)]*\)|[^\n;]*)|c?import[ \t]+([\w.][\w., \t]*))", re.MULTILINE)
 _HOLDS_CPP = ("load_inline", "<<<", "cudaMemcpyAsync", "cudaLaunch")
 """Words of which one stands in a Python file whose strings hold C++ that works on the device."""
@@ -236,7 +238,8 @@ class Unit:
         found: dict[str, list[Store]] = defaultdict(list)
         for function in self.functions:
             for store in inner_stores(function):
-                if function.method is None or not function.is_parameter(store.receiver):
+                method = function.method
+                if method is None or not method.has_receiver or not function.is_parameter(store.receiver):
                     found[store.name].append(store)
         return dict(found)
 
@@ -270,7 +273,27 @@ class Program:
         for unit in self.units.values():
             for name in set(_IDENTIFIER.findall(unit.source.text)):
                 found[name].append(unit)
+        through: dict[str, set[Unit]] = defaultdict(set)
+        for macro, names in self._macros.items():
+            users = [unit for unit in found.get(macro, ()) if unit.is_cpp]
+            for name in names:
+                through[name].update(users)
+        for name, units in through.items():
+            if not units <= (held := set(found[name])):
+                found[name] = sorted(held | units, key=lambda unit: unit.number)
         return dict(found)
+
+    @cached_property
+    def _macros(self) -> dict[str, set[str]]:
+        """C++: by the name of a macro the identifiers that stand in its place, those of other macros in it as well."""
+        bodies: dict[str, set[str]] = defaultdict(set)
+        for unit in self.units.values():
+            for macro in _MACRO.finditer(unit.source.text) if unit.is_cpp else ():
+                bodies[macro[1]].update(_IDENTIFIER.findall(macro[2]))
+        for _ in range(_DEEPEST_MACRO):
+            for names in bodies.values():
+                names.update(*(bodies[name] for name in names & bodies.keys()))
+        return bodies
 
     @property
     def identifiers(self) -> Iterable[str]:
@@ -278,7 +301,7 @@ class Program:
         return self._mentions
 
     def mentioning(self, name: str) -> list[Unit]:
-        """The files whose text has an identifier, in their order."""
+        """The files whose text has an identifier, or a macro that stands for it, in their order."""
         return self._mentions.get(name, [])
 
     def defines(self, name: str) -> bool:

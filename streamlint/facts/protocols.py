@@ -7,7 +7,7 @@ from streamlint.facts.callers import Callers
 from streamlint.facts.frames import Arguments
 from streamlint.facts.functions import ClassInfo
 from streamlint.facts.nodes import Node
-from streamlint.facts.objects import BoundMethod, ClassObject, Constant, Instance, Object, PartialObject, Site, Unknown
+from streamlint.facts.objects import BoundMethod, ClassObject, Constant, Instance, Object, PartialObject, Site
 
 
 class Protocols(Callers):
@@ -19,7 +19,7 @@ class Protocols(Callers):
         for method in found[1] if found is not None else ():
             called: Object = self.function_object(method, None)
             if has_context(method):
-                called = self.objects(PartialObject, called, self.given(None, self.objects(Unknown, "external")))
+                called = self.objects(PartialObject, called, self.given(None, self.objects(Instance, definition, True)))
             self.solver.add(target, called)
         return found is not None
 

@@ -134,7 +134,8 @@ class _Search:
 
     def _is_idle(self, copy: HostCopy) -> bool:
         call = copy.call
-        return self.earlier.is_idle(call.function, call.instruction, copy.host, copy.evidence == ASKED) or self._follows(copy)
+        site = Site(call.function, call.instruction)
+        return self.earlier.is_idle(site, copy.host, copy.evidence == ASKED, copy.origin.passed) or self._follows(copy)
 
     def _follows(self, copy: HostCopy) -> bool:
         """Whether it comes right behind another copy of what was made at the same place, say of a batch: the host has waited there."""
@@ -142,14 +143,14 @@ class _Search:
         if call.function.is_cpp:
             return False
 
-        def judge(other: Instruction) -> bool | None:
-            calls = [each for each in self.context.transfer.modelled(call.function, other) if each.row.effect in COPYING]
+        def judge(other: Site, _: Site) -> bool | None:
+            calls = [each for each in self.context.transfer.modelled(other.function, other.instruction) if each.row.effect in COPYING]
             for each in calls:
                 if any(earlier.origin.site == made for earlier in self.stalling(self.copies.of(each))):
                     return True
-            return False if not calls and self.earlier.is_work(call.function, other) else None
+            return False if not calls and self.earlier.is_work(other.function, other.instruction) else None
 
-        return self.earlier.all_paths(call.function, call.instruction, judge)
+        return self.earlier.all_paths(Site(call.function, call.instruction), judge, copy.origin.passed)
 
     def _is_once(self, function: Function, one: Instruction) -> bool:
         """Whether it stands behind a branch that is taken once, or asks for what is made behind it: what it makes is kept."""
@@ -193,9 +194,10 @@ class _Search:
         given = [entered for origin in self.origins.given(copy.origin) for entered in origin.known.context]
         for call in dict.fromkeys(call for function, call in given if function is own):
             yield Step("called with memory of the host here", span_of(call))
-        if site is None or site.instruction is copy.call.instruction:
+        if site is None:
             return
         words = {
+            "fetched": "allocated in pageable host memory by the copy itself",
             "loader": "the loader does not pin its batches",
             "pinned": "pinned here, and a part of it is copied",
             "module": "module parameters allocated in pageable host memory here",

@@ -63,14 +63,15 @@ def _turns(function: Function, graph: Graph, loop: Loop, homes: dict[Instruction
 
 
 def _is_other(function: Function, one: Instruction, slots: set[int]) -> bool:
-    """Whether an expression is the slot that a round does not have: ``1 - slot``, ``slot ^ 1``, ``(i + 1) % 2``."""
+    """Whether an expression is the slot that a round does not have: ``1 - slot``, ``slot ^ 1``, ``(i + 1) % 2``, ``(i - 1) % 2``."""
     if _is(function, one, "-", 4, 1):
         return _plain(function, one[5]) in slots
     if _is(function, one, "^", 5, 1):
         return _plain(function, one[4]) in slots
     inner = function.definitions[one[4]] if _is(function, one, "%", 5, 2) else None
     counters = {function.definitions[slot][4] for slot in slots}  # type: ignore[index]
-    return inner is not None and inner[0] == op.BINARY and _is(function, inner, "+", 5, 1) and inner[4] in counters
+    is_next = inner is not None and inner[0] == op.BINARY and any(_is(function, inner, operator, 5, 1) for operator in "+-")
+    return is_next and inner is not None and inner[4] in counters
 
 
 def _is(function: Function, one: Instruction, operator: str, place: int, number: int) -> bool:

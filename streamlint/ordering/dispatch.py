@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from streamlint.facts.facts import Facts
 from streamlint.facts.functions import ClassInfo, Function
-from streamlint.facts.objects import Unknown
+from streamlint.facts.objects import Instance, Unknown
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.waits.operands import operand_of
@@ -40,6 +40,15 @@ class Dispatch:
             for method in defined[1] if defined is not None else ():
                 by_method.setdefault(method, set()).add(each)
         return {method: frozenset(classes) for method, classes in by_method.items()}
+
+    def is_of_member(self, function: Function, one: Instruction) -> bool:
+        """Python: whether a call by the syntax of a method calls an object that a class keeps in its objects."""
+        if one[0] != op.INVOKE or function.is_cpp or one[3] in one[6:]:
+            return False
+        name = function.text(one[4])
+        kinds = [value.definition for value in self.facts.values(function, one[3]).values if isinstance(value, Instance)]
+        lines = [self.facts.hierarchy.order(kind) for kind in kinds if self.facts.hierarchy.lookup(kind, name) is None]
+        return bool(kinds) and len(lines) == len(kinds) and all(any(name in each.own_stores for each in line) for line in lines)
 
     def is_of_anyone(self, function: Function, one: Instruction) -> bool:
         """Whether a method is called of a member that a call in view gives the constructor from out of view."""

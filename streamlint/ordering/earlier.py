@@ -3,84 +3,124 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import LibraryObject
+from streamlint.facts.objects import LibraryObject, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.transfer.actions import Copied
 from streamlint.transfer.modelled import operands_of
 from streamlint.transfer.origins import Origins
 
-Judge = Callable[[Instruction], "bool | None"]
-"""Whether an instruction is what is looked for; None where the search goes on behind it."""
+Judge = Callable[[Site, Site], "bool | None"]
+"""Whether an instruction is what is looked for; None where the search goes on behind it. The second place is the instruction itself, or the
+call in whose course it runs."""
 _WORK = frozenset({"launch", "memset", "collective", "callback"})
 _COPIES = frozenset({"copy", "transfer", "module_to"})
 _MOST = 200
+_DEEPEST = 3
+
+
+class _Seen(NamedTuple):
+    """What a search back has come to: what is looked for, something else, and the beginning of the function."""
+
+    found: bool = False
+    other: bool = False
+    beginning: bool = False
 
 
 class Earlier:
-    """Looks back from operations in their functions."""
+    """Looks back from operations: in their functions, in those that are called, and in callers."""
 
     def __init__(self, origins: Origins) -> None:
         self.origins = origins
         self.transfer = origins.transfer
         self.guards = origins.guards
 
-    def all_paths(self, function: Function, one: Instruction, judge: Judge) -> bool:
-        """Whether the nearest of the instructions that count is what is looked for, on all paths to an instruction."""
-        graph = self.guards.graph(function)
-        home = self.guards.home(function, one)
-        blocks = function.code.blocks
-        waiting = [(home, blocks[home].index(one))]
-        seen, found = set[int](), False
+    def all_paths(self, site: Site, judge: Judge, passed: tuple[Site, ...] = ()) -> bool:
+        """Whether the nearest of the instructions that count is what is looked for, on all paths to an instruction.
+
+        The search goes through the functions that are called, and before the beginning of a function through the calls of ``passed``.
+        """
+        for place in (site, *reversed(passed)):
+            home, index = place.function.homes[place.instruction]
+            seen = self._back(place.function, [(home, index)], judge, None, 0)
+            if seen.other or not seen.beginning:
+                return seen.found and not seen.other
+        return False
+
+    def _back(self, function: Function, waiting: list[tuple[int, int]], judge: Judge, at: Site | None, depth: int) -> _Seen:
+        """Go back over a function from some places: blocks, and the number of their instructions that count."""
+        graph, blocks = self.guards.graph(function), function.code.blocks
+        seen, found, beginning = set[int](), False, False
+        headers = {loop.header for block, _ in waiting for loop in graph.loops if block in loop.body}
         while waiting and len(seen) < _MOST:
             block, end = waiting.pop()
-            verdict = next((each for each in map(judge, reversed(blocks[block][:end])) if each is not None), None)
+            verdicts = (self._verdict(Site(function, each), judge, at, depth) for each in reversed(blocks[block][:end]))
+            verdict = next((each for each in verdicts if each is not None), None)
             if verdict is False:
-                return False
+                return _Seen(other=True)
             if verdict:
                 found = True
                 continue
-            if graph.innermost[block] >= 0 and graph.loops[graph.innermost[block]].header == block:
-                return False
+            if block in headers:
+                return _Seen(other=True)  # the round before
             before = graph.predecessors[block]
-            if not before:
-                return False
+            beginning = beginning or not before
             waiting += [(each, len(blocks[each])) for each in before if each not in seen]
             seen.update(before)
-        return found
+        return _Seen(found, bool(waiting), beginning)
+
+    def _verdict(self, site: Site, judge: Judge, at: Site | None, depth: int) -> bool | None:
+        """What is seen in the functions that an instruction enters, or else what it says itself."""
+        if site.instruction[0] in (op.CALL, op.INVOKE) and depth < _DEEPEST:
+            edges = [edge for edge in self.transfer.edges(site.function, site.instruction) if edge.is_followed and not edge.is_handed]
+            inside = [self._inside(edge.callee, judge, at or site, depth + 1) for edge in edges]
+            if any(each.other for each in inside):
+                return False
+            if inside and all(each.found and not each.beginning for each in inside):
+                return True
+        return judge(site, at or site)
+
+    def _inside(self, function: Function, judge: Judge, at: Site, depth: int) -> _Seen:
+        ends = [function.homes[one] for one in function.by_opcode[op.RETURN]]
+        return self._back(function, ends, judge, at, depth)
 
     def is_same_loop(self, function: Function, one: Instruction, other: Instruction) -> bool:
         """Whether two instructions stand in the same innermost loop."""
         innermost = self.guards.graph(function).innermost
         return innermost[self.guards.home(function, one)] == innermost[self.guards.home(function, other)]
 
-    def is_idle(self, function: Function, one: Instruction, source: int, is_condition: bool) -> bool:
+    def is_idle(self, site: Site, source: int, is_condition: bool, passed: tuple[Site, ...] = ()) -> bool:
         """Whether the host has waited for the current stream before an upload, and nothing may have been put there since.
 
         A call out of view may have put work there, unless it fills what is uploaded. ``is_condition``: the upload itself is told under the
         condition that its device is CUDA, so that a fetch of what may be on one counts.
         """
         called = filled = False
+        function = site.function
         mine = set(self.transfer.shared(function, source))
 
-        def judge(other: Instruction) -> bool | None:
+        def judge(other: Site, at: Site) -> bool | None:
             nonlocal called, filled
-            for action in self.transfer.of(function, other):
+            for action in self.transfer.of(other.function, other.instruction):
                 if isinstance(action, Copied) and action.direction == "d2h" and action.asynchronous is False:
                     is_cuda = action.call.row is not None and action.call.row.library != "torch"
-                    is_known = is_condition or is_cuda or self._is_on_device(function, action.source)
-                    return is_known and self.is_same_loop(function, one, other) and (filled or not called)
-            if self._is_work(function, other):
+                    is_known = is_condition or is_cuda or self._is_on_device(other.function, action.source)
+                    is_near = at.function is not function or self.is_same_loop(function, site.instruction, at.instruction)
+                    return is_known and is_near and (filled or not called)
+            if self._is_work(other.function, other.instruction):
                 return False
-            if self._is_out_of_view(function, other):
+            if self._is_out_of_view(other.function, other.instruction):
                 called = True
-                given = {each for register in operands_of(function, other) for each in self._behind(function, register)}
-                filled = filled or not mine.isdisjoint(given)
+                given = {
+                    each for register in operands_of(other.function, other.instruction) for each in self._behind(other.function, register)
+                }
+                filled = filled or (other.function is function and not mine.isdisjoint(given))
             return None
 
-        return self.all_paths(function, one, judge)
+        return self.all_paths(site, judge, passed)
 
     def _behind(self, function: Function, register: int) -> Iterator[int]:
         """A register and, of an attribute, its object."""
@@ -120,6 +160,5 @@ class Earlier:
             return False
         if any(edge.is_followed for edge in self.transfer.edges(function, one)):
             return True
-        return any(
-            call.row is None and not call.name.startswith("builtins") for call in self.transfer.libraries(function, one)
-        ) or not list(self.transfer.libraries(function, one))
+        libraries = self.transfer.libraries(function, one)
+        return not libraries or (any(call.row is None for call in libraries) and not self.transfer.is_of_language(function, one))

@@ -33,7 +33,7 @@ class GivenWork:
         self._private: dict[tuple[Function, frozenset[Site]], bool] = {}
 
     def find(self, found: Iterable[tuple[Function, Instruction, Worked]]) -> dict[Function, set[int]]:
-        """By function that nothing in view calls: the parameters that are used on a stream of the program's own."""
+        """By function: the parameters that callers out of view give, and that it uses on a stream which is the program's own."""
         given: dict[Function, set[int]] = {}
         for function, one, work in found:
             if work.library != "torch" or work.assumed or function.is_cpp or not work.reads:
@@ -43,9 +43,10 @@ class GivenWork:
             for register in work.reads if is_private or lane.kind == CURRENT else ():
                 if not ((work.evident and work.writes) or self._is_there(function, one, register)):
                     continue
-                places = [(function, register)] if is_private else self._under_private(function, register, _DEEPEST)
-                for root, index in (each for place in places for each in self._roots(*place, _DEEPEST)):
-                    given.setdefault(root, set()).add(index)
+                for place in [(function, register)] if is_private else self._under_private(function, register, _DEEPEST):
+                    indices = {index for index in self._parameters(*place) if self._is_from_outside(place[0], index, _DEEPEST)}
+                    if indices:  # nobody above can have made the stream wait
+                        given.setdefault(place[0], set()).update(indices)
         return given
 
     def _under_private(self, function: Function, register: int, depth: int) -> Iterator[tuple[Function, int]]:
@@ -120,9 +121,9 @@ class GivenWork:
     def _is_there(self, function: Function, one: Instruction, register: int) -> bool:
         """Whether an argument is memory of a device: by its declaration, or as the source of a copy to the host that does not wait."""
         held = [value for value in self.transfer.values(function, register) if isinstance(value, Memory)]
-        if any(value.space == "host" for value in held):
+        if held and all(value.space == "host" for value in held):
             return False
-        if held:
+        if held and not any(value.space == "host" for value in held):
             return True
         copies = [each for each in self.transfer.of(function, one) if isinstance(each, Copied) and each.source == register]
         is_download = any(each.asynchronous is True and (each.direction == "d2h" or each.direction.startswith("host")) for each in copies)
@@ -149,17 +150,25 @@ class GivenWork:
             found += [other for other in dict.fromkeys((*more, *whole)) if other >= 0 and other not in found]
         return found
 
-    def _roots(self, function: Function, register: int, depth: int) -> Iterator[tuple[Function, int]]:
-        """The parameters of functions that nothing in view calls from which a value comes as a whole, or as a part."""
+    def _parameters(self, function: Function, register: int) -> Iterator[int]:
+        """The parameters from which a value comes as a whole, or as a part."""
         for each in self._joined(function, register):
             root = self.places.of(function, each).root
             index = root[1] if root[0] == "parameter" else None
-            if not isinstance(index, int) or (index == 0 and function.has_receiver):
-                continue
-            callers = list(self.transfer.callers(function))
-            if not callers:
-                yield function, index
-            for caller, call in callers if depth else ():
-                given = operand_of(caller, call, function, index) if call[0] in _TAKING else None
-                if given is not None and given >= 0:
-                    yield from self._roots(caller, given, depth - 1)
+            if isinstance(index, int) and not (index == 0 and function.has_receiver):
+                yield index
+
+    def _is_from_outside(self, function: Function, index: int, depth: int) -> bool:
+        """Whether callers out of view give what a parameter is."""
+        callers = list(self.transfer.callers(function))
+        if not callers:
+            return True
+        for caller, call in callers if depth else ():
+            given = operand_of(caller, call, function, index) if call[0] in _TAKING else None
+            if (
+                given is not None
+                and given >= 0
+                and any(self._is_from_outside(caller, e, depth - 1) for e in self._parameters(caller, given))
+            ):
+                return True
+        return False

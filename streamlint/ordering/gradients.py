@@ -49,8 +49,8 @@ class Training:
             made = self._made_with(function, register)
             if made is None or any(is_module and _meet(place, one) for place, is_module in made for one in held):
                 return True
-        owners = [each for register in work.clips for each in self.modules.owners(function, register)]
-        return any(_meet(place, one) for each in owners for place in self.places.names(function, each) for one in held)
+        owners = [place for register in work.clips for place in self.modules.parameters.owners(function, register)]
+        return any(_meet(place, one) for place in owners for one in held)
 
     def steps_in(self, function: Function) -> bool:
         """Whether a function, or one that it calls, steps with an optimizer."""
@@ -76,9 +76,9 @@ class Training:
         for maker, one in makers:
             given = argument_registers(maker, one)[:1]
             for _, params in given:
-                owners = list(self.modules.owners(maker, params))
-                places = [place for each in owners or [params] for place in self.places.names(maker, each)]
-                found += [(place, bool(owners)) for place in places if maker is function or place.root[0] in ("parameter", "global")]
+                places = [(place, True) for place in self.modules.parameters.owners(maker, params)]
+                places += [(place, False) for place in self.places.names(maker, params)]
+                found += [each for each in places if maker is function or each[0].root[0] in ("parameter", "global")]
         return found
 
     def _is_maker(self, function: Function, one: Instruction) -> bool:

@@ -14,7 +14,7 @@ from streamlint.ordering.bound_handles import Bound, BoundHandles, Scopes, behin
 from streamlint.ordering.c_api import is_of_c
 from streamlint.ordering.conditions import Frame
 from streamlint.ordering.flow import STREAM, Tracked
-from streamlint.ordering.places import Element, Place, Places
+from streamlint.ordering.places import ANY, Element, Place, Places, rest_behind
 from streamlint.ordering.streams import Currents
 from streamlint.ordering.walk import aside
 from streamlint.transfer.actions import CURRENT, HANDLE, NAMED, NULL, UNKNOWN, Stream, Viewed
@@ -90,13 +90,13 @@ class Lanes:
             return self.of(frame.caller, frame.call, handed, depth)
         function, register = frame.function, behind_number(frame.function, stream.register)
         values = list(self.transfer.values(function, register))
-        names = (*self.places.names(function, register), *self._members(function, register))
+        names = (*self.places.names(function, register), *self._members(function, register), *self._wrapped(function, register))
         if frame.depth != depth:
             names = tuple(aside(name, frame.depth) for name in names)
         made = _made(values)
         details = {value.detail for value in values if isinstance(value, LibraryObject)}
         is_element = any(isinstance(key, Element) for name in names for key in name.path)
-        is_one_of = is_element and bool(details & _CREATED) and bool(details & {"current", "default"})
+        is_one_of = is_element and bool(details & {*_CREATED, ""}) and bool(details & {"current", "default"})
         if is_one_of:
             details -= {"current", "default"}  # that one of several is the current one tells nothing of each
         if details & {"current", "default"} or ("null" in details and not (function.is_cpp and details & _CREATED)):  # it was null before
@@ -106,6 +106,14 @@ class Lanes:
         if is_given:
             names = (*names, AMBIENT)  # a getter may give the current one
         return Lane(NAMED, names, made, self._blocking(stream, values, made), stream.library, is_given, is_one_of)
+
+    def _wrapped(self, function: Function, register: int) -> Iterator[Place]:
+        """C++: the stream at hand that a wrapper is made of."""
+        one = function.definitions[register] if function.is_cpp and register >= 0 else None
+        for call in self.transfer.modelled(function, one) if one is not None and one[0] == op.CALL else ():
+            source = call.one("from") if call.row.effect == "stream_of" else None
+            if source is not None and source >= 0:
+                yield from self.places.names(function, source)
 
     def _members(self, function: Function, register: int) -> Iterator[Place]:
         """C++: the member that a method gives back, or an object is converted to: ``lane.get()``, ``lane``."""
@@ -222,12 +230,15 @@ class Lanes:
         if lane.kind == UNKNOWN:
             return True
         held = {each.place for each in tracked if each.kind in kinds}
-        return not held.isdisjoint(each.place for each in lane.tracked(kinds[0]))
+        if not held.isdisjoint(each.place for each in lane.tracked(kinds[0])):
+            return True
+        each_of = [each.place for each in tracked if each.kind == WAITER and WAITER in kinds and each.place.path[-1:] == (ANY,)]
+        return any(rest_behind(every, place) == () for every in each_of for place in lane.places)
 
 
 def _made(values: list[Object]) -> frozenset[Site]:
     """Where streams were made."""
-    held = [value for value in values if isinstance(value, LibraryObject)]
+    held = [value for value in values if isinstance(value, LibraryObject) and value.detail != "external"]
     created = frozenset(value.site for value in held if value.detail == "created" and value.site)
     return created or frozenset(value.site for value in held if value.kind == "stream" and value.site)
 

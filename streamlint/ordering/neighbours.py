@@ -13,30 +13,43 @@ from streamlint.ordering.streams import Currents, sites_of
 from streamlint.transfer.actions import CURRENT, NAMED, UNKNOWN, Copied, Read, Recorded, Stream, Synchronized
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import CALLING, Transfer
+from streamlint.waits.operands import operand_of
 from streamlint.waits.questions import unnegated
 
 WAITED, WORKED, READ, ENDED = "waited", "worked", "read", "ended"
 _SILENT = frozenset({"none", "stream_of", "view", "same", "device", "object", "touch", "destroy"})
 _MOST = 300
+_DEEPEST = 9
+"""Calls that are entered within one another."""
+_HIGHEST = 4
+"""Functions that are left for their callers."""
 
 
 class _At(NamedTuple):
+    """A place that is come to: ``calls`` are those that were entered, the outermost first; ``left``: how many functions ended before."""
+
     function: Function
     block: int
     place: int
     calls: tuple[Site, ...]
-    decided: frozenset[tuple[str, bool]]
+    decided: frozenset[tuple[str, bool]] = frozenset()
+    left: int = 0
+
+
+Registers = set[tuple[Function, int]]
 
 
 class _Search(NamedTuple):
+    """The operation whose neighbours are looked for: the registers of its status, and of what it brings."""
+
     call: ModelledCall
     stream: Stream
-    status: set[int]
-    brought: set[int]
+    status: Registers
+    brought: Registers
 
 
 class Neighbours:
-    """Looks forward from operations until something else happens."""
+    """Looks forward from operations until something else happens: in their functions, in those that are called, and in callers."""
 
     def __init__(self, transfer: Transfer) -> None:
         self.transfer = transfer
@@ -55,40 +68,72 @@ class Neighbours:
     def after(self, call: ModelledCall, passed: tuple[Site, ...], brought: int = op.NONE) -> set[str]:
         """What comes behind a call: `WAITED`, `WORKED`, `READ`, `ENDED`."""
         function, found = call.function, set[str]()
-        status = {call.result} if function.is_cpp and not call.memory(call.result) else set[int]()
-        work = _Search(call, call.stream(), status, set(self.transfer.shared(function, brought)) if brought >= 0 else set())
-        start = _At(function, *self._behind(function, call.instruction), passed, frozenset())
-        waiting, seen = [start], set[_At]()
+        status = {(function, call.result)} if function.is_cpp and not call.memory(call.result) else set[tuple[Function, int]]()
+        work = _Search(call, call.stream(), status, {(function, each) for each in self._shared(function, brought)})
+        waiting, seen = [self._behind(Site(function, call.instruction), passed)], set[_At]()
         while waiting and len(seen) < _MOST:
             state = waiting.pop()
             if state in seen:
                 continue
             seen.add(state)
-            outcome = self._run(state.function, state.block, state.place, work)
-            if outcome:
+            outcome = self._run(state, work)
+            if isinstance(outcome, str):
                 found.add(outcome)
-                continue
-            end = state.function.code.blocks[state.block][-1]
-            if end[0] == op.RETURN and not state.calls:
-                found.add(ENDED)
-            elif end[0] == op.RETURN:
-                site = state.calls[-1]
-                status.add(site.instruction[2])
-                behind = self._behind(site.function, site.instruction)
-                waiting.append(_At(site.function, *behind, state.calls[:-1], state.decided))
-            elif end[0] == op.BRANCH:
-                waiting += self._branched(state, end, status)
+            elif outcome:
+                waiting += outcome
             else:
-                successors = state.function.control.successors[state.block]
-                waiting += [state._replace(block=after, place=0) for after in successors]
+                after = list(self._beyond(state, work))
+                waiting += after
+                if not after and state.function.code.blocks[state.block][-1][0] == op.RETURN:
+                    found.add(ENDED)
         return found
 
-    def _branched(self, state: _At, end: Instruction, status: set[int]) -> Iterator[_At]:
+    def _shared(self, function: Function, register: int) -> list[int]:
+        return self.transfer.shared(function, register) if register >= 0 else []
+
+    def _beyond(self, state: _At, work: _Search) -> Iterator[_At]:
+        """Where a path goes on behind the end of a block."""
+        function = state.function
+        end = function.code.blocks[state.block][-1]
+        if end[0] == op.RETURN:
+            callers = self.transfer.callers(function) if not state.calls and state.left < _HIGHEST else ()
+            for site in (*state.calls[-1:], *(Site(*place) for place in callers)):
+                self._returned(function, end, site, work)
+                yield self._behind(site, state.calls[:-1])._replace(decided=state.decided, left=state.left + (not state.calls))
+        elif end[0] == op.BRANCH:
+            yield from self._branched(state, end, work)
+        else:
+            yield from (state._replace(block=after, place=0) for after in function.control.successors[state.block])
+
+    def _returned(self, function: Function, end: Instruction, site: Site, work: _Search) -> None:
+        """Whether a function gives its caller the status, or what was brought."""
+        caller, one = site.function, site.instruction
+        if (function, end[2]) in work.status:
+            work.status.add((caller, one[2]))
+        if any((function, each) in work.brought for each in self._shared(function, end[2])):
+            work.brought.add((caller, one[2]))
+        for parameter in function.by_opcode[op.PARAM]:
+            if (function, parameter[2]) in work.brought:
+                given = operand_of(caller, one, function, parameter[3]) if one[0] in (op.CALL, op.INVOKE) else None
+                work.brought.update((caller, each) for each in self._shared(caller, op.NONE if given is None else given))
+
+    def _entered(self, state: _At, one: Instruction, work: _Search) -> Iterator[_At]:
+        """The functions that a call runs."""
+        function, site = state.function, Site(state.function, one)
+        for edge in self.transfer.edges(function, one):
+            callee = edge.callee
+            for parameter in callee.by_opcode[op.PARAM] if work.brought and one[0] in (op.CALL, op.INVOKE) else ():
+                given = operand_of(function, one, callee, parameter[3])
+                if given is not None and any((function, each) in work.brought for each in self._shared(function, given)):
+                    work.brought.add((callee, parameter[2]))
+            yield _At(callee, 0, 0, (*state.calls, site), state.decided, state.left)
+
+    def _branched(self, state: _At, end: Instruction, work: _Search) -> Iterator[_At]:
         """Both ways; of a status that is asked again the way that it went before."""
         function = state.function
         condition, turned = unnegated(function, end[2])
         one = function.definitions[condition] if condition >= 0 else None
-        name = function.text(one[4]) if one is not None and one[0] == op.INVOKE and one[3] in status else ""
+        name = function.text(one[4]) if one is not None and one[0] == op.INVOKE and (function, one[3]) in work.status else ""
         known = dict(state.decided).get(name)
         for truth, block in ((True, end[3]), (False, end[4])):
             holds = truth != turned
@@ -97,42 +142,56 @@ class Neighbours:
             elif known is None or known == holds:
                 yield state._replace(block=block, place=0, decided=state.decided | {(name, holds)})
 
-    def _behind(self, function: Function, one: Instruction) -> tuple[int, int]:
-        block, index = function.homes[one]
-        return block, index + 1
+    def _behind(self, site: Site, calls: tuple[Site, ...]) -> _At:
+        block, index = site.function.homes[site.instruction]
+        return _At(site.function, block, index + 1, calls)
 
-    def _run(self, function: Function, block: int, place: int, work: _Search) -> str:
-        call, stream, status = work.call, work.stream, work.status
-        for one in function.code.blocks[block][place:]:
-            if one is call.instruction:
+    def _run(self, state: _At, work: _Search) -> str | list[_At]:
+        """What happens in the rest of a block: an outcome, or the functions that a call enters."""
+        function, status = state.function, work.status
+        for one in function.code.blocks[state.block][state.place :]:
+            if one is work.call.instruction or one[0] == op.LAUNCH:
                 return WORKED
-            if one[0] == op.LAUNCH:
-                return WORKED
-            if op.DEFINES[one[0]] and one[0] not in (op.CALL, op.INVOKE, op.REBIND) and not status.isdisjoint(op.reads(one)):
-                status.add(one[2])
-            if work.brought and function is call.function:
-                read = [action.register for action in self.transfer.of(function, one) if isinstance(action, Read)]
-                if not work.brought.isdisjoint(each for register in read for each in self.transfer.shared(function, register)):
-                    return READ
+            reads = one[5:6] if one[0] == op.REBIND else op.reads(one)
+            is_of_status = any((function, register) in status for register in reads) if status else False
+            if is_of_status and op.DEFINES[one[0]] and one[0] not in (op.CALL, op.INVOKE):
+                status.add((function, one[2]))
+            if self._reads(function, one, work.brought):
+                return READ
             if one[0] not in CALLING or one[0] in (op.ENTER, op.NEXT):
                 continue
             for action in self.transfer.of(function, one):
                 if isinstance(action, Synchronized):
-                    return WAITED if self._is_of(function, one, action, call, stream) else WORKED
+                    return WAITED if self._is_of(function, one, action, work.call, work.stream) else WORKED
                 if isinstance(action, (Copied, Recorded)):
                     return WORKED
-            reads = op.reads(one)
-            if one[0] in (op.CALL, op.INVOKE) and not status.isdisjoint(reads):
-                status.add(one[2])
-                continue
-            if self._works(function, one):
+            if one[0] in (op.CALL, op.INVOKE) and is_of_status:
+                status.add((function, one[2]))
+            elif self._is_entered(state, one):
+                return list(self._entered(state, one, work))
+            elif self._works(function, one):
                 return WORKED
-        return ""
+        return []
+
+    def _reads(self, function: Function, one: Instruction, brought: Registers) -> bool:
+        """Whether the host reads what was brought."""
+        if not brought:
+            return False
+        read = [action.register for action in self.transfer.of(function, one) if isinstance(action, Read)]
+        return any((function, each) in brought for register in read for each in self.transfer.shared(function, register))
+
+    def _is_entered(self, state: _At, one: Instruction) -> bool:
+        """Whether a call runs functions that are in view, and nothing else."""
+        edges = self.transfer.edges(state.function, one) if one[0] in (op.CALL, op.INVOKE) else ()
+        running = {site.function for site in state.calls} | {state.function}
+        if not edges or len(state.calls) >= _DEEPEST or self.transfer.libraries(state.function, one):
+            return False
+        return all(edge.is_followed and not edge.is_handed and edge.callee not in running for edge in edges)
 
     def _works(self, function: Function, one: Instruction) -> bool:
         rows = [each.row for each in self.transfer.libraries(function, one)]
         if any(row is None for row in rows):
-            return True
+            return not self.transfer.is_of_language(function, one)
         if rows:
             return any(row is not None and row.effect not in _SILENT for row in rows)
         return one[0] in (op.CALL, op.INVOKE, op.LAUNCH)

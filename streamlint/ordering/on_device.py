@@ -35,9 +35,25 @@ class OnDevice:
         if function.is_cpp and work.evident:
             one = function.definitions[register]
             return one is None or one[0] != op.CONST
-        if (work.evident or (in_scope and not work.assumed and work.library)) and self.may_be_memory(function, register):
+        is_of_library = in_scope and not work.assumed and bool(work.library or self._is_of_arrays(function, work))
+        if (work.evident or is_of_library) and self.may_be_memory(function, register):
             return True
         return self._is_made_there(function, register, depth)
+
+    def library(self, function: Function, work: Worked) -> str:
+        """The library of an operator: that of the arrays that it is given."""
+        held = (value for each in work.reads for value in self.transfer.values(function, each) if isinstance(value, Memory))
+        types = {value.type.partition(".")[0] for value in held}
+        return types.pop() if len(types) == 1 else ""
+
+    def _is_of_arrays(self, function: Function, work: Worked) -> bool:
+        """Whether an operator is given what a library with arrays has computed."""
+        made = ((each, function.definitions[each]) for each in work.reads if each >= 0)
+        return any(
+            before.made == each and before.library in ARRAYS
+            for each, one in made
+            for before in (self.transfer.works(function, one) if one is not None else ())
+        )
 
     def _is_made_there(self, function: Function, register: int, depth: int = 0) -> bool:
         key = (function, register)

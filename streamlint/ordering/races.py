@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import cached_property
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
@@ -10,6 +11,7 @@ from streamlint.facts.objects import LibraryObject, Memory, Site, Unknown
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY
+from streamlint.ordering import rotation
 from streamlint.ordering.beginnings import Beginnings
 from streamlint.ordering.conditions import Frame
 from streamlint.ordering.flow import BUFFER, DONE, EVENT, STATUS, STREAM, Tracked
@@ -78,6 +80,8 @@ class Races(Repeated):
         self._meetings = Meetings(self.callers, self._repeats)
         self._meeting: Meeting | None = None
         self._found: dict[Site, Race] = {}
+        self._recorded_events: dict[tuple[Function, int], bool] = {}
+        self._chosen: dict[tuple[Instruction, ...], Lane] = {}  # by the calls that lead to a caller: what is current there
         self._moves_modules = False
         self._out_of_view = ""
         self._site: Site
@@ -96,7 +100,7 @@ class Races(Repeated):
     def _follow_given(self, found: list[tuple[Function, Instruction, Worked]]) -> None:
         """What callers out of view give may be under way on their stream: it meets what works on a stream that is the program's own."""
         self._lane, self._touched, self._loop = Lane(CURRENT, (), frozenset(), True, "torch"), {}, None
-        self._writes, self._is_evident, self._meeting, self._out_of_view = True, False, None, GIVEN
+        self._writes, self._is_evident, self._meeting, self._out_of_view, self._chosen = True, False, None, GIVEN, {}
         for function, parameters in self.given.find(found).items():
             first = next(function.code.instructions())
             self._site, self._work = Site(function, first), Worked(Stream(CURRENT, library="torch"), (), (), "call", "torch")
@@ -111,7 +115,7 @@ class Races(Repeated):
         is_there = self.memory.is_on_device(function, work.made, work, lane.kind == NAMED)
         if not is_there or function.is_cpp or not self.blocks.is_busy(function, one, work):
             return
-        self._site, self._work, self._lane, self._touched, self._loop = Site(function, one), work, lane, {}, None
+        self._site, self._work, self._lane, self._touched, self._loop, self._chosen = Site(function, one), work, lane, {}, None, {}
         self._writes, self._is_evident, self._out_of_view = True, True, RECYCLED
         tracked = frozenset(held for held in self._names(function, work.made) if held.place.root[0] == "register")
         self.run(self.start(function, one, tracked | lane.tracked(STREAM), frozenset()), self._judge)
@@ -153,7 +157,9 @@ class Races(Repeated):
             used = [each for each in (*work.reads, work.made) if each >= 0]
             is_of_host = any(self.memory.is_on_host(function, each) or self.memory.is_made_on_host(function, each) for each in used)
             written = {each for each in (*work.writes, work.made) if self.memory.may_be_memory(function, each) and not is_of_host}
-        self._site, self._work, self._lane, self._touched = Site(function, one), work, lane, {}
+        self._site, self._work, self._lane, self._touched, self._chosen = Site(function, one), work, lane, {}, {}
+        if op.DEFINES[one[0]] and any(isinstance(each, Viewed) and each.register in written for each in self.transfer.of(function, one)):
+            written.add(one[2])  # what works in place gives back what it has written
         written_there = (
             *self.modules.moved(function, work.moves),
             *self.training.left(function, work.leaves),
@@ -241,9 +247,15 @@ class Races(Repeated):
         """Waits of the host come last: what waits has worked before."""
         return (*self.transfer.works(function, one), *super().actions(function, one))
 
+    def over(self, state: State) -> bool:
+        """Nothing can be met without memory."""
+        return not any(held.kind == BUFFER for held in state.tracked)
+
     def arrive(self, state: State, one: Instruction) -> str | frozenset[Tracked] | None:
-        """Parameters that are given memory make it that of their module."""
-        more = self.modules.given(state.frame.function, one, state.tracked)
+        """Parameters that are given memory make it that of their module; parts of modules have weights of these."""
+        if one[0] == op.SET_ATTR:
+            return self.modules.given(state.frame.function, one, state.tracked)
+        more = self.modules.taken(state.frame.function, one, state.tracked)
         return state.tracked | more if more else None
 
     def _judge(self, state: State, one: Instruction, action: Action) -> str | frozenset[Tracked] | None:
@@ -259,7 +271,7 @@ class Races(Repeated):
         elif isinstance(action, Waited) and action.of != op.NONE:
             lane = self.lanes.of(state.frame, one, action.stream)
             if self._is_behind(state, one, action):
-                return ORDERED if lane.kind == UNKNOWN else tracked | lane.tracked(WAITER)
+                return ORDERED if lane.kind == UNKNOWN else tracked | lane.tracked(WAITER) | self._each(state.frame.function, action.stream)
         elif isinstance(action, Viewed):
             is_other = self._is_other_part(state, one) or self._is_fetched(state.frame.function, one)
             if op.DEFINES[one[0]] and self._holds(state, action.register) and not is_other:
@@ -269,7 +281,7 @@ class Races(Repeated):
                 return tracked | {Tracked(STATUS if action.is_status else DONE, register_place(one[2]))}
         elif isinstance(action, Lost) and _says_that_it_waits(state.frame.function, one):
             return ORDERED
-        elif isinstance(action, Lost) and any(self._leads_to_order(state, register) for register in action.registers):
+        elif isinstance(action, Lost) and any(self._leads_to_order(state, register, one) for register in action.registers):
             is_module = any(work.runs and not work.assumed for work in self.transfer.works(state.frame.function, one))
             return None if is_module else ORDERED
         return None
@@ -284,7 +296,7 @@ class Races(Repeated):
         moves = self.modules.is_moved(function, work.moves, state.tracked)
         if work.assumed and not runs and (one[0] == op.INVOKE or self._is_given(function, one)):
             return None  # what a method of an object out of view does is its own affair, and what a value from out of view does
-        if work.assumed and not runs and any(self._leads_to_order(state, register) for register in work.reads):
+        if work.assumed and not runs and any(self._leads_to_order(state, register, one) for register in work.reads):
             return ORDERED
         is_held = self._lane.kind == NAMED and self._lane.blocking is not False and work.library not in ("", "torch", *_ON_HOST)
         if is_held and (null := self.lanes.of(state.frame, one, work.stream)).kind == CURRENT and null.blocking:
@@ -299,12 +311,15 @@ class Races(Repeated):
         if not (runs or moves) and all(self.memory.is_on_host(function, register) for register in (*writes, *reads)):
             return None
         lane = self.lanes.of(state.frame, one, work.stream)
+        if self.is_on_other_way(state, one):
+            return None
         if self.currents.is_guessed(function, one) != self.currents.is_guessed(self._site.function, self._site.instruction):
             return None
         is_here = function is self._site.function
         if self.lanes.is_same(state.tracked, lane) and not (is_here and self.same.is_of_another(function, state.tracked, lane, self._lane)):
             return ORDERED if moves or (writes and self._is_all(state, writes)) else None
-        if state.doubts > MOST_GUESSES or self._may_be_one(lane, state.frame.function) or self.same.may_wait(state.tracked, lane):
+        may_be_one = self.same.may_be_one(lane, self._mine(state), is_here)
+        if state.doubts > MOST_GUESSES or may_be_one or self.same.may_wait(state.tracked, lane):
             return None
         used = (*writes, *reads)
         if not (self._is_evident or moves) and not any(self.memory.is_on_device(function, each, work, lane.kind == NAMED) for each in used):
@@ -328,14 +343,8 @@ class Races(Repeated):
         is_across = state.frame.function.is_cpp and not self._site.function.is_cpp and work.library not in ARRAYS
         if is_across and self._work.library in ARRAYS and self.lanes.of(state.frame, one, work.stream).kind == CURRENT:
             return True
-        libraries = {work.library or self._library(state.frame.function, work), self._work.library}
+        libraries = {work.library or self.memory.library(state.frame.function, work), self._work.library}
         return len(libraries & ARRAYS) > 1
-
-    def _library(self, function: Function, work: Worked) -> str:
-        """The library of an operator: that of the arrays that it is given."""
-        held = (value for each in work.reads for value in self.transfer.values(function, each) if isinstance(value, Memory))
-        types = {value.type.partition(".")[0] for value in held}
-        return types.pop() if len(types) == 1 else ""
 
     def _is_all(self, state: State, registers: list[int]) -> bool:
         """Whether all that is tracked is written anew."""
@@ -349,14 +358,24 @@ class Races(Repeated):
         function = state.frame.function
         return [place for each in self._shared(function, register) for place in self._names_of(function, each)]
 
-    def _may_be_one(self, lane: Lane, function: Function | None = None) -> bool:
+    def _may_be_one(self, lane: Lane) -> bool:
         """Whether a stream may be that of the work, or is ordered with it."""
-        return self.same.may_be_one(lane, self._lane, function is self._site.function)
+        return self.same.may_be_one(lane, self._lane, False)
+
+    def _mine(self, state: State) -> Lane:
+        """The stream of the work on a path: a caller may have chosen the one that is current there."""
+        starts = (state.path[: number + 1] for number in range(len(state.path)))
+        return next((self._chosen[start] for start in starts if start in self._chosen), self._lane)
 
     def _is_ordered(self, state: State, one: Instruction, stream: Stream) -> bool:
         lane = self.lanes.of(state.frame, one, stream)
         is_theirs = self._out_of_view == GIVEN and lane.kind == NAMED and not lane.made  # callers have named the stream that they work on
-        return is_theirs or self.lanes.is_same(state.tracked, lane)
+        return is_theirs or self.lanes.is_same(state.tracked, lane) or self._may_be_earlier(state, STREAM, lane.places)
+
+    def _may_be_earlier(self, state: State, kind: str, places: Iterable[Place]) -> bool:
+        """Whether the stream, or an event behind the work, may stand at a place that is named otherwise than in an earlier round."""
+        held = [each.place for each in state.tracked if each.kind == kind and each.place.path]
+        return bool(held) and any(rotation.may_be_earlier(place, other) for place in places for other in held)
 
     def _is_behind(self, state: State, one: Instruction, action: Waited) -> bool:
         """Whether a stream waits for the work: for its stream, or for an event behind it, or for what nobody knows."""
@@ -367,8 +386,16 @@ class Races(Repeated):
         stream = next((modelled.stream_in(action.of) for modelled in call), Stream(NAMED, action.of))
         return self._is_ordered(state, one, stream)
 
+    def _each(self, function: Function, stream: Stream) -> frozenset[Tracked]:
+        """The streams of a container, where a loop has each of them wait."""
+        container = rotation.gone_through(function, stream.register) if stream.kind == NAMED else op.NONE
+        places = self.places.names(function, container) if container >= 0 else ()
+        return frozenset(Tracked(WAITER, place.behind(ANY)) for place in places)
+
     def _is_event_behind(self, state: State, event: int) -> bool:
-        return self._has(state, EVENT, event) or not self._is_recorded(state.frame.function, event)
+        function = state.frame.function
+        is_behind = self._has(state, EVENT, event) or self._may_be_earlier(state, EVENT, self.places.names(function, event))
+        return is_behind or not self._is_recorded(function, event)
 
     def _is_empty(self, function: Function, one: Instruction, event: int) -> bool:
         """Whether a function waits for an event that it has made, and records only later: that is the affair of SL018."""
@@ -387,18 +414,28 @@ class Races(Repeated):
 
     def _is_recorded(self, function: Function, event: int) -> bool:
         """Whether a record of an event is in view: then it tells what the event waits for."""
+        known = self._recorded_events.get((function, event))
+        if known is None:
+            known = self._recorded_events[function, event] = self._finds_record(function, event)
+        return known
+
+    def _finds_record(self, function: Function, event: int) -> bool:
         made = {value.site for value in self.transfer.values(function, event) if isinstance(value, LibraryObject)}
         place = self.places.of(function, event)
-        for call in self.transfer.sites(frozenset({"record"})):
-            for action in self.transfer.of(call.function, call.instruction):
-                if not isinstance(action, Recorded):
-                    continue
-                if call.function is function and self.places.of(function, action.event) == place:
-                    return True
-                values = self.transfer.values(call.function, action.event)
-                if made & {value.site for value in values if isinstance(value, LibraryObject) and value.site is not None}:
-                    return True
+        for other, recorded in self._records:
+            if other is function and self.places.of(function, recorded) == place:
+                return True
+            values = self.transfer.values(other, recorded)
+            if made & {value.site for value in values if isinstance(value, LibraryObject) and value.site is not None}:
+                return True
         return False
+
+    @cached_property
+    def _records(self) -> list[tuple[Function, int]]:
+        """The registers of the events that the program records."""
+        calls = [(call.function, call.instruction) for call in self.transfer.sites(frozenset({"record"}))]
+        actions = ((function, action) for function, one in calls for action in self.transfer.of(function, one))
+        return [(function, action.event) for function, action in actions if isinstance(action, Recorded)]
 
     def is_order(self, state: State, one: Instruction, action: Action) -> bool:
         """Whether the host waits for the work, or a stream does."""
@@ -441,11 +478,11 @@ class Races(Repeated):
         return self._is_there(state, condition)
 
     def _is_there(self, state: State, condition: int) -> bool | None:
-        """A handle or event behind the work is asked whether it is None: where a path goes on, it is not."""
+        """A handle or event behind the work, or its stream, is asked whether it is None: where a path goes on, it is not."""
         function = state.frame.function
         one = function.definitions[condition] if condition >= 0 else None
         name = function.text(one[3]) if one is not None and one[0] == op.COMPARE else ""
-        if one is None or name not in ("is", "is not") or not self._has(state, EVENT, one[4]):
+        if one is None or name not in ("is", "is not") or not (self._has(state, EVENT, one[4]) or self._has(state, STREAM, one[4])):
             return None
         other = function.definitions[one[5]]
         is_none = other is not None and other[0] == op.CONST and function.unit.ir.constants[other[3]] is None
@@ -507,11 +544,13 @@ class Races(Repeated):
         names = self.places.names(state.frame.function, register)
         return any(held.kind == kind and rest_behind(place, held.place) == () for place in names for held in state.tracked)
 
-    def _leads_to_order(self, state: State, register: int) -> bool:
-        """Whether a register holds the stream or an event, or an object that leads to it."""
+    def _leads_to_order(self, state: State, register: int, by: Instruction) -> bool:
+        """Whether a register that a call is given holds the stream or an event, or an object that leads to it."""
         if register < 0:
             return False
-        names = self.places.names(state.frame.function, register)
+        function = state.frame.function
+        is_member = by[0] == op.INVOKE and by[3] == register and self.dispatch.is_of_member(function, by)
+        names = [name.behind(*([function.text(by[4])] if is_member else ())) for name in self.places.names(function, register)]
         return any(
             held.kind in (STREAM, EVENT) and held.place != AMBIENT and rest_behind(place, held.place) is not None
             for place in names
@@ -527,6 +566,8 @@ class Races(Repeated):
                 moved = {held for held in up.tracked if held.place == AMBIENT}
                 renamed = {one for held in moved for one in lane.tracked(held.kind)}
                 up = up._replace(tracked=(up.tracked - moved) | renamed)
+                if self._lane.kind == CURRENT:
+                    self._chosen[up.path] = lane
             yield up
 
     def _again(self, state: State) -> Iterator[State]:
@@ -552,9 +593,8 @@ class Races(Repeated):
 
     def _tell(self, state: State, one: Instruction, use: Worked, other: Lane) -> None:
         second = Site(state.frame.function, one)
-        race = Race(
-            self._site, second, self._work, use, self._lane, other, self._writes, (), state.frame.calls, state.doubts, self._out_of_view
-        )
+        lane, calls, whose = self._mine(state), state.frame.calls, self._out_of_view
+        race = Race(self._site, second, self._work, use, lane, other, self._writes, (), calls, state.doubts, whose)
         known = self._found.get(second)
         if known is None or (race.out_of_view == known.out_of_view and race.doubts <= known.doubts) or not race.out_of_view:
             self._found[second] = race

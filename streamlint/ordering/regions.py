@@ -49,6 +49,8 @@ class Regions:
     def _find(self, function: Function, one: Instruction) -> Iterator[tuple[int, Region]]:
         if one[0] == op.LAUNCH:
             yield from self._of_kernel(function, one[3], one[_FIRST + one[5] :])
+        elif one[0] == op.SET_ITEM and not function.is_cpp:
+            yield one[2], Region(PLACED, frozenset({alike(function, one[3])}), frozenset(_names(function, one[3])), function)
         elif one[0] in (op.CALL, op.INVOKE) and function.is_cpp:
             for call in self.transfer.modelled(function, one):
                 size = call.one("bytes") if call.row.effect in ("copy", "memset") else None

@@ -204,7 +204,7 @@ class Releases(Races):
                 self._tell_release(state, one)
                 return ORDERED
             return None
-        if self._is_home(lane):
+        if self._is_home(lane) or self.is_on_other_way(state, one):
             return None
         if self._may_be_one(lane):
             return ORDERED
@@ -352,6 +352,10 @@ class Releases(Races):
             else:
                 after = [*self._next_call(state, register, end)]
         yield from after
+
+    def over(self, state: State) -> bool:
+        """What has used memory is followed on when that is gone."""
+        return not state.tracked
 
     def _up(self, state: State, register: int) -> Iterator[State]:
         """Callers. Where one has made a stream current, the call allocates on that: the path begins there anew."""

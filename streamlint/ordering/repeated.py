@@ -105,14 +105,18 @@ class Repeated(Walk):
 
     def forgotten(self, state: State, one: Instruction) -> State:
         """What indices have named before a loop goes on is what they named in an earlier round."""
-        if one[0] not in (op.PHI, op.NEXT) or not any(held.place.path or held.type for held in state.tracked):
+        if one[0] not in (op.PHI, op.NEXT, op.UNPACK) or not any(held.place.path or held.type for held in state.tracked):
             return state
         renamed = frozenset(self._earlier(state.frame.function, held, one[2]) for held in state.tracked)
         return state._replace(tracked=renamed)
 
     def _earlier(self, function: Function, held: Tracked, register: int) -> Tracked:
         region = self._touched.get(held.type)
-        if region is not None and region.function is function and any(rotation.names(told, register) for told in region.told):
+        if (
+            region is not None
+            and region.function is function
+            and any(rotation.is_own(told) and rotation.names(told, register) for told in region.told)
+        ):
             key = f"{held.type} before"
             self._touched[key] = region._replace(told=frozenset((rotation.EARLIER, told) for told in region.told))
             held = held._replace(type=key)

@@ -34,6 +34,22 @@ def turning(function: Function, register: int) -> Loop | None:
     return None
 
 
+def gone_through(function: Function, register: int) -> int:
+    """The register of the container whose elements a loop goes through, if a register holds the one of a round: also by ``enumerate``."""
+    one = function.definitions[register] if register >= 0 else None
+    index = one[4] if one is not None and one[0] == op.UNPACK else 0
+    one = function.definitions[one[3]] if one is not None and one[0] == op.UNPACK else one
+    iterator = function.definitions[one[3]] if one is not None and one[0] == op.NEXT else None
+    if iterator is None or iterator[0] != op.ITER:
+        return op.NONE
+    made = function.definitions[iterator[3]]
+    name = function.dotted(made[3]) if made is not None and made[0] == op.CALL else ""
+    if made is None or name not in ("enumerate", "zip"):
+        return iterator[3]
+    place = 5 if name == "enumerate" else 5 + index
+    return made[place] if place < len(made) and (index == 1 or name == "zip") else op.NONE
+
+
 def _varying(function: Function, one: Instruction) -> Loop | None:
     around = [loop for loop in function.control.loops if function.blocks[one] in loop.body]
     loop = min(around, key=lambda each: len(each.body), default=None)
@@ -67,7 +83,7 @@ def names(key: object, register: int) -> bool:
 
 def is_stale(place: Place, register: int) -> bool:
     """Whether an index on the way to a place names a register."""
-    return any(isinstance(key, Element) and _is_own(key.key) and names(key.key, register) for key in place.path)
+    return any(isinstance(key, Element) and is_own(key.key) and names(key.key, register) for key in place.path)
 
 
 def earlier(place: Place, register: int) -> Place:
@@ -82,10 +98,23 @@ def ahead(place: Place) -> Place:
 
 
 def _renamed(key: Key, register: int) -> Key:
-    if not isinstance(key, Element) or not _is_own(key.key) or not names(key.key, register):
+    if not isinstance(key, Element) or not is_own(key.key) or not names(key.key, register):
         return key
     is_next = isinstance(key.key, tuple) and key.key[0] == NEXT
     return Element(key.key[1] if is_next and isinstance(key.key, tuple) else (EARLIER, key.key))
+
+
+def may_be_earlier(place: Place, held: Place) -> bool:
+    """Whether a place may be the one that an index has named in an earlier round: by another expression than that one."""
+    if place.root != held.root or len(place.path) != len(held.path) or place.path == held.path:
+        return False
+    return all(one == other or _may_have_named(one, other) for one, other in zip(place.path, held.path, strict=True))
+
+
+def _may_have_named(key: Key, held: Key) -> bool:
+    if not (isinstance(key, Element) and isinstance(held, Element) and isinstance(key.key, tuple) and isinstance(held.key, tuple)):
+        return False
+    return held.key[:1] == (EARLIER,) and is_own(key.key) and key.key != held.key[1]
 
 
 def stays(place: Place, function: Function, loop: Loop) -> bool:
@@ -101,7 +130,7 @@ def stays(place: Place, function: Function, loop: Loop) -> bool:
 def is_told(function: Function, one: Instruction, loop: Loop, memory: Iterable[int]) -> bool:
     """Whether work is given anything beside its memory that tells rounds apart: it may touch a part of the memory that is its own."""
     kept = set(memory)
-    given = list(one[6 + one[5] :] if one[0] == op.LAUNCH else operands_of(function, one, False) if one[0] in (op.CALL, op.INVOKE) else ())
+    given = list(_given(function, one))
     for each in given:
         made = function.definitions[each] if each >= 0 else None
         if made is not None and made[0] == op.BUILD:
@@ -111,10 +140,20 @@ def is_told(function: Function, one: Instruction, loop: Loop, memory: Iterable[i
     return False
 
 
+def _given(function: Function, one: Instruction) -> Iterable[int]:
+    """What an instruction is given; to an assignment, where it stores."""
+    if one[0] == op.LAUNCH:
+        return one[6 + one[5] :]
+    if one[0] == op.SET_ITEM:
+        return one[3:4]
+    return operands_of(function, one, False) if one[0] in (op.CALL, op.INVOKE) else ()
+
+
 def varies(told: Iterable[object], function: Function, loop: Loop) -> bool:
     """Whether any of some expressions rests on what the rounds of a loop define."""
     return any(rests_on(key, function, loop) for key in told)
 
 
-def _is_own(key: object) -> bool:
+def is_own(key: object) -> bool:
+    """Whether an expression is one of the round at hand."""
     return isinstance(key, tuple) and key[:1] != (EARLIER,)

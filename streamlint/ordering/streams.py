@@ -49,9 +49,9 @@ class Currents:
 
     def ways(self, function: Function, one: Instruction) -> list[int]:
         """The blocks that a path has come through if the stream is current that was chosen for an instruction, where that is a choice."""
-        chosen = self._chosen.get(function) if self._stacks(function) else None
-        stack = self._known[function].get(one, ()) if chosen else ()
-        return [chosen[stream] for stream in stack if stream in chosen] if chosen else []
+        stacks = self._stacks(function)
+        chosen = self._chosen.get(function, {})
+        return [chosen[stream] for stream in stacks.get(one, ()) if stream in chosen] if chosen else []
 
     def yielded(self, function: Function, one: Instruction) -> Iterator[tuple[Function, Stream]]:
         """The generators of the program that a call makes, each with the stream that is current where it yields."""
@@ -110,6 +110,8 @@ class Currents:
                         opened[one[3]] = call.stream_in(register)
             if one[3] not in opened and made is not None and made[0] in (op.CALL, op.INVOKE) and any(self.yielded(function, made)):
                 opened[one[3]] = Stream(UNKNOWN, one[3])
+            if one[3] not in opened and made is not None and (given := self._given_scope(function, made)) is not None:
+                opened[one[3]] = given
             if one[3] in opened:
                 continue
             if (way := _way(function, one[3], opened)) is not None:
@@ -127,6 +129,20 @@ class Currents:
             if kinds & {"stream", "scope"}:
                 opened[one[3]] = Stream(NAMED if "stream" in kinds else UNKNOWN, one[3])
         return opened, chosen
+
+    def _given_scope(self, function: Function, made: Instruction) -> Stream | None:
+        """The stream that a function is given and makes a scope of: ``def stream(self, lane): return torch.cuda.stream(lane)``."""
+        for edge in self.transfer.edges(function, made) if made[0] in (op.CALL, op.INVOKE) and not function.is_cpp else ():
+            ends = edge.callee.by_opcode[op.RETURN] if edge.is_followed and not edge.is_handed else []
+            scope = edge.callee.definitions[ends[0][2]] if len(ends) == 1 and ends[0][2] >= 0 else None
+            for call in self.transfer.modelled(edge.callee, scope) if scope is not None and scope[0] in (op.CALL, op.INVOKE) else ():
+                selector = call.row.get("stream")
+                register = call.given(selector) if call.row.effect == "scope" and isinstance(selector, Selector) else None
+                param = edge.callee.definitions[register] if register is not None and register >= 0 else None
+                given = operand_of(function, made, edge.callee, param[3]) if param is not None and param[0] == op.PARAM else None
+                if given is not None and given >= 0:
+                    return Stream(NAMED, given, call.row.library)
+        return None
 
     @cached_property
     def _lasting(self) -> dict[Function, list[tuple[Instruction, Stream]]]:
@@ -182,6 +198,7 @@ class Currents:
                     found[one] = stack  # what a generator does after it has yielded is done behind its scope
                 elif one in chosen:
                     stack = (*stack[:-1], chosen[one])
+                    self._chosen.setdefault(function, {})[chosen[one]] = block
             for after in graph.successors[block]:
                 begin.setdefault(after, stack)
 

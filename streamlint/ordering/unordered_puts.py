@@ -132,7 +132,7 @@ class UnorderedPuts(Races):
 
     def _worked(self, state: State, one: Instruction, work: Worked) -> str | None:
         """Other work is no put; what a call out of view does with the stream is not known."""
-        return ORDERED if work.assumed and any(self._leads_to_order(state, register) for register in work.reads) else None
+        return ORDERED if work.assumed and any(self._leads_to_order(state, register, one) for register in work.reads) else None
 
     def _judge(self, state: State, one: Instruction, action: Action) -> str | frozenset[Tracked] | None:
         return None if Site(state.frame.function, one) in self._puts else super()._judge(state, one, action)

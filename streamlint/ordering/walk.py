@@ -21,12 +21,13 @@ from streamlint.ordering.c_api import is_of_c
 from streamlint.ordering.conditions import Conditions, Frame, deciding
 from streamlint.ordering.dispatch import Classes, Dispatch
 from streamlint.ordering.flow import BUFFER, EXACT, Flow, Tracked
+from streamlint.ordering.iterated import as_given, iterated
 from streamlint.ordering.passages import Passages
 from streamlint.ordering.places import ANY, Element, Place, Places, register_place, rest_behind
 from streamlint.ordering.spread import bound_before, positional, spread
 from streamlint.ordering.streams import Currents
 from streamlint.transfer.actions import UNKNOWN, Action, Asked, Read, Stream, Synchronized
-from streamlint.transfer.transfer import CALLING, Order, Transfer, last_name
+from streamlint.transfer.transfer import CALLING, Order, Transfer
 from streamlint.waits.operands import operand_of
 from streamlint.waits.questions import Key, alike, unnegated
 
@@ -107,6 +108,12 @@ class Walk:
         state = State(frame, block, index + 1, 0, tracked, 0, frozenset(), known, ())
         return state._replace(chosen=frozenset({function.unit.number}))
 
+    def is_on_other_way(self, state: State, one: Instruction) -> bool:
+        """Whether a path has not come through what makes the stream current that is so at an instruction."""
+        ways = self.currents.ways(state.frame.function, one)
+        needed = {(state.frame, key, not holds) for way in ways for key, holds in deciding(state.frame.function, way)}
+        return not needed.isdisjoint(state.decided)
+
     def run(self, start: State, judge: Judge) -> None:
         """Follow all paths from a state."""
         origin = start.frame.function, (start.block, start.place - 1)
@@ -115,7 +122,7 @@ class Walk:
         self._run_block = lambda state: self._block(state, judge, origin)
         while waiting:
             state = waiting.popleft()
-            if state in seen:
+            if state in seen or self.over(state):
                 continue
             if len(seen) >= self.most_states:
                 self.cut += 1
@@ -332,9 +339,13 @@ class Walk:
             return tuple(source for source, target in spread(self.places, function, one, callee) if target == wanted)
         if one[0] in (op.EXIT, op.DESTROY):
             return self.places.names(function, one[3 if one[0] == op.EXIT else 2]) if index == 0 else ()
+        if one[0] == op.NEXT and index == 0 and (iterator := function.definitions[one[3]]) is not None and iterator[0] == op.ITER:
+            return self.places.names(function, one[3]) + self.places.names(function, iterator[3])
         if one[0] in (op.ENTER, op.NEXT, op.ITEM):
             return self.places.names(function, one[3 + index]) if index == 0 or (one[0] == op.ITEM and index == 1) else ()
         if index == 0 and callee.has_receiver:
+            if arguments := iterated(self.facts, function, one, callee):
+                return tuple(name for register in arguments for name in self.places.names(function, register))
             if callee.code.name == "__init__" and not _is_plain_method(function, one):
                 return self.places.names(function, one[2])
             if one[0] == op.CALL and any(isinstance(value, Instance) for value in self.transfer.values(function, one[3])):
@@ -364,19 +375,11 @@ class Walk:
 
     def _yielded(self, state: State, one: Instruction) -> Iterator[State]:
         """Whoever takes the values of a generator goes on, one of them in hand; what he does before the next is not known here."""
-        call = state.frame.call
-        if state.frame.caller is None or call is None:
-            for up in self._up(state, one[3]):
-                is_scope = _is_scope(up.frame.function, up.path[-1])
-                yield up if is_scope else up._replace(tracked=_as_element(up.tracked, up.path[-1][2]))
-            return
-        is_next = (
-            call[0] == op.NEXT
-            or _is_scope(state.frame.caller.function, call)
-            or (call[0] == op.CALL and last_name(state.frame.caller.function, call) == "next")
-        )
-        for back in self._returned(state, one[3]):
-            yield back if is_next else back._replace(tracked=_as_element(back.tracked, call[2]))
+        generator, call = state.frame.function, state.frame.call
+        is_own = state.frame.caller is not None and call is not None
+        for back in self._returned(state, one[3]) if is_own else self._up(state, one[3]):
+            by = call if is_own and call is not None else back.path[-1]
+            yield back._replace(tracked=as_given(self.flow, generator, back.frame.function, by, back.tracked))
 
     def _returned(self, state: State, register: int) -> Iterator[State]:
         frame, call = state.frame, state.frame.call
@@ -483,6 +486,10 @@ class Walk:
                 block, index = caller.homes[call]
                 up = state._replace(frame=frame, block=block, place=index + 1, before=0, tracked=tracked, path=(*state.path, call))
                 yield self.raised(up._replace(guards=frozenset(), decided=decided), call)
+
+    def over(self, state: State) -> bool:
+        """Whether a path can meet nothing any more."""
+        return False
 
     def passed(self, state: State, one: Instruction) -> bool:
         """Whether a path ends with an instruction, whatever it does."""
@@ -652,19 +659,6 @@ def _is_for(function: Function, condition: int) -> bool:
     """Whether a condition asks an iterator for one more element."""
     one = function.definitions[condition] if condition >= 0 else None
     return one is not None and one[0] == op.MORE
-
-
-def _as_element(tracked: frozenset[Tracked], register: int) -> frozenset[Tracked]:
-    """What a register holds is an element of what it holds."""
-    alone = register_place(register)
-    return frozenset(
-        held._replace(place=Place(alone.root, (ANY, *held.place.path))) if held.place.root == alone.root else held for held in tracked
-    )
-
-
-def _is_scope(function: Function, call: Instruction) -> bool:
-    """Whether a call of a generator is that of a context manager: what it yields is what ``as`` names."""
-    return any(use[0] == op.ENTER for use in function.uses[call[2]])
 
 
 def _is_plain_method(function: Function, one: Instruction) -> bool:

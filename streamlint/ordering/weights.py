@@ -8,16 +8,14 @@ from streamlint.facts.functions import Function
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.flow import BUFFER, Tracked
-from streamlint.ordering.places import Place, Places, rest_behind
+from streamlint.ordering.parameters import Parameters
+from streamlint.ordering.places import Place, Places, register_place, rest_behind
 from streamlint.transfer.transfer import Transfer
 from streamlint.transfer.work import Weights
 
 WEIGHTS = "weights()"
 """The key of all memory that an object leads to."""
-_PARTS = frozenset({"members", "named", "mapping"})
-_PASSED_ON = frozenset({op.NEXT, op.ITER, op.UNPACK, op.ITEM, op.COPY})
-_THROUGH = frozenset({"items", "values", "enumerate", "list", "tuple", "reversed", "zip"})
-_DEEPEST = 12
+_TAKING = frozenset({op.ITER, op.NEXT, op.UNPACK, op.ITEM})
 
 
 class ModuleMemory:
@@ -26,6 +24,7 @@ class ModuleMemory:
     def __init__(self, transfer: Transfer, places: Places) -> None:
         self.transfer = transfer
         self.places = places
+        self.parameters = Parameters(transfer, places)
 
     def moved(self, function: Function, registers: Iterable[int]) -> Iterator[Tracked]:
         """The weights of the modules in some registers."""
@@ -47,29 +46,27 @@ class ModuleMemory:
         return any(self._meets(place, held, False) for place in mine for held in tracked if held.kind == BUFFER)
 
     def given(self, function: Function, one: Instruction, tracked: frozenset[Tracked]) -> frozenset[Tracked]:
-        """The modules whose parameters are given memory that is tracked: ``for p in module.parameters(): p.data = …``."""
+        """What is tracked once parameters are given memory: ``for p in module.parameters(): p.data = …``. Memory that is tracked makes it
+        that of their modules; other memory is another one than what these had."""
         if one[0] != op.SET_ATTR or function.is_cpp or function.text(one[3]) not in self.transfer.view_names:
-            return frozenset()
+            return tracked
+        if not any(held.kind == BUFFER for held in tracked):
+            return tracked
+        places = (place.behind(WEIGHTS) for place in self.parameters.owners(function, one[2]))
+        weights = frozenset(Tracked(BUFFER, place) for place in places)
         names = self.places.names(function, one[4])
-        if not any(held.kind == BUFFER and rest_behind(name, held.place) == () for name in names for held in tracked):
-            return frozenset()
-        return frozenset(self.moved(function, self.owners(function, one[2])))
+        is_it = any(held.kind == BUFFER and rest_behind(name, held.place) == () for name in names for held in tracked)
+        return tracked | weights if is_it else tracked - weights
 
-    def owners(self, function: Function, register: int, depth: int = _DEEPEST) -> Iterator[int]:
-        """The modules of which a value is a parameter."""
-        one = function.definitions[register] if register >= 0 else None
-        if one is None or depth == 0:
-            return
-        if one[0] in _PASSED_ON:
-            yield from self.owners(function, one[3], depth - 1)
-        elif one[0] == op.CALL and function.dotted(one[3]) in _THROUGH:
-            for given in one[5:]:
-                yield from self.owners(function, given, depth - 1)
-        elif one[0] == op.INVOKE:
-            part_of = [call.one("of", call.receiver) for call in self.transfer.modelled(function, one) if call.row.get("part") in _PARTS]
-            yield from (each for each in part_of if each is not None)
-            if not part_of and function.text(one[4]) in _THROUGH:
-                yield from self.owners(function, one[3], depth - 1)
+    def taken(self, function: Function, one: Instruction, tracked: frozenset[Tracked]) -> frozenset[Tracked]:
+        """The weights of a part of modules that is taken out of them: ``for layer in self.layers``."""
+        if one[0] not in _TAKING or function.is_cpp:
+            return frozenset()
+        wholes = self.places.names(function, one[3])
+        weights = [_whole(held.place) for held in tracked if held.place.path[-1:] == (WEIGHTS,)]
+        if not any(rest_behind(whole, name) is not None for whole in weights for name in wholes):
+            return frozenset()
+        return frozenset({Tracked(BUFFER, register_place(one[2]).behind(WEIGHTS))})
 
     def names(self, function: Function, module: Weights) -> Iterator[Place]:
         """The places of a module."""
@@ -79,5 +76,10 @@ class ModuleMemory:
     def _meets(self, module: Place, held: Tracked, assumed: bool) -> bool:
         if WEIGHTS not in held.place.path:
             return not assumed and bool(rest_behind(module, held.place)) and held.place.root[0] != "aside"
-        whole = Place(held.place.root, held.place.path[: held.place.path.index(WEIGHTS)])
+        whole = _whole(held.place)
         return rest_behind(whole, module) is not None or rest_behind(module, whole) is not None
+
+
+def _whole(weights: Place) -> Place:
+    """The module whose weights are at a place."""
+    return Place(weights.root, weights.path[: weights.path.index(WEIGHTS)])

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamlint.facts.functions import ClassInfo, Function
-from streamlint.facts.objects import BoundMethod, FunctionObject, Instance, LibraryObject
-from streamlint.ir import Instruction
+from streamlint.facts.nodes import Node
+from streamlint.facts.objects import BoundMethod, FunctionObject, Instance, LibraryObject, Site
 from streamlint.ir import opcodes as op
 from streamlint.transfer.contexts import Known
 from streamlint.transfer.modelled import ModelledCall
@@ -24,17 +24,18 @@ class Batches:
         self.transfer = transfer
         self.facts = transfer.facts
 
-    def field(self, known: Known, one: Instruction) -> Known | None:
+    def field(self, batch: Known, name: str) -> Known | None:
         """The register that an attribute of a batch was given; None where it is no batch, or one that is pinned."""
-        loader = self._loader(known.function, one[3])
+        loader = self._loader(batch.function, batch.register)
         collate = loader.one("collate") if loader is not None else None
         if loader is None or collate is None:
             return None
         for function in self._functions(loader, collate):
             for end in function.by_opcode[op.RETURN]:
-                for value in self.facts.values(function, end[2]).values if end[2] >= 0 else ():
-                    if isinstance(value, Instance) and not self._is_pinned(value.definition):
-                        return self._given(function, end[2], value.definition, known.function.text(one[4]))
+                node = self.facts.values(function, end[2]) if end[2] >= 0 else None
+                for value in node.values if node is not None else ():
+                    if node is not None and isinstance(value, Instance) and not self._is_pinned(value.definition):
+                        return self._given(self._made(node, value), value.definition, name)
         return None
 
     def _is_pinned(self, definition: ClassInfo) -> bool:
@@ -71,15 +72,20 @@ class Batches:
             elif isinstance(value, Instance) and (found := self.facts.hierarchy.lookup(value.definition, "__call__")) is not None:
                 yield from found[1]
 
-    def _given(self, function: Function, register: int, definition: ClassInfo, name: str) -> Known | None:
+    def _made(self, node: Node, value: Instance) -> Site | None:
+        """The call that made an object."""
+        sites = [site for site in node.trace(value) if site.instruction[0] == op.CALL]
+        return sites[-1] if sites else None
+
+    def _given(self, made: Site | None, definition: ClassInfo, name: str) -> Known | None:
         """What the constructor stores in a field: of a data class the argument of the call."""
         for store in definition.own_stores.get(name, ()):
             if store.function.code.name == "__init__":
                 return Known(store.function, store.value, ())
-        one = function.definitions[register]
         fields = [field.name for field in definition.ir.fields]
-        if one is None or one[0] != op.CALL or name not in fields:
+        if made is None or name not in fields:
             return None
+        function, one = made.function, made.instruction
         given = argument_registers(function, one)
         place = fields.index(name)
         by_name = next((each for kind, each in given if kind == name), None)

@@ -193,16 +193,16 @@ class HostCopies:
         yield from self._inferred(call, "d2h", into, out_of)
 
     def _inferred(self, call: ModelledCall, direction: str, hosts: list[Origin], others: list[Origin]) -> Iterator[HostCopy]:
-        """Of two sides one is on the host; the other is on a device, or may be."""
-        spaces = {origin.space for origin in others}
-        if spaces & {"host", "managed"}:
-            return
-        is_shown = any(origin.space == "device" and origin.evidence != "asked" for origin in others)
-        if direction == "d2h" and any(origin.space != "host" for origin in hosts) and not self._are_told_apart(hosts, others):
-            return
+        """Of two sides one is on the host; the other is on a device, or may be. What one caller gives is not asked of another."""
         for origin in hosts:
-            if origin.space == "host" and (is_shown or origin.how != "fetched" or "device" in spaces):
-                yield HostCopy(call, direction, origin, LITERAL if is_shown else ASKED)
+            if origin.space == "host":
+                mine, theirs = ([each for each in origins if _may_meet(origin, each)] for origins in (hosts, others))
+                spaces = {each.space for each in theirs}
+                is_shown = any(each.space == "device" and each.evidence != "asked" for each in theirs)
+                if spaces & {"host", "managed"} or not (is_shown or origin.how != "fetched" or "device" in spaces):
+                    continue
+                if direction == "h2d" or all(each.space == "host" for each in mine) or self._are_told_apart(mine, theirs):
+                    yield HostCopy(call, direction, origin, LITERAL if is_shown else ASKED)
 
     def _are_told_apart(self, hosts: list[Origin], others: list[Origin]) -> bool:
         """Whether the devices of two sides are given by different values, one of which is the host: who tells them apart copies between."""
@@ -224,6 +224,11 @@ class HostCopies:
             return held
         register = call.one("direction")
         return (call.word(register) if register is not None else "") or "infer"
+
+
+def _may_meet(first: Origin, second: Origin) -> bool:
+    """Whether the same call may have handed two memories to the function that copies."""
+    return not first.passed or not second.passed or first.passed[-1] == second.passed[-1]
 
 
 def _is_module(value: Object) -> bool:

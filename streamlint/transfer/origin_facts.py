@@ -41,7 +41,7 @@ class Kept(Base):
             if self._is_moved_elsewhere(sites):
                 yield here._replace(space="device", pinning="unknown")
                 continue
-            if one is not None and one[0] == op.ATTR and self._is_other_memory(known, one):
+            if (one is not None and one[0] == op.ATTR and self._is_other_memory(known, one)) or any(map(self.may_pin, sites)):
                 yield here._replace(pinning="unknown")
                 continue
             if last is None or not op.DEFINES[last.instruction[0]] or last.instruction is one:
@@ -86,6 +86,15 @@ class Kept(Base):
                 if call.row.effect == "prepare" or (call.row.get("moves") and self.is_kept_by_module(site.function, site.instruction)):
                     return True
         return False
+
+    def may_pin(self, site: Site) -> bool:
+        """Whether a call runs one of several functions, and one of them pins: the one for CUDA does, whatever the others give back."""
+        one = site.instruction
+        if one[0] not in (op.CALL, op.INVOKE):
+            return False
+        callees = {edge.callee for edge in self.transfer.edges(site.function, one) if edge.is_followed}
+        held = self.facts.values(site.function, one[2]).values if len(callees) > 1 else ()
+        return any(isinstance(value, Memory) and value.pinning == "pinned" for value in held)
 
     def _is_other_memory(self, known: Known, one: Instruction) -> bool:
         """Whether an attribute of a tensor is memory of its own, which whoever sets it has made (``x.grad``)."""

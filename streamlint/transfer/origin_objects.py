@@ -11,6 +11,7 @@ from streamlint.transfer.guards import Guards
 
 _SAME = {op.ENTER: 3, op.AWAIT: 3, op.COPY: 3}
 """By opcode: the register of the object that an instruction gives, as scopes give themselves."""
+_DEEPEST = 3
 
 
 class Makers:
@@ -24,18 +25,26 @@ class Makers:
     def excludes(self, known: Known, object_: int, kept: Site) -> bool:
         """Whether an instruction of a method is not reached for an object: its branch asks for a flag that says otherwise."""
         owner = kept.function.method.owner if kept.function.method is not None else None
-        conditions = list(self.guards.conditions(kept.function, self.guards.home(kept.function, kept.instruction))) if owner else []
-        if owner is None or not conditions or (made := self._made(known, object_, owner)) is None:
-            return False
-        for condition, holds in conditions:
-            one = kept.function.definitions[condition] if condition >= 0 else None
-            base = kept.function.definitions[one[3]] if one is not None and one[0] == op.ATTR else None
-            if one is None or base is None or base[0] != op.PARAM or base[3] != 0:
+        made = self._made(known, object_, owner) if owner is not None else None
+        return owner is not None and made is not None and self._is_barred(known, made, owner, kept, 0)
+
+    def _is_barred(self, known: Known, made: tuple[Instruction, Function], owner: ClassInfo, kept: Site, depth: int) -> bool:
+        """Whether the flags of an object decide against a place in its methods, or against all calls of the method on the object itself."""
+        method = kept.function
+        for condition, holds in self.guards.conditions(method, self.guards.home(method, kept.instruction)):
+            one = method.definitions[condition] if condition >= 0 else None
+            if one is None or one[0] != op.ATTR or not _is_self(method, one[3]):
                 continue
-            truth = self._flag(known, made, owner, kept.function.text(one[4]))
+            truth = self._flag(known, made, owner, method.text(one[4]))
             if truth is not None and truth != holds:
                 return True
-        return False
+        places = [Site(*place) for place in self.transfer.callers(method)] if depth < _DEEPEST else []
+        return bool(places) and all(
+            place.instruction[0] == op.INVOKE
+            and _is_self(place.function, place.instruction[3])
+            and self._is_barred(known, made, owner, place, depth + 1)
+            for place in places
+        )
 
     def _made(self, known: Known, register: int, owner: ClassInfo) -> tuple[Instruction, Function] | None:
         """The call that makes an object of a class in the function at hand, and the constructor."""
@@ -56,3 +65,9 @@ class Makers:
             return None
         context = ((constructor, Site(known.function, call)), *known.context)
         return self.contexts.truth_of(Known(constructor, stores[0][1][4], context))
+
+
+def _is_self(function: Function, register: int) -> bool:
+    """Whether a register holds the object whose method runs."""
+    one = function.definitions[register] if register >= 0 else None
+    return one is not None and one[0] == op.PARAM and one[3] == 0 and function.method is not None

@@ -28,7 +28,7 @@ class Parts(Made):
         if one[0] == op.UNPACK and made is not None and made[0] == op.BUILD and one[6] == op.NONE and len(made) - 4 == one[5]:
             yield from self.walk(way.at(made[4 + one[4]]))
             return
-        is_made = made is not None and made[0] in (op.CALL, op.INVOKE, op.ATTR) and one[0] == op.ITEM
+        is_made = made is not None and made[0] in (op.CALL, op.INVOKE, op.ATTR, op.PARAM) and one[0] == op.ITEM
         if any(isinstance(value, Memory) for value in held) or (is_made and self.of(way.known.function, base, way.known.context)):
             if one[0] == op.UNPACK and self.is_beside(way.known, one):
                 return
@@ -82,10 +82,20 @@ class Parts(Made):
             return any(self._is_gathered(index, each, seen | {index}) for each in made[3:])
         if made[0] == op.PARAM and not index.function.is_cpp:
             words = _WORDS.findall(index.function.code.parameters[made[3]].annotation or "")
-            return bool({"list", "List", "ndarray", "NDArray"} & set(words[:2] + words[-3:])) and "tuple" not in words
+            if words:
+                return bool({"list", "List", "ndarray", "NDArray"} & set(words[:2] + words[-3:])) and "tuple" not in words
+            if any(self._is_gathered(each, each.register, seen | {index}) for each in self._arguments(index, made)):
+                return True
         return any(isinstance(value, Container) and value.kind == "list" for value in self.held(index, index.register)) or any(
             isinstance(value, Memory) for value in self.held(index, index.register)
         )
+
+    def _arguments(self, known: Known, parameter: Instruction) -> Iterator[Known]:
+        """What callers give for a parameter."""
+        for caller, one in self.transfer.callers(known.function):
+            given = self.contexts.given(known.function, parameter, Site(caller, one))
+            if given is not None and given[0] is caller:
+                yield Known(given[0], given[1], known.context)
 
     def ways_to_elements(self, way: Way, depth: int, seen: set[tuple[Function, int]] | None = None) -> Iterator[Way | None]:
         """The elements of what a register holds, as ways of their own; None where some are not to be told.

@@ -20,6 +20,7 @@ from streamlint.transfer.transfer import Transfer
 
 _PASSED = frozenset({op.COPY, op.CAST, op.AWAIT})
 _GIVING = frozenset({op.CALL, op.INVOKE, op.ITEM, op.ADDRESS_ITEM, op.BINARY})
+_DEEPEST_BATCHES = 3
 _MOST = 400
 """Steps of one question, and of those that wait for its answer."""
 _MOST_IN_ALL = 4_000
@@ -92,8 +93,9 @@ class Origins(Parts):
             yield from self._called(way, one)
         elif opcode in (op.NEXT, op.ITEM, op.UNPACK):
             yield from self.part(way, one)
-        elif opcode == op.ATTR and (batch := self.batches.field(known, one)) is not None:
-            yield from self._of_batch(way, batch)
+        elif opcode == op.ATTR and (fields := list(self._fields(way.at(one[3]), known.function.text(one[4])))):
+            for batch, field in fields:
+                yield from self._of_batch(batch, field)
         elif opcode == op.ATTR and self._is_view(known, one):
             yield from self.walk(way.seen_as(one).at(one[3]))
         elif opcode in (op.NAME, op.UNDEF) and known.function.is_cpp:  # a member that a call may change is UNDEF before it
@@ -116,12 +118,23 @@ class Origins(Parts):
         else:
             yield from self.kept(way)
 
+    def _fields(self, way: Way, name: str) -> Iterator[tuple[Way, Known]]:
+        """The fields of that name of the batches that a register may hold: of a parameter, of what callers give."""
+        one = self.contexts.definition(way.known)
+        if one is None or one[0] != op.PARAM:
+            field = self.batches.field(way.known, name)
+            if field is not None:
+                yield way, field
+        elif len(way.known.context) < _DEEPEST_BATCHES:
+            for given in self._arguments_of(way, one):
+                yield from self._fields(given, name)
+
     def _of_batch(self, way: Way, field: Known) -> Iterator[Origin]:
         """A field of a batch that a loader cannot pin: what a loader collates is on the host."""
         for origin in self.of(*field):
             if origin.space in ("host", "unknown"):
                 pinning = "pageable" if origin.how == "computed" else origin.pinning
-                yield origin._replace(space="host", pinning=pinning, views=way.views)
+                yield origin._replace(space="host", pinning=pinning, passed=way.passed, views=way.views)
 
     def _is_view(self, known: Known, one: Instruction) -> bool:
         """Whether an attribute is the memory of its object in another form."""
@@ -143,24 +156,43 @@ class Origins(Parts):
             if store.value >= 0:
                 for origin in self.walk(way.at(store.value, store.function)):
                     found = True
-                    yield origin
+                    yield from self._entered_on(way, origin)
         if not found:
             yield from self.kept(way)
+
+    def _entered_on(self, way: Way, origin: Origin) -> Iterator[Origin]:
+        """What a constructor was handed and keeps reaches a method by the calls of that on the new object, not by the construction."""
+        count = len(origin.passed) - len(way.passed)
+        made = origin.passed[count - 1] if count > 0 else None
+        calls: list[Site] = []
+        if made is not None and made.instruction[0] == op.CONSTRUCT:
+            home, new = made.function, made.instruction[2]
+            uses = (use for use in home.uses[new] if use[0] == op.INVOKE and use[3] == new)
+            calls = [Site(home, use) for use in uses if self.transfer.runs(home, use, way.known.function)]
+        for call in calls:
+            yield origin._replace(passed=(*origin.passed[: count - 1], call, *way.passed))
+        if not calls:
+            yield origin
 
     # --- parameters, joins, calls of the program
 
     def _given(self, way: Way, one: Instruction) -> Iterator[Origin]:
         """A parameter: what the callers give; where none does, what is known of it."""
+        arguments = list(self._arguments_of(way, one))
+        for argument in arguments:
+            yield from self.walk(argument)
+        if not arguments:
+            yield from self.kept(way)
+
+    def _arguments_of(self, way: Way, one: Instruction) -> Iterator[Way]:
+        """What the callers give for a parameter; of a function that was entered, the call by which it was."""
         function, context = way.known.function, way.known.context
         site = entered_by(context, function)
         if site is not None:
             given = self.contexts.given(function, one, site)
             if given is not None:
-                yield from self.walk(way.at(given[1], given[0]))
-            else:
-                yield from self.kept(way)
+                yield way.at(given[1], given[0])
             return
-        found = False
         for caller, call in self.facts.call_places(function) if len(context) < DEEPEST_CALLS else ():
             edges = self.transfer.edges(caller, call)
             if not any(edge.callee is function and not edge.is_guess for edge in edges):
@@ -168,11 +200,8 @@ class Origins(Parts):
             passing = Site(caller, call)
             given = self.contexts.given(function, one, passing)
             if given is not None and given[0] is caller and caller not in function.below:
-                found = True
                 known = Known(given[0], given[1], (*context, (function, passing)))
-                yield from self.walk(way._replace(known=known, passed=(passing, *way.passed)))
-        if not found:
-            yield from self.kept(way)
+                yield way._replace(known=known, passed=(passing, *way.passed))
 
     def _joined(self, way: Way, one: Instruction) -> Iterator[Origin]:
         function = way.known.function
@@ -200,7 +229,9 @@ class Origins(Parts):
         edges = [edge for edge in self.transfer.edges(function, one) if edge.is_followed and not edge.is_handed]
         entered = [edge for edge in edges if entered_by(context, edge.callee) is None and edge.callee.code.kind != "class"]
         calls = self.calls(way.known, one)
-        if entered and len(context) < DEEPEST_CALLS:
+        if len(entered) > 1 and self.may_pin(Site(function, one)):
+            yield from self.kept(way)
+        elif entered and len(context) < DEEPEST_CALLS:
             for edge in entered:
                 callee = edge.callee
                 inside = way._replace(known=Known(callee, op.NONE, (*context, (callee, Site(function, one)))))

@@ -6,7 +6,7 @@ import math
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Constant, Container, External, Memory, Scalar
+from streamlint.facts.objects import Constant, Container, External, Group, Memory, Scalar
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.transfer.contexts import Context, Known
@@ -136,8 +136,8 @@ class Sizes:
         number = self._elements(known, depth)
         if number is not None:
             return Size(number * width)
-        is_list = any(isinstance(value, Container) for value in values)
-        return Size(None, dtype in _WHOLE or (is_list and dtype == ""))
+        is_list = any(isinstance(value, (Container, Group)) for value in values)
+        return Size(None, dtype in _WHOLE or is_list)
 
     def _elements(self, known: Known, depth: int) -> int | None:
         """How many numbers a display holds. A list of numbers is taken for a short one, however it is built."""

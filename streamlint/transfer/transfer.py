@@ -54,7 +54,7 @@ CALLING = frozenset({op.CALL, op.INVOKE, op.CONSTRUCT, op.NEW, op.LAUNCH, op.ENT
 
 
 _OF_LANGUAGE = ("builtins.", "elements::")
-_ITERATING = frozenset({"next", "iter", "enumerate", "zip", "reversed"})
+_ITERATING = frozenset({"next", "iter", "enumerate", "zip", "reversed", "range"})
 _INSIDE = frozenset({"begin", "end", "cbegin", "cend", "data", "get", "front", "back", "at"})
 """Methods of C++ containers and smart pointers that lead to their memory."""
 _TENSOR_HEADERS = frozenset({"torch", "ATen", "c10"})
@@ -237,6 +237,13 @@ class Transfer:
             return
         if self._is_lost(function, one, modelled):
             yield Lost(operands_of(function, one), function.text(one[4]) if opcode == op.INVOKE else "")
+            yield from self._given_back(function, one)
+
+    def _given_back(self, function: Function, one: Instruction) -> Iterator[Action]:
+        """What a method of a value of which nothing is known gives back of it, if it is one that tensors have."""
+        for call in self._by_method(function, one):
+            effect = EFFECTS.get(call.row.effect)
+            yield from (action for action in effect(call) if isinstance(action, Viewed)) if effect is not None else ()
 
     def _is_inside(self, function: Function, one: Instruction) -> bool:
         """C++: whether a method of a container or smart pointer leads to its memory."""
@@ -254,9 +261,13 @@ class Transfer:
         if any(edge.is_followed for edge in edges):
             return False
         libraries = self.libraries(function, one)
-        if any(call.name.startswith(_OF_LANGUAGE) or call.name in _ITERATING for call in libraries):
+        if self.is_of_language(function, one):
             return False
         return any(call.row is None for call in libraries) or ((function, one) in self._unknown and not modelled)
+
+    def is_of_language(self, function: Function, one: Instruction) -> bool:
+        """Whether a call is one of the language itself, which puts no work on a device."""
+        return any(call.name.startswith(_OF_LANGUAGE) or call.name in _ITERATING for call in self.libraries(function, one))
 
     def _is_capture(self, function: Function, register: int) -> bool:
         """Whether a context manager captures what is done in it."""

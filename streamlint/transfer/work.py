@@ -8,7 +8,7 @@ from typing import NamedTuple
 from streamlint.facts.call_graph import LibraryCall
 from streamlint.facts.facts import Facts
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Constant, LibraryObject, Scalar
+from streamlint.facts.objects import Constant, Container, Instance, LibraryObject, Scalar
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.transfer.actions import CURRENT, HANDLE, NULL, UNKNOWN, Action, Copied, Stream
@@ -77,7 +77,7 @@ def works(facts: Facts, function: Function, one: Instruction, calls: Iterable[Mo
             yield Worked(Stream(CURRENT), tuple(op.reads(one)), (), "arithmetic", "", one[2])
     elif one[0] == op.INPLACE and not function.is_cpp:
         yield Worked(Stream(CURRENT), tuple(op.reads(one)), (one[4],), "arithmetic", "")
-    elif one[0] == op.SET_ITEM and not function.is_cpp:
+    elif one[0] == op.SET_ITEM and not function.is_cpp and not _is_collection(facts, function, one[2]):
         yield Worked(Stream(CURRENT), (one[4],), (one[2],), "assignment", "")
     elif one[0] == op.FORMAT:
         yield Worked(Stream(CURRENT), tuple(op.reads(one)), (), "format", "")
@@ -86,6 +86,12 @@ def works(facts: Facts, function: Function, one: Instruction, calls: Iterable[Mo
             yield _copied(action)
     for call in calls:
         yield from _WORK[call.row.effect](call) if call.row.effect in _WORK else ()
+
+
+def _is_collection(facts: Facts, function: Function, register: int) -> bool:
+    """Whether an assignment to an element is one to a list or dictionary, or to an object of the program."""
+    values = facts.values(function, register).values
+    return bool(values) and all(isinstance(value, (Container, Instance)) for value in values)
 
 
 def _copied(action: Copied) -> Worked:

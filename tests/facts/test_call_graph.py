@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 
 import pytest
-from facts.programs import facts_of
+from facts.programs import facts_of, function
 
 from streamlint.facts.call_graph import CallGraph
 from streamlint.facts.joins import EVERYWHERE
@@ -132,3 +132,16 @@ def test_functions_of_too_many_folders_are_one(folders: int, of: set[str]) -> No
         places = [one.of for one in node.values if isinstance(one, Many)]
         assert len(places) == len(node.values)
         assert {place if isinstance(place, str) else posixpath.dirname(place.path) for place in places} == of
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["for each in Batches(): pass", "for each in enumerate(Batches()): pass", "def take(given: Batches):\n    for each in given: pass"],
+)
+def test_generators_of_objects_have_callers(line: str) -> None:
+    """Whoever loops over an object takes the values of the generator that its class has as `__iter__`."""
+    facts = facts_of(main=f"class Batches:\n    def __iter__(self):\n        yield 1\n\n{line}\n")
+    graph = CallGraph(facts)
+    generator = function(facts, "main", "Batches.__iter__")
+    callers = {caller.code.name for caller, one in facts.call_places(generator) if graph.calls_at(caller, [one]).edges}
+    assert callers == {"take" if "take" in line else "<module>"}

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from facts.programs import facts_of
+from facts.programs import facts_of, function
 
 from streamlint.facts.call_graph import CallGraph
+from streamlint.facts.objects import Instance
+from streamlint.ir import opcodes as op
 
 
 def entered(text: str, mark: str = "# here") -> set[str]:
@@ -249,3 +251,32 @@ def test_a_package_is_no_module_in_it_of_the_same_name() -> None:
     graph = CallGraph(facts)
     found = {name: [edge.callee.unit.path for edge in graph.all_calls(facts.program.units[f"{name}.py"].body).edges] for name in uses}
     assert found == {"pkg/use": ["pkg/tools.py"], "script/use": ["script/helper.py"], "pkg/alone": ["pkg/tools.py"]}
+
+
+def test_context_of_autograd_keeps_what_forward_gives_it() -> None:
+    """The functions of one class of autograd share a context: what `forward` keeps there, `backward` finds."""
+    facts = facts_of(
+        main="""
+        import torch
+
+        class Own:
+            pass
+
+        class Pass(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, own):
+                ctx.own = own
+                return x
+
+            @staticmethod
+            def backward(ctx, gradient):
+                return gradient, ctx.own
+
+        def run(x):
+            return Pass.apply(x, Own())
+        """
+    )
+    backward = function(facts, "main", "Pass.backward")
+    read = next(one for one in backward.by_opcode[op.ATTR] if backward.text(one[4]) == "own")
+    found = facts.values(backward, read[2]).values
+    assert {value.definition.name for value in found if isinstance(value, Instance)} == {"Own"}

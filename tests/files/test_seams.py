@@ -313,11 +313,6 @@ def test_a_header_has_the_names_of_those_that_stand_before_it(tmp_path: Path) ->
     assert (relevant, found) == (4, [("use.cu", 9, "SL001")])
 
 
-def test_a_header_lacks_the_names_of_those_that_stand_behind_it(tmp_path: Path) -> None:
-    behind = '#pragma once\n#include "hop.cuh"\n#include "send.cuh"\n'
-    assert lint(tmp_path, send_dot_cuh=SEND, hop_dot_cuh=HOP, all_dot_cuh=behind, use_dot_cu=USE)[1] == []
-
-
 def test_who_calls_what_a_header_of_includes_hands_on_is_read(tmp_path: Path) -> None:
     caller = '#include "all.cuh"\nvoid use(float* device, cudaStream_t lane) {\n  hop(device, new float[1 << 20], lane);\n}\n'
     assert lint(tmp_path, send_dot_cuh=SEND, hop_dot_cuh=HOP, all_dot_cuh=ALL, use_dot_cu=caller)[0] == 4

@@ -1,0 +1,108 @@
+"""Whose parameters a value is: of a module at hand, or of one from which an object has kept them in a container."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from streamlint.facts.functions import Function
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.ordering.places import Place, Places
+from streamlint.transfer.transfer import Transfer
+
+ELEMENTS, KEYS, VALUES, FIRST = "elements", "keys", "values", "first"
+"""What is asked of a container: what a loop over it gives, its keys, its values, or the first of each pair."""
+_PARTS = frozenset({"members", "named", "mapping"})
+_PASSED_ON = frozenset({op.NEXT, op.ITER, op.UNPACK, op.ITEM, op.COPY})
+_THROUGH = frozenset({"enumerate", "list", "tuple", "reversed", "zip", "set", "sorted", "iter", "dict"})
+_DEEPEST = 12
+
+
+class _Asked(NamedTuple):
+    """A register that is asked for what it holds, how deep the search may still go, and a register of a function at hand."""
+
+    function: Function
+    register: int
+    part: str = ELEMENTS
+    depth: int = _DEEPEST
+
+
+class Parameters:
+    """Looks for the modules of which values are parameters."""
+
+    def __init__(self, transfer: Transfer, places: Places) -> None:
+        self.transfer = transfer
+        self.places = places
+
+    def owners(self, function: Function, register: int) -> Iterator[Place]:
+        """The places, as a function has them, of the modules of which a value is a parameter, or a container of parameters."""
+        for other, owner in self._found(_Asked(function, register)):
+            if other is function:
+                yield from self.places.names(function, owner)
+            else:
+                yield from (place for place in self._names(other, owner) if self._is_common(function, other, place))
+
+    def _names(self, function: Function, register: int) -> Iterator[Place]:
+        """The names of a value in a function, those among them that it is given there."""
+        yield from self.places.names(function, register)
+        for use in function.uses[register]:
+            if use[0] == op.SET_ATTR and use[4] == register:
+                yield self.places.of(function, use[2]).behind(function.text(use[3]))
+
+    def _is_common(self, function: Function, other: Function, place: Place) -> bool:
+        """Whether two functions have one name for a place: a global one, or behind the object whose methods they are."""
+        if place.root[0] == "global":
+            return True
+        is_mine = place.root == ("parameter", 0) and bool(place.path)
+        return is_mine and all(each.method is each and each.has_receiver for each in (function, other))
+
+    def _found(self, asked: _Asked) -> Iterator[tuple[Function, int]]:
+        function, register, part, depth = asked
+        one = function.definitions[register] if register >= 0 else None
+        if one is None or depth == 0 or function.is_cpp:
+            return
+        inner = asked._replace(depth=depth - 1)
+        if one[0] == op.UNPACK:
+            yield from self._found(inner._replace(register=one[3], part=FIRST if one[4] == 0 else ELEMENTS))
+        elif one[0] in _PASSED_ON:
+            yield from self._found(inner._replace(register=one[3], part=VALUES if one[0] == op.ITEM else part))
+        elif one[0] == op.CALL and function.dotted(one[3]) in _THROUGH:
+            for given in one[5:]:
+                yield from self._found(inner._replace(register=given))
+        elif one[0] == op.INVOKE:
+            yield from self._given(inner, one)
+        elif one[0] == op.ATTR:
+            yield from self._stored(inner, one)
+        elif one[0] in (op.BUILD, op.DICT):
+            for held in self._held(function, one, part):
+                yield from self._found(inner._replace(register=held, part=ELEMENTS))
+
+    def _given(self, asked: _Asked, one: Instruction) -> Iterator[tuple[Function, int]]:
+        """A method gives the parameters of a module, or parts of a container."""
+        function = asked.function
+        calls = (call for call in self.transfer.modelled(function, one) if call.row.get("part") in _PARTS)
+        part_of = [call.one("of", call.receiver) for call in calls]
+        yield from ((function, each) for each in part_of if each is not None)
+        name = function.text(one[4])
+        parts = {"items": KEYS if asked.part == FIRST else VALUES, "keys": KEYS, "values": VALUES}
+        if not part_of and name in parts:
+            yield from self._found(asked._replace(register=one[3], part=parts[name]))
+
+    def _stored(self, asked: _Asked, one: Instruction) -> Iterator[tuple[Function, int]]:
+        """What the object at hand keeps as an attribute."""
+        function = asked.function
+        owner = function.method.owner if function.method is not None else None
+        if owner is not None and self.places.of(function, one[3]) == Place(("parameter", 0)):
+            for store in owner.own_stores.get(function.text(one[4]), ()):
+                yield from self._found(asked._replace(function=store.function, register=store.value))
+
+    def _held(self, function: Function, one: Instruction, part: str) -> Iterator[int]:
+        """What is put into a container where it is made, and later."""
+        of_keys = one[0] == op.DICT and part != VALUES
+        yield from one[3::2] if of_keys else one[4::2] if one[0] == op.DICT else one[4:]
+        for use in function.uses[one[2]]:
+            if use[0] in (op.PUT, op.SET_ITEM) and use[2] == one[2]:
+                yield use[3 if of_keys else 4]
+            elif use[0] == op.APPEND and use[2] == one[2]:
+                yield use[3]
