@@ -90,7 +90,8 @@ class Lanes:
             return self.of(frame.caller, frame.call, handed, depth)
         function, register = frame.function, behind_number(frame.function, stream.register)
         values = list(self.transfer.values(function, register))
-        names = (*self.places.names(function, register), *self._members(function, register), *self._wrapped(function, register))
+        wrapped = tuple(self._wrapped(function, register))
+        names = (*self.places.names(function, register), *self._members(function, register), *wrapped)
         if frame.depth != depth:
             names = tuple(aside(name, frame.depth) for name in names)
         made = _made(values)
@@ -102,7 +103,7 @@ class Lanes:
         if details & {"current", "default"} or ("null" in details and not (function.is_cpp and details & _CREATED)):  # it was null before
             names = (*names, AMBIENT)
         one_made = function.definitions[register]
-        is_given = not made and one_made is not None and one_made[0] in (op.CALL, op.INVOKE, op.PHI)
+        is_given = not (made or wrapped) and one_made is not None and one_made[0] in (op.CALL, op.INVOKE, op.PHI)
         if is_given:
             names = (*names, AMBIENT)  # a getter may give the current one
         return Lane(NAMED, names, made, self._blocking(stream, values, made), stream.library, is_given, is_one_of)
