@@ -45,12 +45,17 @@ def hazard(code: str) -> Hazard:
     return module
 
 
-def find(sources: Sequence[Source], options: Options, lowered: Lowered) -> Told:
-    """What the rules of this package tell of the sources. ``lowered`` gives the intermediate representation of a file."""
-    return find_of([code for code in sorted(registry()) if not options.codes or code in options.codes], sources, options, lowered)
+def find(sources: Sequence[Source], options: Options, lowered: Lowered, breathe: Callable[[], None] = lambda: None) -> Told:
+    """What the rules of this package tell of the sources. ``lowered`` gives the intermediate representation of a file.
+
+    ``breathe`` is called before each rule: it raises where the work is no longer wanted.
+    """
+    return find_of([code for code in sorted(registry()) if not options.codes or code in options.codes], sources, options, lowered, breathe)
 
 
-def find_of(asked: Sequence[str], sources: Sequence[Source], options: Options, lowered: Lowered) -> Told:
+def find_of(
+    asked: Sequence[str], sources: Sequence[Source], options: Options, lowered: Lowered, breathe: Callable[[], None] = lambda: None
+) -> Told:
     """The same for these rules. A fault of ours costs the rule that it is in."""
     if not asked:
         return Told([])
@@ -58,6 +63,7 @@ def find_of(asked: Sequence[str], sources: Sequence[Source], options: Options, l
     found: list[Finding] = []
     faults: dict[str, str] = {}
     for code in asked:
+        breathe()
         try:
             found += list(hazard(code).find(context))
         except Exception as error:

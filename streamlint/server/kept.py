@@ -29,6 +29,10 @@ class Edit:
         """Where a row of the old text is in the new one."""
         return row + self.moved if row > self.last else row
 
+    def touches(self, finding: Finding) -> bool:
+        """Whether a finding of the old text stands in rows that were edited."""
+        return self.first <= finding.span.row <= self.last
+
     def finding(self, finding: Finding) -> Finding:
         """A finding of the old text at its place in the new one."""
         if not self.moved:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from streamlint import parsing
 from streamlint.findings import Finding, Problem
+from streamlint.hazards import findings as hazards
 from streamlint.ir import ModuleIR
 from streamlint.memory import freeze, thaw
 from streamlint.options import Options, Source
@@ -18,6 +20,7 @@ from streamlint.server.kept import Edit
 from streamlint.tasks import codes_of, kinds
 
 MOST = 400  # files that are kept
+SOON = 200_000  # characters: a program of so many is asked between two keys
 
 Key = tuple[object, ...]
 
@@ -47,7 +50,10 @@ class Memory:
         self._fresh = False
 
     def look(self, path: str, sources: Sequence[Source], options: Options, before: Part | None = None) -> Part:
-        """What stands in one file, among the sources; with a part before that the file alone is new to, what that had found, moved."""
+        """What stands in one file, among the sources.
+
+        With a part before that the file alone is new to, and much text, it is what that had found, moved.
+        """
         collecting = gc.isenabled()
         gc.disable()  # as in the engine: what is lowered lives on
         try:
@@ -63,15 +69,17 @@ class Memory:
 
     def _found(self, part: Part, path: str, before: Part | None) -> list[Finding]:
         text, old = part.text_of(path), before.text_of(path) if before is not None else None
-        if before is not None and old is not None and text is not None and _same_around(before, part, path):
-            part.partial = True
-            return list(map(Edit.between(old, text).finding, before.findings))
+        large = sum(len(source.text) for source in part.sources) > SOON
+        if large and before is not None and old is not None and text is not None and _same_around(before, part, path):
+            part.partial, edit = True, Edit.between(old, text)
+            return [edit.finding(finding) for finding in before.findings if not edit.touches(finding)]
         found: list[Finding] = []
         for kind in kinds(part.options):
             self._breathe()
             asked = [source for source in part.parser.sources if source.language in kind.languages]
+            find = partial(hazards.find, breathe=self._breathe) if kind.find is hazards.find else kind.find
             with deeper():
-                found += kind.find(asked, part.options, self._representation(part.parser)).findings if asked else []
+                found += find(asked, part.options, self._representation(part.parser)).findings if asked else []
         return [finding for finding in found if finding.code in codes_of(part.options)]
 
     def _representation(self, parser: Parser) -> Callable[[Source], ModuleIR | None]:

@@ -237,11 +237,13 @@ def read(x):
     ],
     ids=["a method", "the module", "memory"],
 )
-def test_a_quick_look_moves_what_was_found(before, after, stays):
-    """While typing; a look at the whole program follows."""
+def test_a_quick_look_moves_what_was_found(before, after, stays, monkeypatch):
+    """While typing in a large program; a look at the whole of it follows."""
     from streamlint.options import Source
+    from streamlint.server import memory as remembering
     from streamlint.server.memory import Memory
 
+    monkeypatch.setattr(remembering, "SOON", 0)
     memory, options = Memory(lambda: None), Settings().options()
     first = memory.look("a.py", [Source("a.py", TYPED, "python")], options)
     text = TYPED.replace(before, after, 1)
@@ -253,7 +255,8 @@ def test_a_quick_look_moves_what_was_found(before, after, stays):
     assert (quick.findings == whole.findings) is stays
 
 
-def test_a_quick_look_is_followed_by_a_whole_one(here):
+def test_a_quick_look_is_followed_by_a_whole_one(here, monkeypatch):
+    monkeypatch.setattr("streamlint.server.memory.SOON", 0)
     made = worker(here)
     name = str(here / "a.py")
     opened(made, here / "a.py", TYPED)
