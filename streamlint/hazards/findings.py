@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Protocol
 
-from streamlint import models
 from streamlint.checks.base import Check
 from streamlint.facts.neighbours import Neighbours
 from streamlint.facts.program import Program, SourceFile
@@ -73,7 +72,7 @@ def find_of(
 
 def context_of(sources: Sequence[Source], options: Options, lowered: Lowered, kind: type[Transfer] = Transfer) -> Context:
     """The facts of the sources as one program, and what its instructions do. Files are asked in the order of their paths, however given."""
-    return Context(_program(sources, lowered), options, models.load("python", options.user_models), kind)
+    return Context(_program(sources, lowered), options, kind)
 
 
 def neighbours(sources: Sequence[Source], lowered: Lowered) -> Neighbours:
