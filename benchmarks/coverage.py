@@ -46,7 +46,8 @@ class Row:
     relevant: int = 0
     problems: int = 0
     findings: dict[str, int] = field(default_factory=dict)
-    roots: int = 0
+    functions: int = 0
+    operations: int = 0
     over_budget: int = 0
     launches: int = 0
     launches_known: int = 0
@@ -90,7 +91,10 @@ def lint_tree(tree: Path) -> Report:
 def row_of(report: Report, seconds: float, tree: Path) -> Row:
     """The figures of a report."""
     told: Mapping[str, Any] = report.coverage
-    counts = {key: int(told.get(key, 0)) for key in ("roots", "over_budget", "launches", "launches_known", "copies", "copies_known")}
+    counts = {
+        key: int(told.get(key, 0))
+        for key in ("functions", "operations", "over_budget", "launches", "launches_known", "copies", "copies_known")
+    }
     return Row(
         files=report.files,
         relevant=report.relevant,
@@ -213,7 +217,7 @@ def regressions(record: Mapping[str, Row], rows: Mapping[str, Row]) -> Iterator[
 # What is printed
 
 HEADS: tuple[str, ...] = (
-    *("package", "files", "relevant", "problems", "findings", "roots", "over budget"),
+    *("package", "files", "relevant", "problems", "findings", "functions", "operations", "over budget"),
     *("launches", "stream known", "copies", "memory known", "crashes", "s"),
 )
 
@@ -232,7 +236,7 @@ def markdown(rows: Mapping[str, Row]) -> str:
 
 
 def _cells(name: str, row: Row) -> tuple[str, ...]:
-    counts = (row.files, row.relevant, row.problems, sum(row.findings.values()), row.roots, row.over_budget)
+    counts = (row.files, row.relevant, row.problems, sum(row.findings.values()), row.functions, row.operations, row.over_budget)
     launches = (str(row.launches), percent(share(row.launches_known, row.launches)))
     copies = (str(row.copies), percent(share(row.copies_known, row.copies)))
     return (name, *map(str, counts), *launches, *copies, str(len(row.crashes)), f"{row.seconds:.1f}")
@@ -252,7 +256,18 @@ def total(rows: Iterable[Row]) -> Row:
     return everything
 
 
-_SUMMED = ("files", "relevant", "problems", "roots", "over_budget", "launches", "launches_known", "copies", "copies_known")
+_SUMMED = (
+    "files",
+    "relevant",
+    "problems",
+    "functions",
+    "operations",
+    "over_budget",
+    "launches",
+    "launches_known",
+    "copies",
+    "copies_known",
+)
 
 
 def summary(rows: Mapping[str, Row]) -> str:

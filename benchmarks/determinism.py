@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from corpus import default_folder
-from roots import report
+from folders import report
 
 ROOT = Path(__file__).parents[1]
 CHECK = ("-m", "streamlint", "check", "--isolated", "--no-default-excludes", "--exit-zero", "--quiet", "--select", "ALL")

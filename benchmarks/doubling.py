@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from corpus import default_folder
-from roots import report
+from folders import report
 
 from streamlint import linter, triggers
 from streamlint.config import Resolver, Settings

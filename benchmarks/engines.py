@@ -1,4 +1,4 @@
-"""How many sections of the rules' documents the engine on the intermediate representation passes, rule by rule.
+"""How many sections of the rules' documents each rule passes by itself.
 
     python benchmarks/engines.py                    # a table
     python benchmarks/engines.py SL005              # what is missing and what is wrong, section by section
@@ -23,13 +23,10 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from documents import DOCUMENTS, SUFFIXES, Section, options_of, read
 from rename import File, misled, rename
 
-from streamlint.engine import reader
 from streamlint.findings import Finding
 from streamlint.hazards.findings import find_of, registry
-from streamlint.incremental import Incremental
-from streamlint.ir import ModuleIR
-from streamlint.ir.modules import lower
 from streamlint.options import Options, Source
+from streamlint.parsing import Parser
 from streamlint.precedence import best
 
 Place = tuple[str, int]
@@ -46,15 +43,8 @@ def lint(folder: Path, files: Iterable[File], document: str, code: str) -> list[
             sources.append(Source(str(path), file.text, file.language))
     asked = options_of(document)
     options = Options(codes=frozenset({code}), hidden_sync=asked.hidden_sync, evidence=asked.evidence)
-    reads = reader(sources, options, None)
-    work = Incremental(sources, reads, None, lambda fresh: reads.ahead(fresh, 1), None)
-    work.ready()
-
-    def lowered(source: Source) -> ModuleIR | None:
-        known = work.program.file_of(source.path)
-        return lower(known.module) if known is not None else None
-
-    told = find_of([code], work.sources, options, lowered)
+    parser = Parser(sources)
+    told = find_of([code], parser.sources, options, parser.representation)
     if told.faults:
         raise RuntimeError(told.faults[code])
     return list(best(told.findings))

@@ -89,7 +89,6 @@ def _stages(record: Mapping[str, Any]) -> Iterator[str]:
     ruff = record["ruff"]["cpu"] if record["ruff"] and "cpu" in record["ruff"] else 0.0
     whole = sum(record["seconds"].values())
     yield f"**Where a cold run's time goes**: processor time of one process on the big tree. {where(record)}"
-    yield f"{record['functions']:,} functions are run, of which {record['showing']:,} show an operation that a rule begins with."
     yield ""
     yield "| stage | processor | share | of plain ruff's whole |"
     yield "|---|---|---|---|"

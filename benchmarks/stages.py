@@ -3,33 +3,33 @@
     python benchmarks/speed.py stages --corpus DIR [--packages NAME…]
 
 One process, no cache, the rules that are on. Each stage counts without those inside it. "Python's parser" is `compile` on the Python that
-is lowered, and nothing of ours: what no linter that runs in Python can do without. Functions that show something are those of which a path
-shows an operation that a check begins with (`interpreter/stakes.py`): with a perfect guess, only these would have to be run.
+is lowered, and nothing of ours: what no linter that runs in Python can do without.
 """
 
 from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from streamlint import analysis, engine, linter, screening
+from streamlint import linter, parsing, screening
 from streamlint.config import Resolver, Settings
 from streamlint.files import discover
 from streamlint.frontends import python
+from streamlint.hazards import findings as hazards
 from streamlint.reading import read_bytes
+from streamlint.waits import findings as waits
 
-FILES, PARSER, LOWER, WHICH, SHOWING, SILENT, REST = STAGES = (
+FILES, PARSER, LOWER, WAITS, HAZARDS, REST = STAGES = (
     "finding and reading the files, looking for words",
     "Python's parser",
-    "the small language, and C++'s parser",
-    "which functions are run",
-    "functions that show something",
-    "functions that show nothing",
+    "lowering, and C++'s parser",
+    "waits in hot loops",
+    "all other rules",
     "the rest",
 )
 
@@ -58,11 +58,6 @@ class Clock:
         self._turn()
         return {stage: round(self.spent[stage], 2) for stage in STAGES}
 
-    def move(self, seconds: float, before: str, after: str) -> None:
-        """Count some of a stage to another one."""
-        self.spent[before] -= seconds
-        self.spent[after] += seconds
-
     def timed(self, stage: str, work: Callable[..., Any]) -> Callable[..., Any]:
         """A function that is counted to a stage."""
 
@@ -72,20 +67,6 @@ class Clock:
 
         return call
 
-    def each(self, stage: str, work: Callable[..., Iterable[Any]]) -> Callable[..., Iterator[Any]]:
-        """The same of a generator: what its consumer does with each value is not counted."""
-
-        def walk(*given: Any) -> Iterator[Any]:
-            values, end = iter(work(*given)), object()
-            while True:
-                with self.at(stage):
-                    value = next(values, end)
-                if value is end:
-                    return
-                yield value
-
-        return walk
-
     def _turn(self) -> None:
         now = time.process_time()
         self.spent[self._open[-1]] += now - self._since
@@ -93,25 +74,7 @@ class Clock:
 
 
 def take(tree: Path) -> dict[str, Any]:
-    """The stages of a run over a tree, in seconds, and how many functions were run and have shown something."""
-    functions: Counter[str] = Counter()
-    explorers: list[Any] = []
-    check_root, explore = analysis.Analysis._check_root, analysis.Explorer
-
-    def explorer(*given: Any) -> Any:
-        explorers.append(explore(*given))
-        return explorers[-1]
-
-    def root(self: Any, *given: Any) -> Iterator[Any]:
-        before = clock.spent[SILENT]
-        with clock.at(SILENT):
-            found = list(check_root(self, *given))
-        showed = explorers.pop().stakes.shown
-        functions[SHOWING if showed else SILENT] += 1
-        if showed:
-            clock.move(clock.spent[SILENT] - before, SILENT, SHOWING)
-        return iter(found)
-
+    """The stages of a run over a tree, in seconds."""
     clock = Clock()
     with ExitStack() as changed:
         for place, name, new in (
@@ -119,17 +82,10 @@ def take(tree: Path) -> dict[str, Any]:
             (linter, "read_bytes", clock.timed(FILES, read_bytes)),
             (screening, "flags_of", clock.timed(FILES, screening.flags_of)),
             (python, "_parse", clock.timed(PARSER, python._parse)),
-            (engine, "lowered", clock.timed(LOWER, engine.lowered)),
-            (analysis.Analysis, "roots", clock.each(WHICH, analysis.Analysis.roots)),
-            (analysis.Analysis, "_check_root", root),
-            (analysis, "Explorer", explorer),
+            (parsing, "parsed", clock.timed(LOWER, parsing.parsed)),
+            (waits, "find", clock.timed(WAITS, waits.find)),
+            (hazards, "find", clock.timed(HAZARDS, hazards.find)),
         ):
             changed.enter_context(patch.object(place, name, new))
         report = linter.run([tree], Resolver(Settings.of(), default_excludes=False))
-    return {
-        "seconds": clock.stop(),
-        "files": report.files,
-        "relevant": report.relevant,
-        "functions": functions.total(),
-        "showing": functions[SHOWING],
-    }
+    return {"seconds": clock.stop(), "files": report.files, "relevant": report.relevant}

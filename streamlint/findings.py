@@ -176,11 +176,28 @@ class Problem:
 
 @record()
 class Told:
-    """What rules tell of a program, the questions about values that were not followed to their ends, and why rules ended, by code."""
+    """What rules tell of a program, the questions about values that were not followed to their ends, and why rules ended, by code.
+
+    ``coverage`` are the figures of ``--coverage``, and ``own_rows`` the user's rows that were met, from who is asked for them.
+    """
 
     findings: list[Finding]
     cut: int = 0
     faults: dict[str, str] = field(default_factory=dict)
+    coverage: dict[str, object] = field(default_factory=dict)
+    own_rows: frozenset[str] = frozenset()
+
+
+@record(slots=True)
+class Part:
+    """What one task of a run gave, and what build files said meanwhile: path, question, answer. Can be sent between processes."""
+
+    findings: list[Finding] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    cut: int = 0  # questions about values that were not followed to their ends
+    coverage: dict[str, object] = field(default_factory=dict)
+    own_rows: list[str] = field(default_factory=list)  # of the user's models: those that were met
+    built: list[list[object]] = field(default_factory=list)
 
 
 @record(slots=True)

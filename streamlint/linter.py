@@ -76,9 +76,6 @@ def run(
         if store is None or not store.served or share is not None:
             raise
         # What is kept fits its hash, and anybody may have written it: nothing of it is used, and a fault of ours comes again.
-        from streamlint.cache.trees import mend_classes
-
-        mend_classes()
         guard.at("")
         report = _run(paths, resolver, _Run(coverage, jobs, fixes, **more))
         report.remarks.append(f"what is kept in {store.base} is no work of ours, and was not used; `streamlint clean` empties it")
@@ -305,7 +302,7 @@ class _Run:
             for options, sources in self._sources.items():
                 self._merge(self._analysed(sources, options))
         if self._sources:
-            from streamlint.engine import told_once
+            from streamlint.parsing import told_once
 
             self.report.problems = told_once(self.report.problems)
         if self.runs is not None:
@@ -344,7 +341,7 @@ class _Run:
         from streamlint.repairs import trials
 
         told = len(self.report.problems)
-        self.report.trials = trials(self.report, self._files, self._relints, self.jobs, anew=self.trials)
+        self.report.trials = trials(self.report, self._files, self._relints, self.jobs)
         if names and self.runs is not None and told == len(self.report.problems):
             self.runs.keep_fixes({name: finding.fix for name, finding in zip(names, self.report.findings, strict=True)})
 
@@ -376,9 +373,9 @@ class _Run:
 
         if self.store is None:
             return engine.analyse(sources, options, self.jobs, keep, **more)
-        from streamlint.cache.units import Units
+        from streamlint.cache.parts import Parts
 
-        return engine.analyse(sources, options, self.jobs, keep, Units(self.store, options), **more)
+        return engine.analyse(sources, options, self.jobs, keep, Parts(self.store, options), **more)
 
     def _join_seams(self) -> None:
         """Bindings and Cython that name no CUDA are read where C++ beside them does."""

@@ -18,58 +18,47 @@ if TYPE_CHECKING:
     from streamlint.relint import Relint
 
 
-Proposed = tuple[list[Fix | None] | None, str, list[dict[str, object]]]  # fixes, a fault of ours, and what the trials rest on
+Proposed = tuple[list[Fix | None] | None, str]  # fixes, and a fault of ours
 FEWEST = 2  # files: even one trial reads a file anew, so that a second process soon pays
 
 
-def trials(
-    report: Report, files: Mapping[str, Found], relints: Mapping[str, Relint], jobs: int = 1, anew: bool = True
-) -> dict[str, object]:
-    """Give each finding of a report the fix that holds, and return what can try several together, by file.
-
-    What earlier runs have tried is tried again only where ``anew`` asks for it: what is written into files comes from no cache.
-    """
-    from streamlint.cache.runs import name_of
+def trials(report: Report, files: Mapping[str, Found], relints: Mapping[str, Relint], jobs: int = 1) -> dict[str, object]:
+    """Give each finding of a report the fix that holds, and return what can try several together, by file."""
     from streamlint.fix import fixer_of
     from streamlint.workers import shared
 
-    named = {number: name_of(finding) for number, finding in enumerate(report.findings) if finding.span.file in relints}
-    known = {file: {} if anew else relints[file].known(file) for file in {report.findings[number].span.file for number in named}}
     mine: dict[str, list[int]] = {}
-    for number, name in named.items():
-        finding = report.findings[number]
-        if name in known[finding.span.file] or fixer_of(finding.code) is not None:
+    for number, finding in enumerate(report.findings):
+        if finding.span.file in relints and fixer_of(finding.code) is not None:
             mine.setdefault(finding.span.file, []).append(number)
     made = {file: trial_of(report.texts[file], files[file], relints[file]) for file in mine}
-    fresh = [file for file, numbers in mine.items() if not known[file].keys() >= {named[number] for number in numbers}]
 
     def propose(file: str) -> Proposed:
-        relints[file].rests()
         try:
-            fixes = made[file].propose_all([report.findings[number] for number in mine[file]])
+            return made[file].propose_all([report.findings[number] for number in mine[file]]), ""
         except Exception as error:  # a fault of ours costs the fixes of a file, never the run
             at = traceback.extract_tb(error.__traceback__)[-1]
-            return None, f"{type(error).__name__} at {Path(at.filename).name}:{at.lineno}", []
-        return fixes, "", relints[file].rests()
-
-    def lose(file: str, why: str) -> Proposed:
-        return None, "", []
+            return None, f"{type(error).__name__} at {Path(at.filename).name}:{at.lineno}"
 
     with seldom_collected():
         if not is_frozen():
             freeze()  # what is collected from now on is what the trials leave behind
         proposed = list(
-            shared(propose, fresh, jobs, lambda file: len(report.texts[file]), instead=lose, fewest=FEWEST, stage="trying fixes")
+            shared(
+                propose,
+                list(mine),
+                jobs,
+                lambda file: len(report.texts[file]),
+                instead=lambda file, why: (None, ""),
+                fewest=FEWEST,
+                stage="trying fixes",
+            )
         )
-    for file, (fixes, fault, rests) in zip(fresh, proposed, strict=True):
+    for (file, numbers), (fixes, fault) in zip(mine.items(), proposed, strict=True):
         if fault:
             report.problems.append(Problem(file, f"its fixes are left out: internal error: {fault}"))
-        known[file] = {named[number]: fix for number, fix in zip(mine[file], fixes or (), strict=False)}
-        if fixes is not None:
-            relints[file].tried(file, known[file], rests)
-    for file, numbers in mine.items():
-        for number in numbers:
-            report.findings[number] = replace(report.findings[number], fix=known[file].get(named[number]))
+        for number, fix in zip(numbers, fixes or (), strict=False):
+            report.findings[number] = replace(report.findings[number], fix=fix)
     return dict(made)
 
 

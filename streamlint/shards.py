@@ -1,7 +1,7 @@
-"""A run in shares: each looks at its own files among all, and writes what they gave; joined, they are the run as a whole.
+"""A run in shares: each asks its own rules of all files, and writes what they gave; joined, they are the run as a whole.
 
-What a share writes is what its files gave before precedence between files, suppressions and baselines: a finding may lie in another file
-than the code that led to it, so that these can be decided only once all is known.
+What a share writes is what its rules gave before precedence between rules, suppressions and baselines: these can be decided only once all
+is known.
 """
 
 from __future__ import annotations
@@ -9,21 +9,22 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from streamlint import __version__, engine, guard, progress
+from streamlint import __version__, engine, guard
 from streamlint.errors import ConfigError
 from streamlint.findings import Report
 from streamlint.options import Options, Source
 from streamlint.reading import Unreadable, read_bytes
+from streamlint.record import replace
 
 if TYPE_CHECKING:
     from streamlint.cache.store import Store
     from streamlint.files import Found
 
-FORMAT = 1
+FORMAT = 2
 MARK = "streamlint-shard"
 MOST_BYTES = 1 << 30
 Keep = Callable[[Any, Mapping[str, Any]], None]
@@ -49,15 +50,9 @@ def read_number(text: str) -> tuple[int, int]:
     return number, count
 
 
-def split(sizes: Mapping[str, int], count: int) -> list[frozenset[str]]:
-    """Paths in shares of about the same size: the largest first, each to the share that has least. The same wherever it is asked."""
-    shares: list[set[str]] = [set() for _ in range(count)]
-    loads = [(0, number) for number in range(count)]
-    for path in sorted(sizes, key=lambda path: (-sizes[path], path)):
-        load, number = min(loads)
-        shares[number].add(path)
-        loads[number] = (load + sizes[path] + 1, number)
-    return [frozenset(share) for share in shares]
+def dealt(codes: Iterable[str], number: int, count: int) -> frozenset[str]:
+    """The rules of one share. The same wherever it is asked."""
+    return frozenset(sorted(codes)[number - 1 :: count])
 
 
 def tree_of(files: Iterable[Found], sources: Iterable[Source]) -> str:
@@ -69,32 +64,28 @@ def tree_of(files: Iterable[Found], sources: Iterable[Source]) -> str:
 
 @dataclass(slots=True)
 class Shard:
-    """One share of a run; ``groups`` is what its files gave, by the settings that they were analysed with."""
+    """One share of a run; ``groups`` is what its rules gave, for the files of each configuration."""
 
     number: int
     count: int
     tree: str = ""
     groups: list[dict[str, Any]] = field(default_factory=list)
-    mine: Collection[str] = frozenset()
 
     def begin(self, files: Iterable[Found], sources: Sequence[Source]) -> None:
         self.tree = tree_of(files, sources)
-        self.mine = split({source.path: len(source.text) for source in sources}, self.count)[self.number - 1]
-        progress.expect(len(self.mine))
 
     def analyse(self, sources: list[Source], options: Options, jobs: int, keep: Keep | None, store: Store | None) -> Report:
         from streamlint.cache import records
-        from streamlint.cache.units import Units
+        from streamlint.cache.parts import Parts
+        from streamlint.tasks import codes_of
 
-        units = Units(store, options) if store is not None else None
-        parts, whole, problems = engine.parts_of(sources, options, jobs, units, self.mine, self.number == 1)
-        given: dict[str, list[Any]] = {source.path: [] for source in sources if source.path in self.mine}
-        for path, part in parts:
-            given[path].append(records.of_part(part, coverage=False))
-        together = [records.of_part(part, coverage=False) for part in whole]
-        self.groups.append({"problems": [records.of_problem(problem) for problem in problems], "parts": given, "whole": together})
-        report = Report(problems=problems)
-        engine.join(report, parts, options, whole)
+        mine = replace(options, codes=dealt(codes_of(options), self.number, self.count))
+        report, parts = (
+            engine.parts_of(sources, mine, jobs, Parts(store, mine) if store is not None else None) if mine.codes else (Report(), [])
+        )
+        problems = [records.of_problem(problem) for problem in report.problems]
+        self.groups.append({"problems": problems, "parts": [records.of_part(part) for part in parts]})
+        engine.join(report, parts, mine)
         return report
 
     def report(self, settings: str, arguments: list[str]) -> str:
@@ -117,19 +108,17 @@ class Joined:
     def analyse(self, sources: list[Source], options: Options, jobs: int, keep: Keep | None, store: Store | None) -> Report:
         from streamlint.cache import records
 
-        report, given = Report(), dict[str, list[Any]]()
+        report = Report()
         try:
             groups = [each["groups"][self._number] for each in self.reports]
             self._number += 1
             for group in groups:
                 told = [records.to_problem(item) for item in group["problems"]]
                 report.problems += [problem for problem in told if problem not in report.problems]
-                given.update(group["parts"])
-            parts = [(source.path, records.to_part(part)) for source in sources for part in given[source.path]]
-            whole = [records.to_part(part) for group in groups for part in group["whole"]]
+            parts = [records.to_part(part) for group in groups for part in group["parts"]]
         except (KeyError, IndexError, TypeError, ValueError, AttributeError):
             raise ConfigError("the reports of the shards do not fit together; run all shards anew") from None
-        found = engine.join(report, parts, options, whole)
+        found = engine.join(report, parts, options)
         if keep is not None:
             keep(None, found)
         return report

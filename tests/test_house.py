@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
-from snippets import real_findings, snippets
+from snippets import real_findings
 
 from streamlint import catalog
 from streamlint.checks import base
@@ -19,8 +19,6 @@ from streamlint.checks.base import HEADINGS, Check, registry
 from streamlint.cuda_model import FACTS
 from streamlint.engine import analyse
 from streamlint.findings import Category
-from streamlint.hazards import findings as hazards
-from streamlint.interpreter import stakes
 from streamlint.options import Options
 from streamlint.rules import all_rules
 from streamlint.verify import evidence, templates
@@ -38,22 +36,13 @@ def stems(paths: Iterable[Path]) -> list[str]:
 
 # What the cache must know ----------------------------------------------------------------------------------------------------
 
-# By the path of a file that an answer led to. The program itself stands in index.py.
-_MAY_INDEX = {"attributes.py": 1, "facts.py": 1}
 _READING = re.compile(r"\bopen\(|read_text\(|read_bytes\(|\.is_file\(|\.exists\(|listdir\(|os\.stat\(|os\.environ\b")
+_FOUND_FROM = ("checks", "cuda_model", "facts", "hazards", "ir", "ordering", "transfer", "waits")
 
 
-@pytest.mark.parametrize("folder", ["interpreter", "checks"])
-def test_other_files_are_asked_for_through_the_program(folder: str) -> None:
-    """Else findings would rest on files that the cache knows nothing of."""
-    for path in (PACKAGE / folder).rglob("*.py"):
-        uses = re.findall(r"program\.files\b|self\.files\b", path.read_text(encoding="utf-8"))
-        assert path.name == "index.py" or len(uses) <= _MAY_INDEX.get(path.name, 0), path
-
-
-@pytest.mark.parametrize("folder", ["interpreter", "checks", "cuda_model"])
-def test_the_interpreter_reads_no_files(folder: str) -> None:
-    """What build files say is asked in `build`, where it is noted."""
+@pytest.mark.parametrize("folder", _FOUND_FROM)
+def test_what_finds_reads_no_files(folder: str) -> None:
+    """What build files say is asked in `build`, where it is noted: else findings would rest on files that the cache knows nothing of."""
     for path in (PACKAGE / folder).rglob("*.py"):
         assert not _READING.search(path.read_text(encoding="utf-8")), path
 
@@ -189,25 +178,13 @@ def test_places_are_real() -> None:
         assert all(step.span.row > 0 and step.span.column > 0 for step in found.trail)
 
 
-def test_no_finding_is_lost_for_the_paths_that_are_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    options = Options(codes=frozenset(CHECKS) - hazards.codes())  # those that look at paths
-
-    def told() -> set[object]:
-        return {(found.span, found.code) for source in snippets() for found in analyse([source], options).findings}
-
-    screened = told()
-    monkeypatch.setattr(stakes.Stakes, "look", lambda self, run: True)
-    assert told() <= screened
-
-
 # Arrows -----------------------------------------------------------------------------------------------------------------------
 
-# What a check may import of streamlint. `base` may name whom it hands over: a trace and the facts of a file.
-FOR_CHECKS = {"checks.base", "findings", "operations", "interpreter.trace", "interpreter.facts"}
-# What stands above the interpreter: nobody at or below it may look up.
+# What a check may import of streamlint.
+FOR_CHECKS = {"checks.base", "findings", "operations"}
+# What stands above the facts: nobody at or below them may look up.
 ABOVE = {
     *(
-        "analysis",
         "checks",
         "cli",
         "commands",
@@ -220,16 +197,17 @@ ABOVE = {
         "repairs",
         "report",
         "server",
+        "tasks",
         "telling",
         "verify",
     ),
 }
-BELOW = ("cuda_model", "findings", "frontends", "interpreter", "ir", "models", "operations", "program")
+BELOW = ("cuda_model", "facts", "findings", "frontends", "ir", "models", "operations", "ordering", "program", "transfer")
 # Rooms that know few others; a room knows itself.
 NARROW = {
     "findings": {"record"},
     "program": {"lines", "record"},
-    "operations": {"findings", "cuda_model", "record", "interpreter.values"},  # the last for annotations only
+    "operations": {"findings", "cuda_model", "record"},
     "cuda_model": {"record"},
     "models": {"record", "shipped"},
     "frontends": {"lines", "program", "record"},
@@ -299,7 +277,7 @@ def test_the_server_is_known_to_its_command_alone() -> None:
 
 def test_the_cluster_is_known_to_check_and_verify_alone() -> None:
     """The others name its types for annotations: nothing of Dask is imported without the option."""
-    told = {"commands/check.py", "engine.py", "incremental.py", "linter.py", "verify/far.py"}
+    told = {"commands/check.py", "engine.py", "linter.py", "verify/far.py"}
     users = {
         path.relative_to(PACKAGE).as_posix()
         for path in PACKAGE.rglob("*.py")

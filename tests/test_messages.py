@@ -55,7 +55,7 @@ def written(message: ast.expr) -> Iterator[str]:
 
 
 def labels() -> Iterator[str]:
-    """The literal pieces of the labels that the interpreter gives to places."""
+    """The literal pieces of the labels that rules give to places."""
     for path in sorted(PACKAGE.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Step" and path.parent.name != "checks":

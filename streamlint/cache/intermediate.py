@@ -9,13 +9,18 @@ runs nothing, but it trusts its input: whoever can write to the folder can make 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from streamlint.cache.includes import Includes
 from streamlint.cache.store import INTERMEDIATE, Store, digest
 from streamlint.ir import ModuleIR
+from streamlint.options import Source
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from streamlint.frontends.cuda_headers import Headers
 
 MADE_BY = ("frontends", "ir", "program", "lines.py", "record.py")
 """The folders and files of streamlint that decide what a file's intermediate representation is."""
@@ -34,12 +39,35 @@ class IntermediateCache:
             return None
         try:
             return ModuleIR.load(path, kept)
-        except (ValueError, TypeError, EOFError, IndexError):  # written by somebody else: as good as absent
+        except (ValueError, TypeError, EOFError, LookupError, AttributeError):  # written by somebody else: as good as absent
             return None
 
     def keep(self, module: ModuleIR, language: str, data: bytes, included: str = "") -> None:
         """Write what a file's bytes were lowered to; what cannot be written is left out."""
         self.store.write_bytes(INTERMEDIATE, _key(language, data, included), module.dump())
+
+
+class Representations:
+    """The intermediate representations of the sources of one run. ``headers`` are the C++ that is included, asked for once there is C++."""
+
+    def __init__(self, base: Path, headers: Callable[[], Headers | None]) -> None:
+        self._cache, self._includes = IntermediateCache(base), Includes(headers)
+
+    def load(self, source: Source) -> ModuleIR | None:
+        """What a source was lowered to, if that is kept."""
+        return self._cache.load(source.path, source.language, _bytes_of(source), self._included(source))
+
+    def keep(self, source: Source, module: ModuleIR) -> None:
+        """Write what a source was lowered to, unless a parser was missing."""
+        if not any(text.startswith("left out") for _, text in module.problems):
+            self._cache.keep(module, source.language, _bytes_of(source), self._included(source))
+
+    def _included(self, source: Source) -> str:
+        return self._includes.of(source) if source.language == "cuda" else ""
+
+
+def _bytes_of(source: Source) -> bytes:
+    return source.text.encode("utf-8", "surrogatepass")
 
 
 def _key(language: str, data: bytes, included: str) -> str:

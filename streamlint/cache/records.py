@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 from streamlint import TYPE_CHECKING
-from streamlint.findings import Category, Edit, Finding, Fix, Problem, Span, Step
+from streamlint.findings import Category, Edit, Finding, Fix, Part, Problem, Span, Step
 
 if TYPE_CHECKING:
     from typing import Any
@@ -79,27 +77,21 @@ def to_problem(record: list[Any]) -> Problem:
     return Problem(*record)
 
 
-def of_part(part: Any, coverage: bool) -> list[Any]:
-    """What one file gave; places of launches and copies only where they are asked for."""
-    counted = part.coverage
-    places = [[[*of_span(span), name, known] for (span, name), known in table.items()] for table in (counted.launches, counted.copies)]
-    return [
-        [of_finding(finding) for finding in part.findings],
-        [of_problem(problem) for problem in part.problems],
-        [*(places if coverage else [[], []]), dict(counted.opaque) if coverage else {}, counted.roots, counted.runs, counted.over_budget],
-        sorted(part.own_rows),
-    ]
+def of_part(part: Part) -> list[Any]:
+    """What a task gave."""
+    findings, problems = map(of_finding, part.findings), map(of_problem, part.problems)
+    return [[*findings], [*problems], part.cut, part.coverage, part.own_rows, part.built]
 
 
-def to_part(record: list[Any]) -> Any:
+def to_part(record: list[Any]) -> Part:
     """The part that a record was made of."""
-    from streamlint.analysis import Part
-    from streamlint.interpreter.run import Coverage
+    findings, problems, cut, coverage, own_rows, built = record
+    return Part([*map(to_finding, findings)], [*map(to_problem, problems)], cut, to_coverage(coverage), own_rows, built)
 
-    findings, problems, (launches, copies, opaque, roots, runs, over_budget), own_rows = record
-    tables = [{(Span(*row[:5]), row[5]): row[6] for row in table} for table in (launches, copies)]
-    coverage = Coverage(tables[0], tables[1], Counter(opaque), roots, runs, over_budget)
-    return Part([to_finding(item) for item in findings], [to_problem(item) for item in problems], coverage, set(own_rows))
+
+def to_coverage(record: dict[str, Any]) -> dict[str, object]:
+    """The figures that a record was made of."""
+    return {key: [tuple(item) for item in told] if key == "opaque" else told for key, told in record.items()}
 
 
 def holds(findings: list[Finding]) -> bool:

@@ -136,9 +136,7 @@ class Runs:
     def recall(self, report: Report) -> dict[tuple[str, int], str]:
         """Put into a report what the last run found, before comments and baselines; returns the statements that it stands at."""
         old = self._old["report"]
-        report.files, report.relevant, report.coverage = old["files"], old["relevant"], old["coverage"]
-        if "opaque" in report.coverage:
-            report.coverage["opaque"] = [tuple(item) for item in old["coverage"]["opaque"]]
+        report.files, report.relevant, report.coverage = old["files"], old["relevant"], records.to_coverage(old["coverage"])
         report.findings = [records.to_finding(item) for item in old["findings"]]
         report.problems += [records.to_problem(item) for item in old["problems"]]
         report.built, report.own_rows = self._old["built"], old["own_rows"]

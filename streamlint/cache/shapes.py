@@ -70,27 +70,12 @@ FINDING = (
     *(str, str, among(*(each.value for each in Category)), str, SPAN, [(str, SPAN)], str, FIX),
     *(dict, str, [str], [(SPAN, SPAN)], str, [SPAN], bool),
 )
-_PLACE = (*SPAN, str, bool)
-PART = ([FINDING], [PROBLEM], ([_PLACE], [_PLACE], {str: int}, int, int, int), [str])
+_BUILT = [(str, str, _is_anything)]
+PART = ([FINDING], [PROBLEM], int, _is_coverage, [str], _BUILT)
 REPORT = {"files": int, "relevant": int, "coverage": _is_coverage, "findings": [FINDING], "problems": [PROBLEM], "own_rows": [str]}
-RUN = {"report": REPORT, "built": [(str, str, _is_anything)], "listed": str, "files": _are_screens, "statements": [(str, int, str)]}
-UNIT = {
-    "outline": {str: [str]},
-    "problems": [PROBLEM],
-    "native": str,
-    "rests": dict,
-    "parts": optional([PART]),
-    "fixes": {str: FIX},
-    "tried": [dict],
-}
-INTERFACE = {"any": bool, "modules": [str], "unnamed": optional([str]), "symbols": bool, "names": [str]}
+RUN = {"report": REPORT, "built": _BUILT, "listed": str, "files": _are_screens, "statements": [(str, int, str)]}
 
 
 def is_run(record: object) -> bool:
     """Whether this is the record of a run; what it may hold besides fits, too."""
     return fits(record, RUN) and isinstance(record, dict) and fits(record.get("fixes", {}), {str: FIX})
-
-
-def is_interface(record: object) -> bool:
-    """Whether this is an interface, and nothing more."""
-    return fits(record, INTERFACE) and isinstance(record, dict) and len(record) == len(INTERFACE)

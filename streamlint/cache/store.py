@@ -1,9 +1,9 @@
 """Where records lie: plain files, written beside and renamed, each with the hash of its content.
 
 A file is whole or absent, whoever writes at the same time and whoever is killed; two that write the same name write the same. So there is
-no lock, and nothing to repair. A record that does not fit its hash is as good as absent. Records are JSON, or syntax trees (`trees`) that
-are read with as much care: whoever can write to the folder can at most hide findings, never run code. Where nothing can be written, the
-run goes on without.
+no lock, and nothing to repair. A record that does not fit its hash is as good as absent. Records are JSON, or lowered files
+(`intermediate`): whoever can write to the folder can at most hide findings or make a run fail, never run code. Where nothing can be
+written, the run goes on without.
 """
 
 from __future__ import annotations
@@ -30,10 +30,8 @@ TAG = "Signature: 8a477f597d28d172789f06886806bc55\n# This folder is a cache of 
 LIBRARIES = ("libcst", "tree-sitter", "tree-sitter-cuda", "ahocorasick-rs", "pathspec")
 _DAY = 86_400.0
 _OLD = 30 * _DAY
-_OLD_TREE = 7 * _DAY
-TREES = "trees"  # the kind of lowered files
-INTERMEDIATE = "ir"  # the kind of their intermediate representations
-_LARGE = (TREES, INTERMEDIATE)
+_OLD_FILE = 7 * _DAY
+INTERMEDIATE = "ir"  # the kind of lowered files
 MOST_BYTES = 1 << 28  # of a record
 _VERSION = re.compile(r"v\d+-[0-9a-f]{32}")
 _HASH = re.compile(r"[0-9a-f]{32}")
@@ -136,7 +134,7 @@ class Store:
             return
         for path in (*_records(self.base), *_codes(self.base)):
             with contextlib.suppress(OSError):  # another process is at it
-                if now - path.lstat().st_mtime > (_OLD_TREE if path.parent.name in _LARGE else _OLD):
+                if now - path.lstat().st_mtime > (_OLD_FILE if path.parent.name == INTERMEDIATE else _OLD):
                     path.unlink()
 
     def _path(self, kind: str, key: str) -> Path:

@@ -1,4 +1,4 @@
-"""What every check is: a documented class that turns operations of a path into findings. A check imports this, operations and map facts."""
+"""What every check is: a documented class with the words of its findings. A check imports this, operations and findings."""
 
 from __future__ import annotations
 
@@ -7,15 +7,11 @@ import importlib
 import inspect
 import pkgutil
 import re
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Iterable
+from typing import ClassVar
 
 from streamlint.findings import Category, Finding, Span, Step
 from streamlint.operations import Conflict, Operation
-
-if TYPE_CHECKING:
-    from streamlint.interpreter.facts import FileFacts
-    from streamlint.interpreter.trace import Trace
 
 __all__ = ["HEADINGS", "Category", "Check", "registry"]
 
@@ -32,7 +28,7 @@ HEADINGS = (
 
 
 class Check:
-    """One rule. Subclasses set the class attributes and override the handlers that they need."""
+    """One rule. Subclasses set the class attributes, and tell what was found by methods whose names begin with ``told``."""
 
     code: ClassVar[str]
     name: ClassVar[str]
@@ -40,35 +36,8 @@ class Check:
     default: ClassVar[str] = "on"  # on, preview, off
     # The facts of the CUDA model, by name, that its claim rests on: its page shows them with their strength.
     rests_on: ClassVar[tuple[str, ...]] = ()
-    # A function is a root for this check only where it trains: where it holds a hot loop, or is the step of an optimizer.
-    # It asks who holds Python's GIL: what C++ binds to Python is a root for it, run as Python calls it.
+    # It asks who holds Python's GIL where Python calls C++.
     from_python: ClassVar[bool] = False
-
-    # The kinds of operations that `on_operation` is called for. Empty: all.
-    looks_at: ClassVar[tuple[type[Operation], ...]] = ()
-
-    # The literals of which one stands where code asks for an operation that it begins with (``begins_with``). Empty: any code may.
-    signs: ClassVar[tuple[str, ...]] = ()
-
-    def begins_with(self, operation: Operation) -> bool:
-        """Whether a finding may rest on this operation. Where no path shows one, only arms that hold a sign are run for this check."""
-        return True
-
-    def on_operation(self, operation: Operation, path: Trace) -> Iterator[Finding]:
-        """Called for each operation of a finished path that is among `looks_at`, in order."""
-        return iter(())
-
-    def on_conflict(self, conflict: Conflict, path: Trace) -> Iterator[Finding]:
-        """Called for each pair of accesses that a path left unordered."""
-        return iter(())
-
-    def on_map(self, facts: FileFacts) -> Iterator[Finding]:
-        """Called once a file, with facts that need no order."""
-        return iter(())
-
-    def fold(self, findings: list[Finding], facts: FileFacts) -> list[Finding]:
-        """Called once a file with the findings of this check in it, in order; may join them."""
-        return findings
 
     def finding(
         self,
@@ -103,7 +72,7 @@ class Check:
         )
 
     def finding_at(self, span: Span, message: str, *, trail: Iterable[Step] = (), help: str = "", qualname: str = "") -> Finding:
-        """A finding that rests on no operation of a path."""
+        """A finding that rests on no operation."""
         return Finding(
             code=self.code,
             name=self.name,

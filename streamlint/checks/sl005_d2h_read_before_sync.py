@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Step
-from streamlint.interpreter.trace import call_trail
-from streamlint.operations import Conflict, Copy, Evidence, HostRead, Memory
+from streamlint.operations import Conflict, Copy, Evidence, HostRead, Memory, call_trail
 
 
 class D2hReadBeforeSync(Check):
@@ -75,7 +74,6 @@ class D2hReadBeforeSync(Check):
                 "memory": copy.host_memory.value,
                 "direction": "d2h",
                 "bytes": copy.nbytes,
-                "stream": copy.stream.kind if copy.stream else "unknown",
                 "api": copy.api,
             },
         )

@@ -84,8 +84,8 @@ class MissingRecordStream(Check):
             span=drop.allocated,
             trail=tuple(trail),
             help=self._help(drop),
-            conflict=Conflict(use, drop, "lifetime"),
-            facts={"api": drop.api, "stream": "unknown"},
+            conflict=Conflict(use, drop),
+            facts={"api": drop.api},
         )
 
     def _help(self, drop: Drop) -> str:

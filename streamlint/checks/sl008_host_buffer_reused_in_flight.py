@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Step
-from streamlint.interpreter.trace import call_trail
-from streamlint.operations import Conflict, Copy, Direction, Free
+from streamlint.operations import Conflict, Copy, Direction, Free, call_trail
 
 
 class HostBufferReusedInFlight(Check):
@@ -82,7 +81,6 @@ class HostBufferReusedInFlight(Check):
                 "memory": copy.host_memory.value,
                 "direction": copy.direction.value,
                 "bytes": copy.nbytes,
-                "stream": copy.stream.kind if copy.stream else "unknown",
                 "api": copy.api,
             },
         )

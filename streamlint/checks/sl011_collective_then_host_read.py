@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Span, Step
-from streamlint.interpreter.trace import call_trail
-from streamlint.operations import Operation
+from streamlint.operations import Operation, call_trail
 
 
 class CollectiveThenHostRead(Check):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Span, Step
-from streamlint.operations import Copy, Direction, Launch, Opaque, Operation, Refusal
+from streamlint.operations import Copy, Direction, Launch, Operation, Refusal
 
 # What happens, and what to do, by the kind of a refusal.
 _MESSAGES = {
@@ -113,26 +113,17 @@ class CaptureIllegalCall(Check):
 
     def _place(self, operation: Operation, refusal: Refusal) -> Span:
         """The operation, or the call in the region that reaches it; a fork that is not joined is wrong where it launches."""
-        calls = self._within(operation, refusal)
+        calls = operation.context.calls
         return calls[0] if calls and refusal.kind != "unjoined" else operation.span
-
-    def _within(self, operation: Operation, refusal: Refusal) -> tuple[Span, ...]:
-        """Of the calls that led here, those in the region: where it runs a lambda that it was handed, that body is what is captured."""
-        calls = operation.context.calls[refusal.depth :]
-        entered = operation.context.functions[len(operation.context.functions) - len(calls) :]
-        handed = next((number for number, name in enumerate(entered) if not name.endswith("<lambda>")), len(entered))
-        return calls[handed:]
 
     def _trail(self, operation: Operation, refusal: Refusal) -> tuple[Step, ...]:
         place = self._place(operation, refusal)
-        steps = [Step("reached through this call", span) for span in self._within(operation, refusal) if span != place]
+        steps = [Step("reached through this call", span) for span in operation.context.calls if span != place]
         there = (Step("rejected here", operation.span),) if place != operation.span else ()
         return (refusal.capture, *steps, *there, *refusal.trail)
 
     def _named(self, operation: Operation) -> str:
         last = operation.name.rpartition(".")[2].rpartition("::")[2]
-        if isinstance(operation, Opaque):
-            return "device work"
         if isinstance(operation, Launch):
             return "device work" if operation.kind == "compute" else f"launch of {last}"
         if isinstance(operation, Copy):

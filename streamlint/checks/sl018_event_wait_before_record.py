@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Span, Step
-from streamlint.interpreter.trace import call_trail
-from streamlint.operations import Record, Wait
+from streamlint.operations import Operation, call_trail
 
 
 class EventWaitBeforeRecord(Check):
@@ -53,7 +52,7 @@ class EventWaitBeforeRecord(Check):
     rests_on = ("event-order", "event-covers-later-work")
 
     def told(
-        self, wait: Wait, made: Span, made_calls: tuple[Span, ...], record: Span | None, also: tuple[Span, ...], place: Span
+        self, wait: Operation, made: Span, made_calls: tuple[Span, ...], record: Span | None, also: tuple[Span, ...], place: Span
     ) -> Finding:
         """A wait for an event that is recorded only behind it, or nowhere, as a finding."""
         created = (Step("event created here", made), *(Step("created by this call", call) for call in made_calls))
@@ -71,7 +70,7 @@ class EventWaitBeforeRecord(Check):
             facts={"api": wait.api},
         )
 
-    def told_lost(self, lost: Record, again: Span | None, wait: Span) -> Finding:
+    def told_lost(self, lost: Operation, again: Span | None, wait: Span) -> Finding:
         """A record that another one replaces, or its own in the next round of a loop, before anybody waits for it, as a finding."""
         steps = [Step("recorded again here", again)] if again is not None else []
         steps.append(Step(f"this wait covers only the {'last' if again is None else 'second'} record", wait))

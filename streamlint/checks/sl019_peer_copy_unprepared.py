@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Span, Step
-from streamlint.interpreter.trace import call_trail
-from streamlint.operations import Copy
+from streamlint.operations import Copy, call_trail
 
 
 class PeerCopyUnprepared(Check):

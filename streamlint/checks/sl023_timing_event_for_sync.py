@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Step
-from streamlint.operations import Create, Operation
+from streamlint.operations import Operation
 
 
 class TimingEventForSync(Check):
@@ -49,7 +49,7 @@ class TimingEventForSync(Check):
     category = Category.STALL
     default = "off"
 
-    def told(self, operation: Create, use: Operation) -> Finding:
+    def told(self, operation: Operation, use: Operation) -> Finding:
         """An event whose time nobody asks for, as a finding."""
         return self.finding(
             operation,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Span, Step
-from streamlint.interpreter.trace import call_trail
-from streamlint.operations import Spin
+from streamlint.operations import Operation, call_trail
 
 
 class EventSpin(Check):
@@ -50,7 +49,7 @@ class EventSpin(Check):
     default = "off"
     rests_on = ("event-synchronize-waits",)
 
-    def told(self, operation: Spin, query: Span) -> Finding:
+    def told(self, operation: Operation, query: Span) -> Finding:
         """A loop that only asks, as a finding."""
         return self.finding(
             operation,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Span, Step
-from streamlint.interpreter.trace import call_trail
 from streamlint.operations import (
     Operation,
+    call_trail,
 )
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Step
-from streamlint.interpreter.trace import call_trail
-from streamlint.operations import Create, LoopFrame, Operation
+from streamlint.operations import LoopFrame, Operation, call_trail
 
 
 class StreamChurn(Check):
@@ -51,7 +50,7 @@ class StreamChurn(Check):
     default = "off"
     rests_on = ("stream-create-waits", "stream-destroy-waits")
 
-    def told(self, operation: Create, loop: LoopFrame, use: Operation) -> Finding:
+    def told(self, operation: Operation, loop: LoopFrame, use: Operation) -> Finding:
         """A stream that each round of a loop makes, as a finding."""
         return self.finding(
             operation,

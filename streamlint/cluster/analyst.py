@@ -1,4 +1,4 @@
-"""A process beside a Dask worker: it holds the program of a run and answers for its files, until it is not asked any more."""
+"""A process beside a Dask worker: it holds the program of a run and answers for its rules, until it is not asked any more."""
 
 from __future__ import annotations
 
@@ -8,62 +8,42 @@ import pickle
 import signal
 import sys
 import zlib
-from typing import Any
 
 from streamlint import guard, workers
-from streamlint.analysis import Analysis
-from streamlint.cache.units import Unit, Units
 from streamlint.cluster.job import Answer, Job
-from streamlint.engine import reader
-from streamlint.incremental import Incremental
+from streamlint.engine import looked_for
+from streamlint.findings import Part
 from streamlint.memory import freeze, seldom_collected
-from streamlint.options import Source
+from streamlint.parsing import Parser
+from streamlint.record import replace
 
 IDLE_S = 20
-
-
-class _Sent(Units):
-    """What the client knows of the sources: no result is kept, and each waits until it is asked for."""
-
-    store: Any = None
-
-    def __init__(self, job: Job) -> None:
-        self._job = job
-
-    def load(self, source: Source, content: str) -> Unit | None:
-        return self._job.units.get(source.path)
-
-    def keep(self, source: Source, content: str, unit: Unit) -> None:
-        pass
-
-    def interface(self, native: str) -> dict[str, Any] | None:
-        return self._job.interface
-
-    def keep_interface(self, native: str, record: dict[str, Any]) -> None:
-        pass
-
-    def keep_paths(self, paths: list[str]) -> str:
-        return self._job.paths
 
 
 class Analyst:
     """The program of a job."""
 
     def __init__(self, job: Job) -> None:
-        self._work = Incremental(job.sources, reader(job.sources, job.options), _Sent(job))
-        self._analysis = Analysis(self._work.program, job.options)
+        self._parser, self._options = Parser.received(job.sources, job.parsed), job.options
 
     def answers(self, names: list[str]) -> dict[str, Answer | str]:
-        """For each name its answer. They are found in a process that can die, and one after the other: a task has one thread."""
-        self._work.program.files.load(names)
-        check, native = self._work.check(self._analysis), self._work.native
+        """What rules find, under the name of the first; where their process dies, each is asked alone."""
+        found = self._asked(names)
+        if isinstance(found, str) and len(names) > 1:
+            return {name: self._asked([name]) for name in names}
+        return {name: Part() if number else found for number, name in enumerate(names)}
+
+    def _asked(self, names: list[str]) -> Answer | str:
+        """What rules find in a process that can die: a task has one thread."""
+        options = replace(self._options, codes=frozenset(names))
 
         def answer(name: str) -> Answer | str:
-            return Answer(*check(name), native)
+            return looked_for(self._parser, options)
 
         with seldom_collected():  # what is frozen is thawed behind it
             freeze()
-            return dict(workers.alone(answer, names, instead=lambda name, why: why))
+            told: dict[str, Answer | str] = dict(workers.alone(answer, [" ".join(names)], instead=lambda name, why: why))
+            return next(iter(told.values()))
 
 
 def main() -> None:

@@ -20,7 +20,7 @@ from streamlint.errors import StreamlintError
 
 SECONDS = 10.0  # within which a scheduler answers, and has a worker
 VARIABLE = "STREAMLINT_SCHEDULER_SECONDS"
-HANDS = 4  # a thread: few enough that a worker's caches pay, enough that none waits long for the last
+HANDS = 1  # a thread: the facts of the program are solved anew for each
 
 Hand = list[str]
 Submit = Callable[[Hand], "Future[dict[str, Answer | str]]"]

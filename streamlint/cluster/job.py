@@ -3,38 +3,22 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
-from streamlint.cache.units import Unit
+from streamlint.findings import Part, Problem
 from streamlint.options import Options, Source
-
-if TYPE_CHECKING:
-    from streamlint.analysis import Part
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A run. ``units`` say of each source what lowering it gave; ``paths`` names the list of those that parse, and
-    ``interface`` says what Python may see of the C++."""
+    """A run. ``parsed`` holds what became of each source, as bytes."""
 
     folder: str
     sources: tuple[Source, ...]
     options: Options
-    units: dict[str, Unit]
-    paths: str
-    interface: dict[str, Any]
+    parsed: Mapping[str, bytes | Problem]
     seconds: float  # of processor time for one file
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What came of one file, and what it rests on."""
-
-    parts: list[Part]
-    rests: dict[str, Any]
-    native: str
 
 
 def made_of() -> tuple[str, str]:
@@ -45,4 +29,6 @@ def made_of() -> tuple[str, str]:
     return __version__, code_hash(".".join(map(str, sys.version_info[:2])))
 
 
+Answer = Part
+"""What some rules gave, and what build files said to the worker; each hand of rules has one, under the name of its first rule."""
 Answers = Iterator[tuple[str, "Answer | str"]]  # a text says why there is none

@@ -12,9 +12,6 @@ from collections.abc import Iterable
 from streamlint.cuda_model.memory import Direction, Memory
 from streamlint.record import record, replace
 
-# Pageable H2D copies up to this many bytes return once staged, on every driver documented (older programming guides: 64 KB).
-STAGED_BYTES = 64 * 1024
-
 
 class Work(enum.Enum):
     """What a call puts on its stream. Only some of it takes part in the null stream's barrier."""

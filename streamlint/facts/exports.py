@@ -16,7 +16,6 @@ from streamlint.ir import opcodes as op
 MODULES = frozenset({"PYBIND11_MODULE", "PYBIND11_EMBEDDED_MODULE", "NB_MODULE"})
 OPERATORS = frozenset({"TORCH_LIBRARY", "TORCH_LIBRARY_IMPL", "TORCH_LIBRARY_FRAGMENT"})
 """Macros that open a function: its first parameter is the name, the last one what things are bound to."""
-_CLASSES = frozenset({"class_", "py::class_", "pybind11::class_", "nb::class_", "nanobind::class_"})
 _NAMED_BY_BUILD = "TORCH_EXTENSION_NAME"
 _BINDS = frozenset({"def", "def_static", "impl", "def_property", "def_property_readonly", "def_prop_ro", "def_prop_rw"})
 _REGISTERS = "RegisterOperators"

@@ -25,8 +25,6 @@ from streamlint.models import Row
 from streamlint.models.vocabulary import Selector
 
 Effect = Callable[["Library", Row, "Object | None", Arguments, Node], None]
-_DEVICE_WORDS = ("cuda", "gpu")
-_HOST_WORDS = ("cpu", "meta", "mps")
 
 
 class Library(Selectors):

@@ -27,7 +27,6 @@ from streamlint.program import (
 if TYPE_CHECKING:
     from tree_sitter import Node as Syntax
 
-DECLARATION = "declaration:"
 
 _CLASSES = ("struct_specifier", "class_specifier", "union_specifier")
 _CONTAINERS = ("linkage_specification", "declaration_list", "template_declaration", "friend_declaration", "export_declaration")
@@ -359,7 +358,6 @@ class DefinitionReader(FunctionReader):
                     own.default = own.default or other.default
                 function.static = function.static or declared.static
                 return
-        declared.line_text = f"{DECLARATION} {declared.line_text}"
         declared.kind = "function"
         self.module.functions.setdefault(declared.qualname, []).append(declared)
 

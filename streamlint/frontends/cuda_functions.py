@@ -10,7 +10,7 @@ from streamlint.frontends.cuda_statements import StatementReader
 from streamlint.frontends.cuda_stores import Pointers
 from streamlint.frontends.cuda_types import Declarator
 from streamlint.lines import split_lines
-from streamlint.program import LONGEST_LINE, Arg, Function, Module, Param, Type
+from streamlint.program import Arg, Function, Module, Param, Type
 
 if TYPE_CHECKING:
     from tree_sitter import Node as Syntax
@@ -93,7 +93,6 @@ class FunctionReader(StatementReader):
         function = Function(name, qualname, self.params(parameters), [], at=at, returns=parts.type(returns), template=self.template)
         function.space = self.space(node)
         function.static = self.has_storage(node, "static")
-        function.line_text = self.lines[at[0] - 1][:LONGEST_LINE].strip() if 0 < at[0] <= len(self.lines) else ""
         if parts.function is not None:
             self.trailing_return(function, parts.function)
         if self.field(node, "type") is None and _MACRO_NAME.fullmatch(name):

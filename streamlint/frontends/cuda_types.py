@@ -22,7 +22,6 @@ class Declarator(NamedTuple):
     function: Syntax | None = None  # the function_declarator around the name
     indirect: bool = False  # a pointer to a function: ``(*name)(…)``
     names: tuple[str, ...] = ()  # structured bindings
-    extent: str = ""  # the name of the array's count
 
     def type(self, base: Type) -> Type:
         """``base`` with pointers, reference and array of this declarator."""
@@ -34,7 +33,6 @@ class Declarator(NamedTuple):
             base.pointers + self.pointers,
             base.reference or self.reference,
             self.array if self.array is not None else base.array,
-            self.extent if self.array is not None else base.extent,
         )
 
 
@@ -157,7 +155,7 @@ class TypeReader:
 
     def declarator(self, node: Syntax | None) -> Declarator:
         """Follow a declarator inwards to its name."""
-        pointers, reference, array, extent = 0, False, None, ""
+        pointers, reference, array = 0, False, None
         function: Syntax | None = None
         inside_parentheses = indirect = False
         while node is not None:
@@ -172,7 +170,6 @@ class TypeReader:
             elif kind in ("array_declarator", "abstract_array_declarator"):
                 size = self.field(node, "size")
                 array = self.element_count(size)
-                extent = self.text(size) if size is not None and size.type in ("identifier", "qualified_identifier") and not array else ""
             elif kind in ("function_declarator", "abstract_function_declarator"):
                 function = function or node
             elif kind in ("parenthesized_declarator", "abstract_parenthesized_declarator"):
@@ -183,9 +180,9 @@ class TypeReader:
             elif kind in ("init_declarator", "attributed_declarator", "variadic_declarator", "optional_type_parameter_declaration"):
                 inner = inner or next(iter(node.named_children), None)
             else:
-                return Declarator(self.name(node), node, pointers, reference, array, function, indirect, extent=extent)
+                return Declarator(self.name(node), node, pointers, reference, array, function, indirect)
             node = inner
-        return Declarator("", None, pointers, reference, array, function, indirect, extent=extent)
+        return Declarator("", None, pointers, reference, array, function, indirect)
 
     def element_count(self, size: Syntax | None) -> int:
         """The number of elements where it is a literal (or a macro that is one), else 0."""

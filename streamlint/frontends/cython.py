@@ -30,8 +30,6 @@ def lower(path: str, text: str) -> p.Module:
     except UnreadableSource as error:
         raise UnreadableSource(error.row, error.column, f"this Cython could not be read: {error.message}") from None
     module.text = text
-    module.dialect = "cython"
-    module.c_names = made.c_names
     module.includes = tuple(made.includes)
     module.problems += problems
     _restore(module, made, text)

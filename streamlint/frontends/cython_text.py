@@ -25,8 +25,6 @@ _NAME = re.compile(r"[A-Za-z_]\w*")
 _CALLED = re.compile(r"([A-Za-z_]\w*)\s*\(")
 _DECLARED = re.compile(r"([A-Za-z_]\w*)\s*((?:\[[^][]*\]\s*)*)$")
 _EXTERN_HEAD = re.compile(r"from\s*(?:\"([^\"]*)\"|'([^']*)'|<([^>]*)>|\*)(?:\s*namespace\s*[\"']([^\"']*)[\"'])?")
-_EXTERN_CLASS = re.compile(r"(?:cdef\s+)?cppclass\s+([A-Za-z_]\w*)[^\"':]*(?:[\"']([^\"']+)[\"'])?")
-_EXTERN_CALL = re.compile(r"([A-Za-z_]\w*)\s*(?:[\"']([^\"']+)[\"']\s*)?\(")
 _INCLUDE = re.compile(r"include\s+[\"']([^\"']+)[\"']")
 _CAST = re.compile(r"<\s*[A-Za-z_][\w.\s,:*&?\[\]]*>|<\s*\([^<>]*\)\s*>")
 _SUFFIXED = re.compile(r"(?:0[xX][0-9a-fA-F]+|\d+)([uUlL]+)")
@@ -63,7 +61,6 @@ class Translation:
     addresses: set[int] = field(default_factory=set)  # offsets of `~` that were `&`
     headers: dict[int, Header] = field(default_factory=dict)  # by row
     members: dict[str, dict[str, Declared]] = field(default_factory=dict)  # by class
-    c_names: dict[str, str] = field(default_factory=dict)  # names from C++, as they are there
     includes: list[str] = field(default_factory=list)
 
 
@@ -152,33 +149,9 @@ class _Translator:
     def extern(self, index: int) -> int:
         line = self.lines[index]
         head = _EXTERN_HEAD.search(self.text, line.start, line.end)
-        namespace = ""
-        if head is not None:
-            header = head.group(1) or head.group(2) or head.group(3)
-            namespace = head.group(4) or ""
-            if header:
-                self.found.includes.append(header)
-        after = self.dropped(index)
-        depth: int | None = None
-        for inner in self.lines[index + 1 : after]:
-            if depth is not None and inner.indent > depth:
-                continue
-            depth = None
-            text = self.text[inner.start : inner.end]
-            made = _EXTERN_CLASS.match(text)
-            called = _EXTERN_CALL.search(text)
-            if made is not None:
-                depth = inner.indent
-                self.bring(made.group(1), made.group(2), namespace)
-            elif inner.mask.rstrip().endswith(":"):
-                depth = inner.indent
-            elif called is not None and not inner.mask.startswith(("ctypedef", "enum", "struct")):
-                self.bring(called.group(1), called.group(2), namespace)
-        return after
-
-    def bring(self, name: str, spelled: str | None, namespace: str) -> None:
-        own = re.sub(r"\[.*|<.*", "", spelled or name).strip()
-        self.found.c_names[name] = f"{namespace}::{own}" if namespace and "::" not in own else own
+        if head is not None and (header := head.group(1) or head.group(2) or head.group(3)):
+            self.found.includes.append(header)
+        return self.dropped(index)
 
     # --- classes, functions
 

@@ -70,7 +70,6 @@ def modules_in(module: Module) -> list[Module]:
     if not any(hint in module.text for hint in _HINTS):
         return []
     nodes = list(walk(module))
-    bound = frozenset(_bound_by_load_inline(nodes, module.imports))
     given = {id(const) for const in _given_to_load_inline(nodes, module.imports)}
     unused = {id(node.value) for node in nodes if isinstance(node, ExprStatement)}
     found: list[tuple[Position, Module]] = []
@@ -78,7 +77,7 @@ def modules_in(module: Module) -> list[Module]:
         if not isinstance(node, Const) or not isinstance(node.value, str):
             continue
         if id(node) in given:
-            inner = _extension(_lowered(node, node.value, module), bound)
+            inner = _extension(_lowered(node, node.value, module))
         elif id(node) not in unused and _may_hold(node.value):
             inner = _with_host_work(_lowered(node, node.value, module))
         else:
@@ -98,17 +97,6 @@ def _given_to_load_inline(nodes: list[object], imports: dict[str, str]) -> Itera
             for place, arg in enumerate(node.args):
                 if (arg.keyword or place) in _SOURCES and not arg.stars:
                     yield from _strings(arg.value, bindings, frozenset())
-
-
-def _bound_by_load_inline(nodes: list[object], imports: dict[str, str]) -> Iterator[str]:
-    """The names in ``functions=``: a list, a table with documentation, or one name."""
-    bindings = _bindings(nodes)
-    for node in nodes:
-        if isinstance(node, Call) and imports.get(_last_name(node.function), _last_name(node.function)).endswith("load_inline"):
-            for place, arg in enumerate(node.args):
-                if (arg.keyword or place) in ("functions", 3) and not arg.stars:
-                    held = [arg.value, *(bindings.get(arg.value.id, ()) if isinstance(arg.value, Name) else ())]
-                    yield from (n.value for value in held for n in walk(value) if isinstance(n, Const) and isinstance(n.value, str))
 
 
 def _bindings(nodes: list[object]) -> Bindings:
@@ -161,12 +149,10 @@ def _may_hold(text: str) -> bool:
     return text.count("\n") >= _FEWEST_BREAKS and _HOST_WORK.search(text) is not None
 
 
-def _extension(module: Module | None, bound: frozenset[str]) -> Module | None:
-    """The module as ``load_inline`` compiles it: with PyTorch's header, and bindings of the functions that are named."""
-    if module is not None:
-        module.bound = bound
-        if TORCH_HEADER not in module.includes:
-            module.includes = (*module.includes, TORCH_HEADER)
+def _extension(module: Module | None) -> Module | None:
+    """The module as ``load_inline`` compiles it: with PyTorch's header."""
+    if module is not None and TORCH_HEADER not in module.includes:
+        module.includes = (*module.includes, TORCH_HEADER)
     return module
 
 

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 from streamlint.program import (
-    LONGEST_LINE,
     Assign,
     Attr,
     Call,
@@ -70,7 +69,6 @@ def lambda_at(low: Lowering, at: Position, parameters: list[Param], body: Callab
         [Return(value, at=value.at)],
         is_lambda=True,
         is_generator=scope.yields,
-        line_text=low.lines[at[0] - 1][:LONGEST_LINE].strip(),
         at=at,
     )
     return Lambda(function, at=at)
@@ -80,7 +78,6 @@ def define_function(low: Lowering, function: Function, body: Callable[[], list[S
     """A function whose head is lowered; ``body`` lowers its statements, whose scope it is. A method is its class's, and no statement."""
     owner = low.enclosing_class
     function.class_name = owner.qualname if owner else ""
-    function.line_text = low.lines[function.at[0] - 1][:LONGEST_LINE].strip()
     low.scopes.append(Enclosing(function.qualname))
     function.body = body()
     function.is_generator = low.scopes.pop().yields

@@ -13,7 +13,7 @@ from streamlint.facts.program import Program
 from streamlint.findings import Span
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.models import Models
+from streamlint.models import with_user_rows
 from streamlint.operations import Context as Surroundings
 from streamlint.options import Options
 from streamlint.ordering.walk import Walk
@@ -26,10 +26,13 @@ MOST_STEPS = 40_000
 class Context:
     """One program, and what is known of it."""
 
-    def __init__(self, program: Program, options: Options, models: Models | None = None, transfer: type[Transfer] = Transfer) -> None:
+    def __init__(self, program: Program, options: Options, transfer: type[Transfer] = Transfer) -> None:
         self.program = program
         self.options = options
-        self.facts = Facts(program, models)
+        own = (
+            with_user_rows("cuda", options.user_models) if options.user_models else None
+        )  # those that are shipped are read when they are asked
+        self.facts = Facts(program, with_user_rows("python", options.user_models), own)
         self.facts.solver.most = MOST_STEPS
         self.graph = CallGraph(self.facts)
         self.transfer = transfer(self.graph)

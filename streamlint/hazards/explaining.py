@@ -12,12 +12,14 @@ from streamlint.facts.objects import Site
 from streamlint.facts.program import Unit
 from streamlint.findings import Finding, Span
 from streamlint.hazards.context import Context, span_of
-from streamlint.hazards.findings import Lowered, codes, context_of, hazard
+from streamlint.hazards.findings import Lowered, context_of, hazard, registry
 from streamlint.ir import Instruction
 from streamlint.options import Options, Source
 from streamlint.transfer.actions import Action, Copied, Lost, Read, Stream, Synchronized
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import ANY_ROW, Order, RowTest, Transfer
+from streamlint.transfer.waiting import Waited
+from streamlint.transfer.work import Worked
 
 RELEASED = "the GIL is not held at the wait of the host"
 SYNCHRONOUS = "the copy is synchronous: the host waits for it"
@@ -63,21 +65,29 @@ def silenced(sources: Sequence[Source], options: Options, lowered: Lowered) -> I
     """What the rules that are answered here would tell of the sources, and why they do not."""
     options = replace(options, evidence="possible")  # what is not shown for want of evidence alone is told elsewhere
     plain = context_of(sources, options, lowered)
-    told = {(one.code, one.span) for code in sorted(codes()) for one in hazard(code).find(plain)}
+    told = {(one.code, one.span) for code in sorted(registry()) for one in hazard(code).find(plain)}
     for kind in (Transfer, _Asynchronous):
         context = context_of(sources, options, lowered, kind)
         context.transfer.passed = []
-        for code in sorted(codes()):
+        for code in sorted(registry()):
             context.transfer.passed.clear()
             for finding in hazard(code).find(context):
                 if (finding.code, finding.span) not in told:
                     told.add((finding.code, finding.span))
                     yield from _reasons(context, finding)
-    for code in sorted(code for code in codes() if hazard(code).RULE.from_python):
+            yield from _barriers(context, code)
+    for code in sorted(code for code in registry() if hazard(code).RULE.from_python):
         for finding in hazard(code).find(context_of(sources, options, lowered, _Holding)):
             if (finding.code, finding.span) not in told:
                 wait = finding.trail[-1].span if finding.trail else finding.span
                 yield Silenced(finding, wait, wait, RELEASED)
+
+
+def _barriers(context: Context, code: str) -> Iterator[Silenced]:
+    """Work that the default stream orders, whether a finding rests on it alone or not."""
+    for one in dict.fromkeys(each for each in context.transfer.passed or () if isinstance(each.action, Worked)):
+        finding = hazard(code).RULE().finding_at(span_of(one.by), _words(one))
+        yield Silenced(finding, span_of(one.operation), span_of(one.by), _words(one))
 
 
 def _reasons(context: Context, finding: Finding) -> Iterator[Silenced]:
@@ -96,6 +106,10 @@ def _words(order: Order) -> str:
     action = order.action
     if isinstance(action, Lost):
         return "is out of view, receives what would tell that the work is done, and may wait for it"
+    if isinstance(action, Waited):
+        return "makes a stream wait for the work"
+    if isinstance(action, Worked):
+        return "is on the default stream, which waits for the streams around it, and they for it"
     if isinstance(action, Synchronized) and action.of is None:
         return "makes the host wait for the whole device"
     if isinstance(action, Synchronized) and isinstance(action.of, Stream):

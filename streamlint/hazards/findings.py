@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Protocol
 
-from streamlint import models
-from streamlint.checks import base as checks
 from streamlint.checks.base import Check
 from streamlint.facts.neighbours import Neighbours
 from streamlint.facts.program import Program, SourceFile
@@ -46,23 +44,17 @@ def hazard(code: str) -> Hazard:
     return module
 
 
-@functools.cache
-def codes() -> frozenset[str]:
-    """The rules that are answered here and by nothing else: their checks look at no path."""
-    return frozenset(code for code, check in checks.registry().items() if code in registry() and not _is_on_paths(check))
+def find(sources: Sequence[Source], options: Options, lowered: Lowered, breathe: Callable[[], None] = lambda: None) -> Told:
+    """What the rules of this package tell of the sources. ``lowered`` gives the intermediate representation of a file.
+
+    ``breathe`` is called before each rule: it raises where the work is no longer wanted.
+    """
+    return find_of([code for code in sorted(registry()) if not options.codes or code in options.codes], sources, options, lowered, breathe)
 
 
-def _is_on_paths(check: type[Check]) -> bool:
-    hooks = ((check.on_operation, Check.on_operation), (check.on_conflict, Check.on_conflict), (check.on_map, Check.on_map))
-    return any(mine is not plain for mine, plain in hooks)
-
-
-def find(sources: Sequence[Source], options: Options, lowered: Lowered) -> Told:
-    """What the rules that are answered here tell of the sources. ``lowered`` gives the intermediate representation of a file."""
-    return find_of([code for code in sorted(codes()) if not options.codes or code in options.codes], sources, options, lowered)
-
-
-def find_of(asked: Sequence[str], sources: Sequence[Source], options: Options, lowered: Lowered) -> Told:
+def find_of(
+    asked: Sequence[str], sources: Sequence[Source], options: Options, lowered: Lowered, breathe: Callable[[], None] = lambda: None
+) -> Told:
     """The same for these rules. A fault of ours costs the rule that it is in."""
     if not asked:
         return Told([])
@@ -70,6 +62,7 @@ def find_of(asked: Sequence[str], sources: Sequence[Source], options: Options, l
     found: list[Finding] = []
     faults: dict[str, str] = {}
     for code in asked:
+        breathe()
         try:
             found += list(hazard(code).find(context))
         except Exception as error:
@@ -79,7 +72,7 @@ def find_of(asked: Sequence[str], sources: Sequence[Source], options: Options, l
 
 def context_of(sources: Sequence[Source], options: Options, lowered: Lowered, kind: type[Transfer] = Transfer) -> Context:
     """The facts of the sources as one program, and what its instructions do. Files are asked in the order of their paths, however given."""
-    return Context(_program(sources, lowered), options, models.load("python", options.user_models), kind)
+    return Context(_program(sources, lowered), options, kind)
 
 
 def neighbours(sources: Sequence[Source], lowered: Lowered) -> Neighbours:

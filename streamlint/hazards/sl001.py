@@ -179,7 +179,6 @@ class _Search:
             context=self.context.surroundings(call.function, passed),
             trail=tuple(self._made(copy)),
             direction=Direction.H2D if copy.direction == "h2d" else Direction.D2H,
-            asked_async=True,
             nbytes=self._size(copy).bytes,
             evidence=Evidence.ASKED if copy.evidence == ASKED else Evidence.LITERAL,
             host_memory=Memory.PAGEABLE,

@@ -15,7 +15,7 @@ from streamlint.hazards.repetition import Round
 from streamlint.hazards.trims import Trim, Trims
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import Loop
-from streamlint.operations import Alloc, Free, LoopFrame, Memory, Operation, Register
+from streamlint.operations import Alloc, Free, LoopFrame, Memory, Operation
 
 RULE = AllocInLoop
 _WORK = frozenset({"launch", "collective", "memset", "copy", "callback"})
@@ -39,7 +39,7 @@ def _told(rule: AllocInLoop, context: Context, allocations: Allocations, inside:
     around = context.surroundings(churn.function, churn.made[:-1])
     is_registered = allocation.memory == REGISTERED
     at = span_of(churn.made[-1])
-    allocated: Operation = Register(at, allocation.by, allocation.name, context=around)
+    allocated: Operation = Operation(at, allocation.by, allocation.name, context=around)
     if not is_registered:
         allocated = Alloc(at, allocation.by, allocation.name, context=around, nbytes=allocation.bytes)
     memory = Memory.PINNED if is_registered else Memory(allocation.memory)
@@ -58,7 +58,7 @@ def _told_of_cache(rule: AllocInLoop, context: Context, trim: Trim) -> Finding:
 
 
 def _frame(function: Function, loop: Loop) -> LoopFrame:
-    return LoopFrame("data", span_of(Round(function, loop, ()).head))
+    return LoopFrame(span_of(Round(function, loop, ()).head))
 
 
 def _has_waited(context: Context, allocations: Allocations, churn: Churn) -> bool:

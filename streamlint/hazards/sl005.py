@@ -42,7 +42,6 @@ def _told(rule: D2hReadBeforeSync, context: Context, read: EarlyRead, held: list
         copied.call.name,
         context=context.surroundings(function, read.copy_calls),
         direction=Direction.D2H,
-        asked_async=True,
         host_memory=Memory.PAGEABLE if pageable else Memory.PINNED if is_locked else Memory.UNKNOWN,
         evidence=Evidence.LITERAL if on_device else Evidence.SCOPE,
     )
@@ -54,7 +53,7 @@ def _told(rule: D2hReadBeforeSync, context: Context, read: EarlyRead, held: list
         asked=span_of(read.read) if read.accessor is not None else None,
     )
     shown = not pageable and not is_uncalled(context, read.read.function)
-    return rule.told(Conflict(copy, looked, "host-wait", 0, True, None), shown)
+    return rule.told(Conflict(copy, looked), shown)
 
 
 def _is_on_device(context: Context, function: Function, register: int) -> bool:

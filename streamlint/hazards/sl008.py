@@ -9,7 +9,7 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import Memory as Held
 from streamlint.findings import Finding, Step
 from streamlint.hazards.context import Context, span_of
-from streamlint.operations import Conflict, Copy, Direction, Evidence, Free, HostWrite, Memory
+from streamlint.operations import Conflict, Copy, Direction, Evidence, Free, Memory, Operation
 from streamlint.ordering.reuses import Reuse, Reuses
 
 RULE = HostBufferReusedInFlight
@@ -34,13 +34,12 @@ def _told(rule: HostBufferReusedInFlight, context: Context, reuse: Reuse) -> Fin
         trail=tuple(_made(context, function, side)),
         context=context.surroundings(function, reuse.copy_calls),
         direction=Direction.D2H if copied.direction == "d2h" else Direction.H2D,
-        asked_async=True,
         host_memory=Memory.PINNED,
         evidence=Evidence.LITERAL,
     )
-    kind = Free if reuse.is_free else HostWrite
+    kind = Free if reuse.is_free else Operation
     write = kind(span_of(reuse.write), row.library, reuse.name, context=context.surroundings(reuse.write.function, reuse.write_calls))
-    return rule.told(Conflict(copy, write, "host-wait", 0, True, None))
+    return rule.told(Conflict(copy, write))
 
 
 def _made(context: Context, function: Function, register: int) -> Iterator[Step]:

@@ -10,7 +10,7 @@ from streamlint.facts.objects import Site
 from streamlint.findings import Finding
 from streamlint.hazards.context import Context, span_of
 from streamlint.ir import Instruction
-from streamlint.operations import Operation, Touch
+from streamlint.operations import Operation
 from streamlint.ordering.channel_uses import ChannelUses
 from streamlint.ordering.forks import Forks
 from streamlint.ordering.sent_tensors import LaterWrites, sent
@@ -69,4 +69,4 @@ class _Processes:
             yield self.rule.told_own(self._at(taken), span_of(put.site))
 
     def _at(self, site: Site, calls: tuple[Site, ...] = ()) -> Operation:
-        return Touch(span_of(site), "torch", context=self.context.surroundings(site.function, calls))
+        return Operation(span_of(site), "torch", context=self.context.surroundings(site.function, calls))

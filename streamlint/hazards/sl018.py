@@ -11,7 +11,7 @@ from streamlint.facts.objects import Site
 from streamlint.findings import Finding, Span
 from streamlint.hazards.context import Context, span_of
 from streamlint.ir import opcodes as op
-from streamlint.operations import Record, Wait
+from streamlint.operations import Operation
 from streamlint.ordering.events import EmptyWait, EmptyWaits
 from streamlint.ordering.lost_records import LostRecords
 from streamlint.ordering.missed import Missed
@@ -30,7 +30,7 @@ def find(context: Context) -> Iterator[Finding]:
             seen.add(finding.span)
             yield replace(finding, pairs=_pairs(missed.pairs(wait.wait, wait.calls, wait.record)))
     for lost in LostRecords(context.transfer).find():
-        record = Record(span_of(lost.record), name=lost.name, context=context.surroundings(lost.record.function))
+        record = Operation(span_of(lost.record), name=lost.name, context=context.surroundings(lost.record.function))
         finding = rule.told_lost(record, span_of(lost.again) if lost.again is not None else None, span_of(lost.wait))
         yield replace(finding, pairs=_pairs(missed.pairs(lost.wait, (), lost.record)))
 
@@ -40,7 +40,7 @@ def _pairs(works: Iterable[tuple[Site, Site]]) -> tuple[tuple[Span, Span], ...]:
 
 
 def _told(rule: EventWaitBeforeRecord, context: Context, empty: EmptyWait) -> Finding:
-    operation = Wait(span_of(empty.wait), name=empty.name, context=context.surroundings(empty.wait.function, empty.calls))
+    operation = Operation(span_of(empty.wait), name=empty.name, context=context.surroundings(empty.wait.function, empty.calls))
     place = operation.span
     if empty.record is not None:
         for depth, call in enumerate(empty.calls):

@@ -9,7 +9,7 @@ from streamlint.facts.objects import Constant
 from streamlint.findings import Finding
 from streamlint.hazards.context import Context, span_at, span_of
 from streamlint.hazards.event_uses import Events
-from streamlint.operations import Create, Operation
+from streamlint.operations import Operation
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.waits.questions import parts_of
 
@@ -29,12 +29,11 @@ def find(context: Context) -> Iterator[Finding]:
         if uses.is_timed or not uses.orders or (uses.is_lost and events.measures):
             continue
         use = next((site for site, effect in uses.orders if effect != "record"), uses.orders[0][0])
-        created = Create(
+        created = Operation(
             span_at(call.function, call.instruction),
             call.row.library,
             call.name,
             context=context.surroundings(call.function),
-            what="event",
         )
         yield rule.told(created, Operation(span_of(use)))
 

@@ -12,7 +12,7 @@ from streamlint.hazards.context import Context, span_of
 from streamlint.hazards.repetition import Repetition, Round
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.operations import Spin
+from streamlint.operations import Operation
 from streamlint.transfer.attributes import attribute_sites
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.questions import parts_of
@@ -88,5 +88,5 @@ def find(context: Context) -> Iterator[Finding]:
         head = span_of(around.begin)
         if head not in seen:
             seen.add(head)
-            spin = Spin(head, library, name.replace("::", "."), context=context.surroundings(around.function))
+            spin = Operation(head, library, name.replace("::", "."), context=context.surroundings(around.function))
             yield rule.told(spin, span_of(query))

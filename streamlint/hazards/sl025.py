@@ -11,7 +11,7 @@ from streamlint.findings import Finding
 from streamlint.hazards.context import Context, span_at, span_of
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.operations import Touch
+from streamlint.operations import Operation
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.processes import DEFAULT, FORK, Processes
 from streamlint.transfer.uses import Use, Uses
@@ -112,10 +112,10 @@ class _Workers:
         return any(self.uses.on_device(item, one[2]) for item in items for one in item.by_opcode[op.RETURN] if one[2] >= 0)
 
     def told(self, loader: ModelledCall, method: str, function: Function, one: Instruction, use: Use, calls: tuple[Site, ...]) -> Finding:
-        operation = Touch(span_at(function, one), use.library, use.name, context=self.context.surroundings(function, calls))
+        operation = Operation(span_at(function, one), use.library, use.name, context=self.context.surroundings(function, calls))
         return self.rule.told(operation, span_at(loader.function, loader.instruction), method)
 
     def told_collation(self, loader: ModelledCall, method: str) -> Finding:
         place = span_of(Site(loader.function, loader.instruction))
-        operation = Touch(place, "torch", "default_collate", context=self.context.surroundings(loader.function))
+        operation = Operation(place, "torch", "default_collate", context=self.context.surroundings(loader.function))
         return self.rule.told(operation, place, method)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from streamlint.checks.sl026_stream_context_not_inherited import StreamContextNotInherited
 from streamlint.findings import Finding
 from streamlint.hazards.context import Context, made_at, span_of
-from streamlint.operations import Spawn
+from streamlint.operations import Operation
 from streamlint.ordering.thread_streams import ThreadStreams
 
 RULE = StreamContextNotInherited
@@ -17,5 +17,5 @@ def find(context: Context) -> Iterator[Finding]:
     """The findings of the rule."""
     rule = RULE()
     for lost in ThreadStreams(context.transfer).find():
-        start = Spawn(made_at(lost.start), lost.library, context=context.surroundings(lost.start.function, lost.calls))
+        start = Operation(made_at(lost.start), lost.library, context=context.surroundings(lost.start.function, lost.calls))
         yield rule.told(start, span_of(lost.stream) if lost.stream is not None else None, span_of(lost.work), "created")

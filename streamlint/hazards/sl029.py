@@ -12,7 +12,7 @@ from streamlint.hazards.churn import Churn, Churning
 from streamlint.hazards.context import Context, span_of
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.operations import Create, LoopFrame, Operation
+from streamlint.operations import LoopFrame, Operation
 from streamlint.ordering.lifetimes import Held, made_by
 from streamlint.transfer.modelled import ModelledCall
 
@@ -66,5 +66,5 @@ def find(context: Context) -> Iterator[Finding]:
     for call, churn, use in Streams(context).find():
         made = churn.made[-1]
         around = context.surroundings(made.function, churn.made[:-1])
-        created = Create(span_of(made), call.row.library, call.name, context=around, what="stream")
-        yield rule.told(created, LoopFrame("data", span_of(churn.head)), Operation(span_of(use)))
+        created = Operation(span_of(made), call.row.library, call.name, context=around)
+        yield rule.told(created, LoopFrame(span_of(churn.head)), Operation(span_of(use)))

@@ -109,11 +109,6 @@ class Streams:
         return span_of(sites[0]) if sites else None
 
 
-def call_steps(calls: tuple[Site, ...]) -> tuple[Step, ...]:
-    """The calls that lead to an operation, as steps of a trail."""
-    return tuple(Step("called here", span_of(site)) for site in calls)
-
-
 def lexical(function: Function) -> list[Function]:
     """A function, and those that it stands in."""
     found = [function]

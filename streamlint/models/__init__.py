@@ -1,4 +1,4 @@
-"""API models: TOML files, one a library, and the table that the interpreter asks."""
+"""API models: TOML files, one a library, and the table that facts and transfer ask."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["ModelError", "Models", "RoundRow", "Row", "StepRow", "TypeRow", "bui
 
 @record(frozen=True, slots=True)
 class TypeRow:
-    """A type of a library: its kind decides what the interpreter makes of its values."""
+    """A type of a library: its kind decides what its values are."""
 
     name: str
     kind: str
@@ -78,21 +78,17 @@ class Models:
 
     calls: dict[str, Row] = field(default_factory=dict)
     attributes: dict[str, Row] = field(default_factory=dict)
-    soles: dict[str, str] = field(default_factory=dict)  # an attribute that one type alone has, and that type
     types: dict[str, TypeRow] = field(default_factory=dict)
     constants: dict[str, str] = field(default_factory=dict)
     steps: list[StepRow] = field(default_factory=list)
     rounds: list[RoundRow] = field(default_factory=list)
     triggers: set[str] = field(default_factory=set)
     libraries: set[str] = field(default_factory=set)
-    own_words: tuple[str, ...] = ()  # the last parts of names that matter wherever they stand: the user's, and of files that say so
     _patterns: list[tuple[str, list[str], Row]] = field(default_factory=list)
     _type_patterns: list[tuple[list[str], TypeRow]] = field(default_factory=list)
     _cache: dict[tuple[str, str], Row | None] = field(default_factory=dict)
     _no_types: set[str] = field(default_factory=set)  # names that no row of a type is about
-    _packages: frozenset[str] | None = None
     _heads: frozenset[str] | None = None
-    _active: frozenset[str] | None = None
     _with: dict[str, list[tuple[str, Row]]] = field(default_factory=dict)
 
     def with_effect(self, effect: str) -> Sequence[tuple[str, Row]]:
@@ -108,23 +104,6 @@ class Models:
             names = (*self.types, *self.calls, *self.attributes, *(text for text, _, _ in self._patterns))
             self._heads = frozenset(name.partition(".")[0] for name in names)
         return package in self._heads
-
-    def does_anything(self, package: str) -> bool:
-        """Whether any row says more of a package than that its calls give back what they are given."""
-        if self._active is None:
-            rows = {**self.calls, **self.attributes}
-            named = (*self.types, *(name for name, row in rows.items() if row.effect != "same"), *(text for text, _, _ in self._patterns))
-            self._active = frozenset(name.partition(".")[0] for name in named)
-        return package in self._active
-
-    @property
-    def packages(self) -> frozenset[str]:
-        """The packages that make memory, or hold it, or order work on it."""
-        if self._packages is None:
-            named = [name for name, row in self.types.items() if row.kind in ("buffer", "stream", "event", "module")]
-            named += [name for name, row in self.calls.items() if row.effect in ("factory", "alloc", "collect")]
-            self._packages = frozenset(name.partition(".")[0] for name in named)
-        return self._packages
 
     def call(self, name: str) -> Row | None:
         """The row of a call, by its full name; exact names win over patterns."""
@@ -166,11 +145,6 @@ class Models:
         if not any(is_covered(pattern, type_name) for pattern, _ in self._type_patterns):
             return None
         return self._pattern(f"{type_name}{separator}{method}", "")
-
-    def step(self, method: str, base: str, at_hand: bool) -> StepRow | None:
-        """The row of a method that a framework calls in each step, for one base of its class."""
-        trained = (row for row in self.steps if row.loop in ("training", "denoising"))
-        return next((row for row in trained if method in row.methods and row.covers(base, at_hand)), None)
 
     def lineage(self, type_name: str) -> list[str]:
         """A type and its bases, nearest first."""
@@ -216,8 +190,6 @@ class Models:
         for names, effect, values in rows(data, "attribute", source):
             row = Row(names, effect, values, library, source)
             self.attributes.update(dict.fromkeys(names, row))
-            if row.get("sole"):
-                self.soles.update((name.rpartition(".")[2], name.rpartition(".")[0]) for name in names)
         for names, _, values in rows(data, "constant", source):
             self.constants.update(dict.fromkeys(names, values["value"]))
         self.steps.extend(StepRow(names, **values) for names, _, values in rows(data, "step", source))
@@ -295,20 +267,11 @@ def _loaded(language: str, user_rows: tuple[tuple[str, dict[str, Any]], ...]) ->
     models = Models()
     for path in model_files():
         if _language_of(path) in _SPOKEN.get(language, (language,)):
-            data = _shipped(path)
-            models.add(data, path.name)
-            if data.get("own_words"):
-                models.own_words += _words_of(data)
+            models.add(_shipped(path), path.name)
     for source, data in user_rows:
         if data.get("language", language) == language:
             models.add(data, source)
-            models.own_words += _words_of(data)
     return models
-
-
-def _words_of(data: Mapping[str, Any]) -> tuple[str, ...]:
-    """What stands at the calls of a file's rows."""
-    return tuple(word for row in data.get("call", ()) for name in names_of(row) if (word := last_part(name)))
 
 
 def names_of(row: Mapping[str, Any]) -> list[str]:

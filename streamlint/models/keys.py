@@ -90,7 +90,7 @@ HEAD = (
     key(
         "own_words",
         "bool",
-        "Functions that make one of the calls are analyzed although no rule asks for their names; set for your own rows.",
+        "Has no effect any more: the calls of all rows count.",
     ),
 )
 

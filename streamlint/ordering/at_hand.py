@@ -6,7 +6,6 @@ from functools import cached_property
 
 from streamlint.facts.cpp_scopes import scope_of
 from streamlint.facts.functions import ClassInfo, Function
-from streamlint.facts.objects import Site
 from streamlint.ir import opcodes as op
 from streamlint.ir.code import TypeTuple
 from streamlint.ordering.beside import Beside
@@ -122,8 +121,3 @@ def is_destructor(function: Function) -> bool:
     """Whether a function is the destructor of its class."""
     method = function.method
     return method is not None and method.owner is not None and method.code.name == "__del__"
-
-
-def places_of(site: Site) -> tuple[str, int]:
-    """The file and the line of a place."""
-    return site.function.unit.path, site.row

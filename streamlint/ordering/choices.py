@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from streamlint.facts.cpp_scopes import scope_of
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Constant, External, Instance, LibraryObject, Memory, Object, Site, Unknown
+from streamlint.facts.objects import Instance, LibraryObject, Memory, Object, Site, Unknown
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector
@@ -435,8 +435,3 @@ def given_to(caller: Function, call: Instruction, callee: Function, index: int) 
 
 def _is_partly_unknown(values: list[Object]) -> bool:
     return any(isinstance(value, Unknown) for value in values)
-
-
-def is_unknown(values: list[Object]) -> bool:
-    """Whether nothing is known of a value."""
-    return not values or all(isinstance(value, (Unknown, External, Constant)) for value in values)

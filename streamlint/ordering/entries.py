@@ -38,6 +38,14 @@ class Entry(NamedTuple):
     is_for_tests: bool = False
 
 
+class Binding(NamedTuple):
+    """A call that binds a function to Python. ``lets_go``: with a guard that releases the GIL; ``is_operator``: to PyTorch's dispatcher."""
+
+    site: Site
+    lets_go: bool
+    is_operator: bool
+
+
 class Entries:
     """The entries of a program."""
 
@@ -59,6 +67,15 @@ class Entries:
         for unit in self.program.units.values():
             if unit.path.endswith((".pyx", ".pxd", ".pxi")):
                 yield from self._of_cython(unit)
+
+    def bindings(self, unit: Unit) -> Iterator[Binding]:
+        """The calls of a file that bind functions to Python."""
+        for function in unit.functions:
+            is_operator = function.code.name in OPERATORS
+            for one in function.by_opcode[op.INVOKE]:
+                if len(one) > 6 and (is_operator or function.text(one[4]) in _BINDS):
+                    lets_go = any(self._releases(function, register) for register in one[6:])
+                    yield Binding(Site(function, one), lets_go, is_operator)
 
     def _of_held_libraries(self) -> Iterator[Entry]:
         """Functions of a library that Python opened so that its calls keep the GIL: each call is a binding of its own."""

@@ -247,8 +247,3 @@ def _made(values: list[Object]) -> frozenset[Site]:
 def is_unknown(values: list[Object]) -> bool:
     """Whether nothing is known of a value."""
     return not values or all(isinstance(value, Unknown) for value in values)
-
-
-def library_of(function: Function, library: str) -> str:
-    """The library of work; operators have none of their own."""
-    return library or ("torch" if not function.is_cpp else "cuda-runtime")

@@ -29,7 +29,7 @@ from streamlint.ordering.settled import Settled
 from streamlint.ordering.walk import MOST_GUESSES, ORDERED, State
 from streamlint.ordering.weights import ModuleMemory
 from streamlint.transfer.actions import CURRENT, NAMED, UNKNOWN, Action, Asked, Copied, Lost, Read, Recorded, Stream, Synchronized, Viewed
-from streamlint.transfer.transfer import Transfer, last_name
+from streamlint.transfer.transfer import Order, Transfer, last_name
 from streamlint.transfer.waiting import Waited
 from streamlint.transfer.work import Worked
 from streamlint.waits.questions import alike
@@ -300,7 +300,9 @@ class Races(Repeated):
             return ORDERED
         is_held = self._lane.kind == NAMED and self._lane.blocking is not False and work.library not in ("", "torch", *_ON_HOST)
         if is_held and (null := self.lanes.of(state.frame, one, work.stream)).kind == CURRENT and null.blocking:
-            return ORDERED  # the null stream waits for blocking streams, and they for it
+            if self.transfer.passed is None:
+                return ORDERED  # the null stream waits for blocking streams, and they for it
+            self.transfer.passed.append(Order(self._site, Site(function, one), work, frozenset()))
         writes = [register for register in work.writes if self._touches(state, register, is_written=True, by=one)]
         depth = 1 if work.assumed or work.library in ("torch", "cupy") else 2 if work.library == "cuda_python" else 0
         reads = [register for register in work.reads if self._touches(state, register, depth, by=one)]
@@ -434,6 +436,12 @@ class Races(Repeated):
         calls = [(call.function, call.instruction) for call in self.transfer.sites(frozenset({"record"}))]
         actions = ((function, action) for function, one in calls for action in self.transfer.of(function, one))
         return [(function, action.event) for function, action in actions if isinstance(action, Recorded)]
+
+    def is_order(self, state: State, one: Instruction, action: Action) -> bool:
+        """Whether the host waits for the work, or a stream does."""
+        if isinstance(action, Waited):
+            return action.of != op.NONE and self._is_behind(state, one, action)
+        return super().is_order(state, one, action)
 
     def orders(self, state: State, one: Instruction, action: Action) -> bool:
         """Whether the host waits for the work."""

@@ -17,9 +17,7 @@ from streamlint.transfer.channels import Channels, End
 from streamlint.transfer.transfer import Transfer
 from streamlint.transfer.uses import Uses
 
-_PASSED_ON = frozenset({op.COPY, op.AWAIT, op.PHI, op.UNPACK, op.ITEM})
 _DEEPEST = 3
-_VIEWS = frozenset({"view", "same"})
 
 
 class LaterWrite(NamedTuple):

@@ -1,8 +1,7 @@
 """The small language that every front end lowers to: expressions, statements, functions, classes, modules.
 
-It is a plain syntax tree that keeps only what the interpreter needs, the same for Python and C++. Nothing in it knows CUDA: what a call
-does is said by the rows of ``streamlint/models``, and what happens on the machine by ``cuda_model``. Lowering happens once; the
-interpreter then runs a body again in each caller's context.
+It is a plain syntax tree that keeps only what `ir` needs, the same for Python and C++. Nothing in it knows CUDA: what a call
+does is said by the rows of ``streamlint/models``, and what happens on the machine by ``cuda_model``.
 
 Positions are ``(row, column, end_row, end_column)``: rows and columns count from 1, columns in code points, ends exclusive.
 Nodes compare by identity, so they can be keys.
@@ -10,7 +9,6 @@ Nodes compare by identity, so they can be keys.
 
 from __future__ import annotations
 
-from streamlint.program.definitions import LONGEST_LINE as LONGEST_LINE
 from streamlint.program.definitions import Class as Class
 from streamlint.program.definitions import Defined as Defined
 from streamlint.program.definitions import Field as Field
@@ -80,7 +78,6 @@ from streamlint.program.walking import argument as argument
 from streamlint.program.walking import called_at as called_at
 from streamlint.program.walking import children as children
 from streamlint.program.walking import functions_of as functions_of
-from streamlint.program.walking import statements_of as statements_of
 from streamlint.program.walking import walk as walk
 
 for _each in list(vars().values()):

@@ -10,8 +10,6 @@ from streamlint.program.positions import NOWHERE, PACKED, Position
 from streamlint.program.statements import Body, Declare
 from streamlint.record import field, record
 
-LONGEST_LINE = 200  # characters: many functions may stand on one line
-
 
 @record(eq=False, slots=True)
 class Param:
@@ -51,7 +49,6 @@ class Function(Node):
     initialisers: list[tuple[str, tuple[Arg, ...]]] = field(default_factory=list)  # C++ member initialisers, and delegated bases
     class_name: str = ""  # qualified name of the class that a method belongs to, also when it is defined outside of it
     template: tuple[str, ...] = ()  # names of template parameters
-    line_text: str = ""  # text of the definition's first line, as far as LONGEST_LINE
 
 
 @record(eq=False, slots=True)
@@ -118,9 +115,6 @@ class Module:
     elsewhere: dict[str, Type] = field(default_factory=dict)  # C++: variables that are declared here and defined in another file
     problems: list[tuple[Position, str]] = field(default_factory=list)  # what could not be read, with its place
     inline: list[Module] = field(default_factory=list)  # C++ held in Python strings
-    bound: frozenset[str] = frozenset()  # C++ in a Python string: the functions that `load_inline` makes known to Python
-    dialect: str = ""  # "cython" where it was translated from it
-    c_names: dict[str, str] = field(default_factory=dict)  # Cython: names that `cdef extern` brings from C++, as they are spelled there
 
     def position(self, start: int, end: int) -> Position:
         """Rows and columns of a stretch, by its offsets."""

@@ -271,8 +271,7 @@ class Type:
     """A C++ type: ``const std::vector<cudaStream_t>&`` is ``Type("std::vector", (Type("cudaStream_t"),), reference=True)``.
 
     ``name`` keeps its qualification and loses cv, ``struct``, ``typename`` and template arguments. ``pointers`` counts ``*``.
-    ``array`` is the element count of ``T x[4]`` when it is a literal, 0 when it is not, None for no array; ``extent`` is the name of a
-    count that has one.
+    ``array`` is the element count of ``T x[4]`` when it is a literal, 0 when it is not, None for no array.
     """
 
     name: str
@@ -280,4 +279,3 @@ class Type:
     pointers: int = 0
     reference: bool = False
     array: int | None = None
-    extent: str = ""

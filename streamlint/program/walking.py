@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from operator import attrgetter
 from typing import Any
 
 from streamlint.program.definitions import Class, Field, Function, Module, Param
 from streamlint.program.expressions import Arg, Call, Clause, Const, Expression, Lambda, Launch, Name, Node
 from streamlint.program.positions import NOWHERE, Position
-from streamlint.program.statements import Block, Body, ClassDef, FunctionDef, Handler, If, Loop, Statement, Switch, Try, With
+from streamlint.program.statements import Handler
 from streamlint.record import names_of
 
 _NODES = (Node, Arg, Clause, Handler, Param, Field)
@@ -32,7 +32,6 @@ _PLAIN = frozenset(
         "stars",
         "qualname",
         "template",
-        "line_text",
         "type",
         "arrow",
         "names",
@@ -114,30 +113,6 @@ def walk(node: object) -> Iterator[object]:
 @functools.lru_cache(maxsize=4096)
 def _nodes_in(function: object) -> tuple[object, ...]:
     return tuple(_walk(function))
-
-
-def statements_of(function: Function) -> Iterator[Statement]:
-    """The statements of a function of Python, those of nested functions and classes included; not what a lambda returns."""
-    stack = [*function.body]
-    while stack:
-        statement = stack.pop()
-        yield statement
-        if statement.__class__ is ClassDef:
-            yield from (node for node in _walk(statement.definition) if isinstance(node, Statement))
-        elif (inside := _BODIES.get(statement.__class__)) is not None:
-            for body in inside(statement):
-                stack += body
-
-
-_BODIES: dict[type, Callable[[Any], Iterable[Body]]] = {
-    If: attrgetter("then", "otherwise"),
-    Loop: attrgetter("body", "otherwise"),
-    With: lambda node: (node.body,),
-    Block: lambda node: (node.body,),
-    Try: lambda node: (node.body, *(handler.body for handler in node.handlers), node.otherwise, node.final),
-    Switch: lambda node: [body for _, body in node.cases],
-    FunctionDef: lambda node: (node.function.body,),
-}
 
 
 def _walk(node: object) -> Iterator[object]:

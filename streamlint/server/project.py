@@ -201,7 +201,7 @@ class Project:
 
     def _relint(self, part: Part) -> Relint:
         relint = Relint(part.sources, part.options)
-        relint.keep(part.program)
+        relint.keep(part.parser)
         return relint
 
     # Files --------------------------------------------------------------------------------------------------------------------

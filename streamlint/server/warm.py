@@ -1,4 +1,4 @@
-"""What the linting process does before it is asked for something: it imports its modules, and fills the interpreter's caches."""
+"""What the linting process does before it is asked for something: it imports its modules, and fills their caches."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """Why no finding stands at a line: ``streamlint check --explain-silence FILE:LINE``.
 
-Whatever the rules may be, the answer is found in one way. What is known of the line is told from the operations of the paths that were run.
-Then the paths are run once more, with orders left out and unknown or harmless facts turned round, until a check speaks; the smallest such
-change is what that check lacked.
+What is known of the line is told from what its instructions do. The rules are asked once more with orders left out and copies taken for
+asynchronous: what they tell then is what those orders and copies keep silent.
 """
 
 from streamlint.silence.answer import Answer, Reason

@@ -7,31 +7,27 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from streamlint import engine, precedence, suppress
-from streamlint.analysis import Analysis, Part
-from streamlint.bare import bare
+from streamlint import precedence, suppress
 from streamlint.config import Resolver, Settings
 from streamlint.errors import ConfigError, PathError
 from streamlint.files import Found, discover, left_out, shown
-from streamlint.findings import Finding, Problem, Report
-from streamlint.hazards import findings as hazards
+from streamlint.findings import Finding, Part, Problem, Report
 from streamlint.hazards.explaining import RELEASED, SYNCHRONOUS, Silenced, silenced
-from streamlint.interpreter.index import Program
-from streamlint.ir import ModuleIR
-from streamlint.ir.modules import lower as to_ir
+from streamlint.hazards.findings import context_of
 from streamlint.layout import Layout, layout
 from streamlint.lines import split_lines
 from streamlint.linter import run
 from streamlint.options import Options, Source
+from streamlint.parsing import Parser
 from streamlint.reading import Unreadable, decode, language_of, read_bytes
+from streamlint.recursion import deeper
 from streamlint.rules import all_rules
 from streamlint.screening import is_generated
 from streamlint.silence.answer import Answer
 from streamlint.silence.line import Line, dig
+from streamlint.tasks import Task, kinds
 from streamlint.telling import codes_of
-from streamlint.waits.findings import find, findings_of, hot_waits, passed_over
-from streamlint.waits.judge import HotWaits
-from streamlint.workers import shared
+from streamlint.waits.findings import hot_waits, passed_over
 
 ALL_LOOPS = "all-loops"
 POSSIBLE = "possible"
@@ -57,7 +53,7 @@ def explain(paths: Sequence[str | Path], place: str, resolver: Resolver, jobs: i
     if row > len(rows):
         raise ConfigError(f"--explain-silence {place}: the file has {len(rows)} lines")
     answer.source = rows[row - 1].strip()
-    looked = _Looked(mine.path, jobs)
+    looked = _Looked(mine.path)
     report = run(paths, resolver, engine=looked)
     told = [finding for finding in report.findings if finding.span.file == mine.path and finding.span.row == row]
     for finding in told:
@@ -66,10 +62,11 @@ def explain(paths: Sequence[str | Path], place: str, resolver: Resolver, jobs: i
         return answer
     if looked.problem is not None:
         answer.add("unread", f"the file could not be parsed: {looked.problem.message} (line {looked.problem.row})", "", looked.problem.row)
-    elif looked.program is None or looked.options is None:
-        answer.add("unread", "this file holds no root: no trigger word of a rule's library occurs in it, and no file that counts needs it")
+    elif looked.parser is None or looked.options is None:
+        answer.add("unread", "this file is not read: no trigger word of a rule's library occurs in it, and no file that counts needs it")
     else:
-        _tell(answer, mine, text, places, looked, report)
+        with deeper():
+            _tell(answer, mine, text, places, looked, report)
     return answer
 
 
@@ -78,11 +75,8 @@ class _Looked:
     """An engine that looks with every rule at the sources among which a file is. It reports what those find that were asked for."""
 
     path: str
-    jobs: int
     options: Options | None = None
-    sources: Sequence[Source] = ()
-    program: Program | None = None
-    waits: list[HotWaits] = field(default_factory=list)
+    parser: Parser | None = None
     parts: list[Part] = field(default_factory=list)
     problem: Problem | None = None  # why the file was not read
 
@@ -90,33 +84,20 @@ class _Looked:
         report = Report()
         if all(source.path != self.path for source in sources):
             return report
-        every, headers = replace(options, codes=frozenset(), coverage=False), engine.headers_of(sources)
-        program = Program()
-        for source in sources:
-            engine.lower(source, every, program, report, headers)
-        if self.path not in program.files:
-            self.problem = next((problem for problem in report.problems if problem.file == self.path), None)
-        analysis = Analysis(program, every)
-        parts = list(shared(analysis.check, list(program.files), self.jobs, instead=analysis.lose))
-        self.program, self.options, self.parts, self.sources = program, every, parts, [bare(source) for source in sources]
-        self.waits = hot_waits(self.sources, every, self.lowered)
-        parts += [Part(findings_of(waits, every)) for waits in self.waits]
-        parts.append(Part(hazards.find(self.sources, every, self.lowered).findings))
-        report.problems += [problem for part in parts for problem in part.problems]
-        asked_for = (finding for part in parts for finding in part.findings if finding.code in options.codes)
+        self.parser, self.options = Parser(sources), replace(options, codes=frozenset(), coverage=False)
+        report.problems = self.parser.problems()
+        self.problem = next(iter(self.parser.problems_of(self.path)), None) if self.parser.is_lost(self.path) else None
+        self.parts = self.found(self.options)
+        report.problems += [problem for part in self.parts for problem in part.problems]
+        asked_for = (finding for part in self.parts for finding in part.findings if finding.code in options.codes)
         report.findings = sorted(precedence.winners(asked_for), key=Finding.sort_key)
         return report
 
-    def lowered(self, source: Source) -> ModuleIR | None:
-        """The intermediate representation of a source."""
-        file = self.program.files.get(source.path) if self.program is not None else None
-        return to_ir(file.module) if file is not None else None
-
-
-def _of_program(looked: _Looked, options: Options) -> list[Finding]:
-    """What rules find that are asked of the program as a whole."""
-    found = find(looked.sources, options, looked.lowered).findings
-    return found + hazards.find(looked.sources, options, looked.lowered).findings
+    def found(self, options: Options) -> list[Part]:
+        """What the rules find under some options."""
+        assert self.parser is not None
+        tasks = [Task(self.parser, options, kind) for kind in kinds(options) if kind.codes]
+        return [task.part if task.part is not None else task.find() for task in tasks]
 
 
 def _place(text: str) -> tuple[str, int]:
@@ -155,26 +136,27 @@ def _read(answer: Answer, found: Found) -> str | None:
 
 def _tell(answer: Answer, mine: Found, text: str, places: Layout, looked: _Looked, report: Report) -> None:
     """What the run tells of a line at which nothing is reported."""
-    program, options = looked.program, looked.options
-    assert program is not None
+    parser, options = looked.parser, looked.options
+    assert parser is not None
     assert options is not None
     raw = [finding for part in looked.parts for finding in part.findings]
     rows = places.statement_at(answer.row)
     if _found(answer, mine, text, raw, rows, report):
         return
     for setting, wide, what in _wider(options):
-        for finding in _at([*_check(program, wide, mine.path), *_of_program(looked, wide)], mine.path, rows):
+        for finding in _at([finding for part in looked.found(wide) for finding in part.findings], mine.path, rows):
             answer.add("hidden", f"`{finding.name}` {what} only with {setting} (--preview)", finding.code)
     _told_elsewhere(answer, mine.path, rows, list(precedence.winners(raw)))
     for part in looked.parts:
         for problem in part.problems:
             if problem.file == mine.path:
                 answer.add("cut", f"{problem.message}: nothing was found there")
-    line = Line(program, options, mine.path, rows, places)
-    for one in silenced(looked.sources, options, looked.lowered):
+    context = context_of(parser.sources, options, parser.representation)
+    line = Line(context, mine.path, rows, places, split_lines(text))
+    for one in silenced(parser.sources, options, parser.representation):
         if line.holds(one.finding.span) or line.holds(one.operation):
             _tell_silenced(answer, line, one)
-    for code, span, why in passed_over(looked.waits, mine.path):
+    for code, span, why in passed_over(hot_waits(parser.sources, options, parser.representation), mine.path):
         if line.holds(span):
             answer.add("round", f"`{line.quote(span)}` may make the host wait, but {why}", code, span.row)
     dig(answer, line)
@@ -203,11 +185,6 @@ def _wider(options: Options) -> Iterator[tuple[str, Options, str]]:
         yield 'hidden-sync = "all-loops"', replace(options, hidden_sync=ALL_LOOPS), "looks at this loop"
     if options.evidence != POSSIBLE:
         yield 'evidence = "possible"', replace(options, evidence=POSSIBLE), "tells what is not shown to cost anything here"
-
-
-def _check(program: Program, options: Options, path: str) -> list[Finding]:
-    analysis = Analysis(program, options)
-    return [f for name, file in program.files.items() if file.path == path for f in analysis.check(name).findings]
 
 
 def _at(findings: list[Finding], file: str, rows: tuple[int, int]) -> list[Finding]:

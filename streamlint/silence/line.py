@@ -1,48 +1,39 @@
-"""One line on the paths of the roots that reach it: what happens there, and what each check lacks to speak of it."""
+"""One line: what happens there, and what rules lack to speak of it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 
-from streamlint import program as p
-from streamlint.checks.base import Check, registry
-from streamlint.findings import Finding, Span
-from streamlint.interpreter.explore import MOST_RUNS, MOST_STEPS, Explorer
-from streamlint.interpreter.facts import FileFacts
-from streamlint.interpreter.index import File, Program
-from streamlint.interpreter.roots import Root, roots_of
-from streamlint.interpreter.run import MAX_STEPS, Coverage, Run, Settings
-from streamlint.interpreter.trace import Trace
+from streamlint.facts.functions import Function
+from streamlint.facts.program import Unit
+from streamlint.findings import Span
+from streamlint.hazards.context import Context, span_at
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
 from streamlint.layout import Layout
-from streamlint.operations import Conflict, Copy, HostRead, HostWrite, Operation, Work
-from streamlint.options import Options
 from streamlint.silence import words
 from streamlint.silence.answer import Answer
 from streamlint.silence.bound import tell_bindings
-from streamlint.silence.lacks import Lack, lacks, touched
-from streamlint.silence.runs import Rerun, Supposed, rerun
+from streamlint.transfer.launches import Launches
 
-_MOST_PATHS = 3  # of a root, to look for what is lacking
-_MOST_ROOTS = 4
 _MOST_BRANCHES = 4
+_QUOTED = 60  # characters
+_NEEDS = {"SL001": "pageable", "SL008": "pinned"}
+"""Rules about asynchronous copies, by the memory of the host that they ask for."""
+_BRANCHING = ("if ", "elif ", "else", "while ", "except", "case ")
 
 
-@dataclass(slots=True)
+@dataclass
 class Line:
     """The rows of the statement that is asked about, in a program that was lowered."""
 
-    program: Program
-    options: Options
+    context: Context
     path: str
     rows: tuple[int, int]
     places: Layout
-    settings: Settings = field(init=False)
-    checks: list[Check] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.settings = Settings(self.options.default_stream, self.options.target_device, self.options.hidden_sync)
-        self.checks = [check() for check in registry().values()]
+    texts: list[str]
 
     def holds(self, span: Span) -> bool:
         return span.file == self.path and self.rows[0] <= span.row <= self.rows[1]
@@ -52,178 +43,108 @@ class Line:
         if span.file != self.path:
             return span.file
         text = " ".join(self.places.statement_text(span.row).split())
-        return text if len(text) <= 60 else text[:57] + "..."
+        return text if len(text) <= _QUOTED else text[: _QUOTED - 3] + "..."
 
+    @cached_property
+    def units(self) -> list[Unit]:
+        """The file, and the C++ in its strings."""
+        return [unit for unit in self.context.program.units.values() if unit.path == self.path]
 
-@dataclass(slots=True)
-class Visit:
-    """A root that meets the line: its paths, and the operations there."""
+    @cached_property
+    def instructions(self) -> list[tuple[Function, Instruction]]:
+        """What is done at the line."""
+        return [(function, one) for function, one in self.all() if self.holds(span_at(function, one))]
 
-    root: Root
-    explorer: Explorer
-    runs: list[Run]
-    facts: FileFacts
-
-    def here(self, line: Line, run: Run) -> list[Operation]:
-        return [o for o in run.machine.operations if line.holds(o.span)]
+    def all(self) -> Iterator[tuple[Function, Instruction]]:
+        """What is done in the file."""
+        for unit in self.units:
+            for function in unit.functions:
+                yield from ((function, one) for one in function.code.instructions() if one[1] >= 0)
 
 
 def dig(answer: Answer, line: Line) -> None:
-    """Add what the paths tell to an answer."""
+    """Add what is known of the line to an answer."""
     tell_bindings(answer, line)
-    visits = list(_visits(line))
-    met = [(visit, run) for visit in visits for run in visit.runs if visit.here(line, run)]
-    _tell_cuts(answer, visits)
-    if not met:
-        _nothing(answer, line, visits)
+    queues, told = Launches(line.context.transfer), False
+    for function, one in line.instructions:
+        row = span_at(function, one).row
+        for sentence in words.sentences(line.context, queues, function, one):
+            told = True
+            answer.add("fact", f"line {row} {sentence}", "", row)
+    if not told:
+        _nothing(answer, line)
         return
-    for visit, run in met[:1]:
-        for operation in visit.here(line, run):
-            row = operation.span.row
-            answer.add("fact", f"line {row} {words.sentence(operation)}", "", row)
-        _tell_branches(answer, line, visit, run)
-        _tell_partners(answer, line, visit, run)
-    best: dict[str, Lack] = {}
-    for visit in list({id(visit): visit for visit, _ in met}.values())[:_MOST_ROOTS]:
-        for path in [run for other, run in met if other is visit][:_MOST_PATHS]:
-            _tell_settled(answer, line, visit, path)
-            for lack in lacks(line, visit.root, visit.facts, path, visit.explorer.pinned_places()):
-                if lack.code not in best or lack.weight < best[lack.code].weight:
-                    best[lack.code] = lack
-    for lack in sorted(best.values(), key=lambda lack: (lack.weight, lack.code)):
-        answer.add(lack.kind, lack.message, lack.code, *lack.rows)
-    if not best and not any(reason.kind not in ("fact",) for reason in answer.reasons):
-        answer.add("nothing", "no rule would speak of these operations, even if what is not known of them were otherwise")
+    _tell_branches(answer, line)
+    for function, one in line.instructions:
+        for copy in words.copies(line.context, function, one):
+            _tell_copy(answer, copy)
+        _tell_read(answer, line, function, one)
+    if all(reason.kind == "fact" for reason in answer.reasons):
+        answer.add("nothing", "no rule speaks of these operations as they stand, and no single fact would change that")
 
 
-def _visits(line: Line) -> Iterator[Visit]:
-    """The roots of the file that hold the line, then those that call what holds it."""
-    for file in [f for f in line.program.files.values() if f.path == line.path]:
-        roots = list(roots_of(file))
-        holders = [root for root in roots if root.function is not None and _covers(root.function, line)]
-        callers = [root for root in roots if root not in holders and _calls(root, holders, file)]
-        modules = [root for root in roots if root.function is None]
-        facts = FileFacts(file)
-        for root in dict.fromkeys((*holders, *(() if holders else modules), *callers[:_MOST_ROOTS])):
-            explorer = Explorer(line.program, root, Coverage(), line.settings)
-            yield Visit(root, explorer, list(explorer.paths()), facts)
-
-
-def _covers(function: p.Function, line: Line) -> bool:
-    return function.at[0] <= line.rows[0] and line.rows[1] <= function.at[2]
-
-
-def _calls(root: Root, holders: list[Root], file: File) -> bool:
-    wanted = {id(holder.function) for holder in holders}
-    if root.function is None:
-        names = {holder.function.name for holder in holders if holder.function is not None}
-        nodes = (node for s in file.module.body if not isinstance(s, p.FunctionDef | p.ClassDef) for node in p.walk(s))
-        return any((isinstance(n, p.Name) and n.id in names) or (isinstance(n, p.Attr) and n.name in names) for n in nodes)
-    return any(id(callee) in wanted for callee in file.relevance.callees(root.function))
-
-
-# --- what the run itself says ----------------------------------------------------------------------------------------------------------
-
-
-def _tell_cuts(answer: Answer, visits: list[Visit]) -> None:
-    for visit in visits:
-        explorer = visit.explorer
-        if any(run.steps > MAX_STEPS for run in explorer.runs.values()):
-            answer.add("cut", f"`{visit.root.qualname}` was cut: its budget of {MAX_STEPS:,} steps is spent")
-        elif explorer.coverage.over_budget and explorer.steps >= MOST_STEPS:
-            answer.add("cut", f"`{visit.root.qualname}` has spent its {MOST_STEPS:,} steps: some branches were not tried")
-        elif explorer.coverage.over_budget and len(visit.runs) >= MOST_RUNS:
-            answer.add("cut", f"`{visit.root.qualname}` has more than the {MOST_RUNS} paths that are run: some branches were not tried")
-
-
-def _tell_branches(answer: Answer, line: Line, visit: Visit, run: Run) -> None:
-    """The tests before the line that nobody could decide."""
-    first = visit.here(line, run)[0]
-    before = [d for d in run.decisions.values() if d.index <= first.index and d.span.file == line.path]
-    for decision in before[-_MOST_BRANCHES:]:
-        row, word = decision.span.row, "true" if decision.arm else "false"
-        answer.add("fact", f"the branch in line {row} tests `{line.quote(decision.span)}`: unknown, taken as {word} here", "", row)
-
-
-def _tell_partners(answer: Answer, line: Line, visit: Visit, run: Run) -> None:
-    """Where the memory of an operation has no second access in view: an order needs two."""
-    for operation in visit.here(line, run):
-        row, mine = operation.span.row, [buffer.storage for buffer in touched(operation)]
-        others = [o for o in run.machine.operations if o.span != operation.span and any(b.storage in mine for b in touched(o))]
-        if isinstance(operation, HostRead | HostWrite) and mine and not any(isinstance(o, Work) for o in others):
-            why = "no device work on the memory is in view before it; a function is taken to begin with nothing in flight"
-            answer.add("order", f"{words.short(operation)} in line {row}: {why}", "", row)
-        elif isinstance(operation, Copy) and operation.asked_async and not any(o.index > operation.index for o in others):
-            answer.add("order", f"{words.short(operation)} in line {row}: nothing in view uses the memory behind it", "", row)
-
-
-def _tell_settled(answer: Answer, line: Line, visit: Visit, run: Run) -> None:
-    """Conflicts of a path that fell when they were tested."""
-    budget = visit.explorer.budget()
-    for conflict in run.machine.conflicts:
-        if not (line.holds(conflict.first.span) or line.holds(conflict.second.span)):
+def _tell_copy(answer: Answer, copy: words.Copy) -> None:
+    """What rules about asynchronous copies lack."""
+    which, row = f"the copy in line {copy.row}", copy.row
+    if copy.direction in ("d2d", "h2h", "peer"):
+        return
+    for code, memory in _NEEDS.items():
+        if copy.action.asynchronous is False:
+            needs = f"needs an asynchronous copy; that in line {row} is synchronous: the host waits for it"
+        elif copy.memory != memory:
+            needs = f"needs {memory} memory; the host memory of {which} is {copy.memory}{copy.named}"
+        else:
             continue
-        found = _of_conflict(line, visit, run, conflict)
-        if found and visit.explorer.settled(run, conflict, budget) is None:
-            between = [d.span.row for d in run.decisions.values() if conflict.first.index < d.index <= conflict.second.index]
-            why = "is gone when loops run once more"
-            if len(between) > 1:
-                why = f"rests on several branches that nobody decided (lines {', '.join(map(str, between))})"
-            answer.add("order", f"the conflict of lines {conflict.first.span.row} and {conflict.second.span.row} {why}", found[0].code)
+        if not any(reason.code == code for reason in answer.reasons):
+            answer.add("facts", needs, code, row)
+    if copy.action.asynchronous is not False and copy.is_dropped:
+        answer.add("order", f"{which}: nothing in view uses the memory behind it", "", row)
 
 
-def _of_conflict(line: Line, visit: Visit, run: Run, conflict: Conflict) -> list[Finding]:
-    trace = Trace(run.machine.operations, run.machine.conflicts, visit.facts)
-    return [f for check in line.checks for f in check.on_conflict(conflict, trace)]
+def _tell_read(answer: Answer, line: Line, function: Function, one: Instruction) -> None:
+    """A read of the host to which no copy leads."""
+    row = span_at(function, one).row
+    reads = any(words.is_read(action) for action in line.context.transfer.of(function, one))
+    if reads and not any(reason.kind == "order" for reason in answer.reasons):
+        why = "no path in view leads from an asynchronous copy into this memory to it"
+        answer.add("order", f"the read in line {row}: {why}", "", row)
+
+
+def _tell_branches(answer: Answer, line: Line) -> None:
+    """The tests before the line that nobody can decide."""
+    functions = dict.fromkeys(function for function, _ in line.instructions)
+    ends = [(function, block[-1]) for function in functions for block in function.code.blocks if block and block[-1][0] == op.BRANCH]
+    tests = [(function, function.definitions[end[2]]) for function, end in ends]
+    spans = {span_at(function, test) for function, test in tests if test is not None and test[0] != op.MORE and test[1] >= 0}
+    for span in sorted(span for span in spans if span.row < line.rows[0])[-_MOST_BRANCHES:]:
+        answer.add("fact", f"the branch in line {span.row} tests `{line.quote(span)}`: unknown, both ways are followed", "", span.row)
 
 
 # --- a line without an operation ---------------------------------------------------------------------------------------------------------
 
 
-def _nothing(answer: Answer, line: Line, visits: list[Visit]) -> None:
-    if any(reason.kind in ("round", "cut", "hidden", "given-way", "facts") for reason in answer.reasons):
+def _nothing(answer: Answer, line: Line) -> None:
+    if any(reason.kind in ("round", "cut", "hidden", "given-way", "facts", "order") for reason in answer.reasons):
         return
-    if not visits:
-        answer.add("place", "nothing at this line is run: it stands in no function, method or statement of a module")
-        return
-    reached: set[int] = set()
-    for visit in visits:
-        for run in visit.runs:
-            done: Rerun = rerun(line.program, visit.root, line.settings, run.forced, Supposed())
-            reached |= {row for file, row in done.reached if file == line.path}
-    if any(line.rows[0] <= row <= line.rows[1] for row in reached) or not _statement(visits, line):
+    row, text = line.rows[0], line.texts[line.rows[0] - 1].strip()
+    before = max((span_at(function, one).row for function, one in line.all() if span_at(function, one).row < row), default=0)
+    is_code = text and row not in line.places.comment_rows() and not text.startswith(("#", "//", "@", "class ", "def ", "import ", "from "))
+    if line.instructions or not is_code or not before:
         answer.add("nothing", "nothing at this line is an operation that a rule looks at")
         return
-    _unreached(answer, line, visits, reached)
-
-
-def _statement(visits: list[Visit], line: Line) -> bool:
-    """Whether a statement of code begins in the rows."""
-    return any(line.rows[0] <= node.at[0] <= line.rows[1] for visit in visits for node in _statements(visit.root))
-
-
-def _statements(root: Root) -> Iterator[p.Statement]:
-    body = root.function.body if root.function is not None else root.file.module.body
-    for statement in body:
-        for node in p.walk(statement):
-            if isinstance(node, p.Statement):
-                yield node
-
-
-def _unreached(answer: Answer, line: Line, visits: list[Visit], reached: set[int]) -> None:
-    """No path comes here: the branch that keeps it away, or the function that nobody enters."""
-    row = line.rows[0]
-    branches = [n for visit in visits for n in _statements(visit.root) if isinstance(n, p.If) and n.at[0] < row <= n.at[2]]
-    shut = [node for node in branches if node.at[0] in reached]
-    if shut:
-        test = max(shut, key=lambda node: node.at[0])
-        quoted = line.quote(Span(line.path, *test.at))
-        answer.add(
-            "unreached", f"no path that was run comes here: the branch in line {test.at[0]} (`{quoted}`) went the other way", "", test.at[0]
-        )
-        return
-    before = max((r for r in reached if r < row), default=0)
-    if before:
-        answer.add("unreached", f"no path that was run comes here: the last line that was run before it is {before}", "", before)
+    head = _head(line.texts, row)
+    if head:
+        quoted = line.texts[head - 1].strip()
+        answer.add("unreached", f"no path comes here: the branch in line {head} (`{quoted}`) goes the other way", "", head)
     else:
-        answer.add("unreached", "no path that was run comes here: nothing that was run calls the code around it")
+        answer.add("unreached", f"no path comes here: the last line that is run before it is {before}", "", before)
+
+
+def _head(texts: list[str], row: int) -> int:
+    """The row of the branch that a statement of Python stands under; 0 where there is none."""
+    depth = len(texts[row - 1]) - len(texts[row - 1].lstrip())
+    for above in range(row - 1, 0, -1):
+        text = texts[above - 1]
+        if text.strip() and len(text) - len(text.lstrip()) < depth:
+            return above if text.lstrip().startswith(_BRANCHING) else 0
+    return 0

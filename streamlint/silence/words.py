@@ -1,177 +1,152 @@
-"""Operations, memory and streams in plain words."""
+"""What instructions do, in plain words: the facts of a line."""
 
 from __future__ import annotations
 
-import re
+from collections.abc import Iterator
 
-from streamlint.interpreter.values import Buffer, Event, Stream
-from streamlint.operations import (
-    Alloc,
-    Block,
-    Callback,
-    Copy,
-    Create,
-    Direction,
-    Evidence,
-    Free,
-    HostRead,
-    HostWrite,
-    Launch,
-    Memory,
-    Opaque,
-    Operation,
-    Query,
-    Record,
-    Spawn,
-    Synchronize,
-    Wait,
-)
+from streamlint.facts.functions import Function
+from streamlint.facts.objects import LibraryObject
+from streamlint.hazards.context import Context, span_at, span_of
+from streamlint.hazards.coverage import called_name
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.transfer.actions import CURRENT, NULL, Copied, Lost, Read, Recorded, Stream, Synchronized, Viewed
+from streamlint.transfer.launches import CURRENT as LIBRARY
+from streamlint.transfer.launches import FIXED, GIVEN, OMITTED, Launches
+from streamlint.transfer.modelled import ModelledCall
+from streamlint.transfer.transfer import CALLING
+from streamlint.transfer.waiting import Waited
 
+_COPYING = ("copy", "transfer")
 _WAYS = {
-    Direction.H2D: "a copy to the device",
-    Direction.D2H: "a copy from the device",
-    Direction.D2D: "a copy on the device",
-    Direction.H2H: "a copy on the host",
+    "h2d": "a copy to the device",
+    "d2h": "a copy from the device",
+    "d2d": "a copy on the device",
+    "h2h": "a copy on the host",
+    "peer": "a copy between devices",
 }
-_SHORT = {
-    HostRead: "the read",
-    HostWrite: "the write",
-    Copy: "the copy",
-    Launch: "the launch",
-    Opaque: "the call",
-    Wait: "the wait",
-    Synchronize: "the wait of the host",
-    Record: "the record",
-    Alloc: "the allocation",
-    Free: "the free",
-}
-_STREAMS = {
-    "null": "the default stream",
-    "ptds": "the thread's own default stream",
-    "ambient": "the stream that is current at the entry (taken as the default one)",
-    "parameter": "a stream that was handed in",
-    "foreign": "a stream from out of view",
-}
-_SIMPLE = {
-    Create: "makes a {what}",
-    Query: "asks whether something is done, without waiting",
-    Callback: "puts a host function on a stream",
-    Block: "blocks until another thread lets it go",
-    Spawn: "starts other code beside this",
-    Record: "records an event",
-    Synchronize: "makes the host wait",
-    Wait: "makes a stream wait",
-}
+_STREAMS = {CURRENT: "the stream that is current", NULL: "the default stream"}
+_QUEUED = {OMITTED: "the default stream", FIXED: "the default stream", LIBRARY: "the stream that is current"}
 
 
-def short(operation: Operation) -> str:
-    """``the copy``."""
-    return _SHORT.get(type(operation), "the operation")
+class Copy:
+    """A copy of a line: what is known of it."""
+
+    def __init__(self, context: Context, call: ModelledCall, action: Copied) -> None:
+        self._context, self.call, self.action = context, call, action
+        self.row = span_at(call.function, call.instruction).row
+        way = action.direction
+        self.direction = way if way in _WAYS else "d2h" if way.startswith("host<") else "h2d" if way.startswith("device<") else ""
+        side = action.source if self.direction != "d2h" else action.target
+        if self.direction == "d2h" and call.row.effect == "transfer":
+            side = call.one("out", call.result) or op.NONE
+        self.host = side
+
+    @property
+    def sentence(self) -> str:
+        """The predicate of a sentence about its line."""
+        what = _WAYS.get(self.direction, "a copy whose direction is unknown")
+        waits = self.action.asynchronous
+        how = "asynchronous" if waits else "synchronous" if waits is False else "asynchronous if its flag says so"
+        memory = "no host memory takes part" if self.direction in ("d2d", "peer") else f"its host memory is {self.memory}{self.named}"
+        return f"is {what}, {how} ({self.call.name}), on {stream(self._context, self.call.function, self.action.stream)}; {memory}"
+
+    @property
+    def memory(self) -> str:
+        """What is known of the memory of the host: ``pageable``, ``pinned``, ``managed`` or ``unknown``."""
+        held = self.call.memory(self.host)
+        kinds = {one.pinning if one.space == "host" else one.space if one.space == "managed" else "unknown" for one in held}
+        return kinds.pop() if len(kinds) == 1 else "unknown"
+
+    @property
+    def named(self) -> str:
+        """Where the memory comes from, where that has a name."""
+        made = self.call.function.definitions[self.host] if self.host >= 0 else None
+        while made is not None and made[0] in (op.COPY, op.CAST):
+            made = self.call.function.definitions[made[4 if made[0] == op.CAST else 3]]
+        if made is None:
+            return ""
+        if made[0] == op.PARAM:
+            return f" (parameter `{self.call.function.code.parameters[made[3]].name}`)"
+        name = self.call.function.dotted(self.host)
+        return f" (`{name}`)" if name else f" (from line {self.call.function.code.at(made[1])[0]})" if made[1] >= 0 else ""
+
+    @property
+    def is_dropped(self) -> bool:
+        """Whether nothing uses what it fills."""
+        target, function = self.action.target, self.call.function
+        if self.call.row.effect != "transfer" or target < 0 or target != self.call.result:
+            return False
+        return not [use for use in function.uses[target] if use is not self.call.instruction]
 
 
-def sentence(operation: Operation) -> str:
-    """What an operation is, with its facts: the predicate of a sentence about its line."""
-    name = f" ({operation.name})" if operation.name else ""
-    if isinstance(operation, Copy):
-        return _copy(operation, name)
-    if isinstance(operation, Launch):
-        return f"is device work{name} on {stream(operation.stream)}"
-    if isinstance(operation, HostRead | HostWrite):
-        verb = "reads" if isinstance(operation, HostRead) else "writes"
-        return f"{verb} {memory(operation.buffer)} on the host{name}"
-    if isinstance(operation, Alloc | Free):
-        pool = ", from a pool that seldom asks the driver" if operation.cached else ""
-        return f"{'allocates' if isinstance(operation, Alloc) else 'frees'} {operation.memory.value} memory{name}{pool}"
-    if isinstance(operation, Opaque):
-        return f"calls `{shown_callee(operation)}`, whose body is not at hand"
-    words = _SIMPLE.get(type(operation), "uses the device").format(what=getattr(operation, "what", ""))
-    return words + name + _object(operation)
+def copies(context: Context, function: Function, one: Instruction) -> Iterator[Copy]:
+    """The copies that an instruction makes."""
+    if one[0] in CALLING:
+        for call in context.transfer.modelled(function, one):
+            if call.row.effect in _COPYING:
+                yield from (Copy(context, call, action) for action in context.transfer.of(function, one) if isinstance(action, Copied))
 
 
-def _copy(copy: Copy, name: str) -> str:
-    what = _WAYS.get(copy.direction, "a copy whose direction is unknown")
-    how = "asynchronous" if copy.asked_async else "synchronous"
-    return f"is {what}, {how}{name}, on {stream(copy.stream)}; {host_side(copy)}"
+def sentences(context: Context, queues: Launches, function: Function, one: Instruction) -> Iterator[str]:
+    """What an instruction does: predicates of sentences about its line."""
+    found = list(copies(context, function, one))
+    yield from dict.fromkeys(copy.sentence for copy in found)
+    if not found and one[0] in (*CALLING, op.LAUNCH):
+        for work in queues.at(function, one):
+            if work.kind != "copy":
+                yield f"is device work ({work.name}) on {_queued(context, function, work.how, work.operand)}"
+    if one[0] in CALLING:
+        yield from _called(context, function, one, bool(found))
 
 
-def host_side(copy: Copy) -> str:
-    """What is known of the host memory of a copy."""
-    if copy.direction is Direction.D2D:
-        return "no host memory takes part"
-    return f"its host memory is {copy.host_memory.value}{_named(host_buffer(copy))}"
+def _called(context: Context, function: Function, one: Instruction, copies: bool) -> Iterator[str]:
+    """What a call does besides work."""
+    name = called_name(function, one) if one[0] in (op.CALL, op.INVOKE) else ""
+    modelled = list(context.transfer.modelled(function, one))
+    for action in context.transfer.of(function, one):
+        if isinstance(action, Synchronized):
+            yield f"makes the host wait ({action.name}) for {target(context, function, action.of)}"
+        elif isinstance(action, Waited):
+            yield f"makes {stream(context, function, action.stream)} wait ({name})"
+        elif isinstance(action, Recorded):
+            yield f"records an event ({name}) on {stream(context, function, action.stream)}"
+        elif is_read(action) and name:
+            yield f"reads memory on the host ({name.rpartition('.')[2]})"
+        elif isinstance(action, Lost) and name and not copies:
+            yield f"calls `{name}`, whose body is not at hand"
+    for call in modelled if not copies and not context.transfer.of(function, one) else ():
+        yield f"calls `{call.name}`"
 
 
-def host_buffer(copy: Copy) -> Buffer | None:
-    """The side of a copy that is on the host, as far as the direction says."""
-    return copy.src if copy.direction is Direction.H2D else copy.dst if copy.direction is Direction.D2H else copy.src or copy.dst
+def is_read(action: object) -> bool:
+    """Whether the host looks at memory."""
+    return (isinstance(action, Read) and action.waits) or (isinstance(action, Viewed) and action.announces)
 
 
-def memory(buffer: Buffer | None) -> str:
-    """A buffer with the kind of its memory."""
-    if buffer is None:
-        return "memory that is not known"
-    kind = "host" if buffer.storage.host and buffer.storage.memory is Memory.UNKNOWN else buffer.storage.memory.value
-    return f"{kind} memory{_named(buffer)}"
+def _queued(context: Context, function: Function, how: str, operand: int) -> str:
+    if how == GIVEN:
+        return _made(context, function, operand)
+    return _QUEUED.get(how, "the stream of its library's object")
 
 
-def _named(buffer: Buffer | None) -> str:
-    name = name_of(buffer)
-    return f" ({name})" if name else ""
-
-
-def name_of(buffer: Buffer | None) -> str:
-    """Where memory came from: ``parameter `batch` ``, `` `self.x` ``; empty where nothing names it."""
-    if buffer is None:
-        return ""
-    name = buffer.storage.name
-    if match := re.fullmatch(r"[\w.<>:~]*?:(\w+)(?:\[.*)?", name):
-        return f"parameter `{match[1]}`"
-    if buffer.storage.trail:
-        step = buffer.storage.trail[0]
-        return f"{step.message.removesuffix(' here')} in line {step.span.row}"
-    if re.fullmatch(r"[\w.\[\]]+", name):
-        return f"`{name}`"
-    made = re.search(r"@.*:(\d+):\d+", name)
-    return f"from line {made[1]}" if made else ""
-
-
-def stream(value: Stream | None) -> str:
+def stream(context: Context, function: Function, named: Stream) -> str:
     """A stream, as far as it is known."""
-    if value is None:
-        return "a stream that is not known"
-    if value.kind in _STREAMS:
-        return _STREAMS[value.kind]
-    return f"the stream made in line {value.trail[0].span.row}" if value.trail else "a stream of its own"
+    return _STREAMS.get(named.kind) or _made(context, function, named.register)
 
 
-def target(value: Event | Stream | None) -> str:
+def _made(context: Context, function: Function, register: int) -> str:
+    values = context.transfer.values(function, register)
+    sites = {value.site for value in values if isinstance(value, LibraryObject) and value.site is not None}
+    rows = sorted({span_of(site).row for site in sites if site.function.unit is function.unit})
+    if len(rows) == 1:
+        return f"the stream made in line {rows[0]}"
+    made = function.definitions[register] if register >= 0 else None
+    return "a stream that was handed in" if made is not None and made[0] == op.PARAM else "a stream that is not known"
+
+
+def target(context: Context, function: Function, of: Stream | int | None) -> str:
     """What is waited for."""
-    if value is None:
+    if of is None:
         return "the whole device"
-    if isinstance(value, Stream):
-        return stream(value)
-    return "an event that is not known, which is taken to be behind everything" if value.unknown else "an event"
-
-
-def _object(operation: Operation) -> str:
-    if isinstance(operation, Synchronize):
-        return f" for {target(operation.of)}"
-    if isinstance(operation, Wait):
-        return f": {stream(operation.stream)} for {target(operation.on)}"
-    if isinstance(operation, Record):
-        return f" on {stream(operation.stream)}"
-    return ""
-
-
-def shown_callee(operation: Opaque) -> str:
-    """The callee's name without the function whose parameter it is."""
-    return operation.callee.partition("@")[0].rpartition(":")[2] or "a value"
-
-
-def evidence(level: Evidence) -> str:
-    """How surely a value is on a CUDA device."""
-    return {
-        Evidence.NONE: "nothing says that the tensor is on a CUDA device",
-        Evidence.SCOPE: "only the code around says that the tensor is on a CUDA device",
-        Evidence.DEFAULT: "only a default says that the device is CUDA",
-    }.get(level, "the tensor is on a CUDA device")
+    return stream(context, function, of) if isinstance(of, Stream) else "an event"

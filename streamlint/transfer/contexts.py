@@ -7,7 +7,7 @@ from functools import partial
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Constant, DeviceValue, LibraryObject, Memory, Object, Site
+from streamlint.facts.objects import Constant, LibraryObject, Object, Site
 from streamlint.facts.selectors import space_of
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -183,14 +183,6 @@ class Contexts:
             if found:
                 break
         return found
-
-    def is_device(self, call: ModelledCall, context: Context) -> bool:
-        """Whether the argument that may name a device is one, as far as it is known."""
-        for register in call.all("device")[:1]:
-            for value in self.values(Known(call.function, register, context)):
-                if isinstance(value, (DeviceValue, Memory)) or (isinstance(value, Constant) and isinstance(value.value, (str, int))):
-                    return True
-        return False
 
 
 def _add(found: dict[str, str], space: str, evidence: str) -> None:

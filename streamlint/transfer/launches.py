@@ -25,7 +25,6 @@ WORKING = frozenset({"launch", "copy", "memset", "compute", "transfer", "factory
 OPENED = "opened"
 """The library of work that a function of a library does which ctypes or cffi has opened."""
 _MAPPED = frozenset({"d2h", "h2d", "d2d", "peer"})
-_ARRAYS = ("cupy.", "numba.")
 _OPERATORS = frozenset({op.BINARY, op.INPLACE, op.COMPARE, op.UNARY})
 
 

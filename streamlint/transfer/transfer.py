@@ -135,11 +135,6 @@ class Transfer:
                 yield ModelledCall(self.facts, function, LibraryCall(one, row, row.names[0], None), row)
                 return
 
-    def all_of(self, function: Function) -> Iterator[tuple[Instruction, Action]]:
-        """What all instructions of a function do."""
-        for one in function.code.instructions():
-            yield from ((one, action) for action in self.of(function, one))
-
     def edges(self, function: Function, one: Instruction) -> tuple[Edge, ...]:
         """The functions of the program that an instruction enters."""
         self._resolve(function, one)

@@ -83,7 +83,7 @@ def _told(rule: HiddenSyncInHotLoop | DeviceSyncInHotLoop, hazard: Hazard) -> Fi
     first = chain[0]
     called = isinstance(first.row, StepRow) or first.does == STEP
     head = "called" if called and not (isinstance(first.row, StepRow) and first.row.loop == "optimizer") else ""
-    loop = LoopFrame("step", _round(first.function, hazard), None, 0, head)
+    loop = LoopFrame(_round(first.function, hazard), head)
     wait = HostWait(
         span_of(hazard.place.function, hazard.place.instruction),
         "torch",
@@ -92,8 +92,8 @@ def _told(rule: HiddenSyncInHotLoop | DeviceSyncInHotLoop, hazard: Hazard) -> Fi
         loop=loop,
         origin=hazard.origin,
         trains=hazard.trains,
+        context=Context(function=hazard.place.function.name),
     )
-    wait.context = Context(function=hazard.place.function.name)
     if hazard.place.instruction != hazard.wait.instruction:
         wait.inner = span_of(hazard.wait.function, hazard.wait.instruction)
     return rule.told(wait, tuple(_trail(hazard, wait)))

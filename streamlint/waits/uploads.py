@@ -23,7 +23,6 @@ _SHAPES = frozenset("expand view reshape flatten squeeze unsqueeze repeat detach
 _OF_ONE = frozenset({"tril", "triu", "flip", "diag", "bernoulli"})
 """Functions of torch that make a tensor of one other, on the same side."""
 _ELSEWHERE = frozenset({"device", "generator", "pin_memory", "out", 2})
-_LITERAL = frozenset({op.CONST, op.UNARY, op.BINARY, op.BUILD, op.PHI, op.UNDEF})
 
 
 def upload_reason(hot: HotRegions, wait: Wait, region: Region, all_loops: bool) -> str | None:

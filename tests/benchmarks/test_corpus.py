@@ -272,14 +272,14 @@ class TestCoverage:
         def finding(code: str, row: int) -> Any:
             return SimpleNamespace(code=code, message="m", span=SimpleNamespace(file=str(tree / "a.py"), row=row))
 
-        told = {"roots": 7, "launches": 4, "launches_known": 3, "opaque": {"f": 1, "g": 5}, "failures": [f"{tree}/a.py:3: Boom"]}
+        told = {"functions": 7, "launches": 4, "launches_known": 3, "opaque": {"f": 1, "g": 5}, "failures": [f"{tree}/a.py:3: Boom"]}
         return SimpleNamespace(
             files=3, relevant=2, problems=["p"], findings=[finding("SL002", 1), finding("SL001", 2), finding("SL002", 9)], coverage=told
         )
 
     def test_a_report_becomes_a_row(self, coverage: Any, tmp_path: Path) -> None:
         row = coverage.row_of(self.report(tmp_path), 1.234, tmp_path)
-        assert (row.files, row.relevant, row.problems, row.roots, row.launches, row.launches_known) == (3, 2, 1, 7, 4, 3)
+        assert (row.files, row.relevant, row.problems, row.functions, row.launches, row.launches_known) == (3, 2, 1, 7, 4, 3)
         assert row.findings == {"SL001": 1, "SL002": 2}
         assert row.opaque == [("g", 5), ("f", 1)]
         assert row.crashes == ["a.py:3: Boom"]
@@ -338,7 +338,7 @@ class TestCoverage:
         rows = {"a-1": coverage.Row(files=1, launches=2, launches_known=1), "b-1": coverage.Row(files=2, findings={"SL001": 3})}
         lines = coverage.markdown(rows).splitlines()
         assert len({line.count("|") for line in lines}) == 1
-        assert lines[-1].startswith("| **all** | 3 | 0 | 0 | 3 | 0 | 0 | 2 | 50.0% | 0 | - |")
+        assert lines[-1].startswith("| **all** | 3 | 0 | 0 | 3 | 0 | 0 | 0 | 2 | 50.0% | 0 | - |")
 
     def test_a_sample_is_repeatable_and_rules_are_apart(self, coverage: Any) -> None:
         def places(code: str, count: int) -> list[Any]:

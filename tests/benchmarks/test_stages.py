@@ -1,4 +1,4 @@
-"""The clock of the stages of a run: each second counts once, and the functions of which a path shows something are told apart."""
+"""The clock of the stages of a run: each second counts once."""
 
 from __future__ import annotations
 
@@ -30,15 +30,16 @@ def stages(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return importlib.import_module("stages")
 
 
-def test_the_functions_of_a_run_are_told_apart(stages: ModuleType, tmp_path: Path) -> None:
+def test_the_stages_of_a_run_are_told_apart(stages: ModuleType, tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text(CODE)
     (tmp_path / "b.py").write_text("x = 1\n")
     start = time.process_time()
     taken = stages.take(tmp_path)
-    assert (taken["files"], taken["relevant"], taken["functions"], taken["showing"]) == (2, 1, 2, 1)
+    assert (taken["files"], taken["relevant"]) == (2, 1)
     assert list(taken["seconds"]) == list(stages.STAGES)
     assert sum(taken["seconds"].values()) <= time.process_time() - start + 0.1
     assert min(taken["seconds"].values()) >= 0
+    assert taken["seconds"][stages.HAZARDS] > 0
 
 
 def test_what_is_inside_a_stage_is_not_counted_to_it(stages: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -48,17 +49,3 @@ def test_what_is_inside_a_stage_is_not_counted_to_it(stages: ModuleType, monkeyp
     with clock.at(stages.LOWER), clock.at(stages.PARSER):
         pass
     assert clock.stop() == dict.fromkeys(stages.STAGES, 0.0) | {stages.REST: 2.0, stages.LOWER: 2.0, stages.PARSER: 1.0}
-
-
-def test_of_a_generator_its_consumer_is_not_counted(stages: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    seconds = [0.0]
-    monkeypatch.setattr(stages.time, "process_time", lambda: seconds[0])
-
-    def spend(much: float) -> float:
-        seconds[0] += much
-        return much
-
-    clock = stages.Clock()
-    for _ in clock.each(stages.WHICH, lambda: (spend(1) for _round in range(3)))():
-        spend(10)
-    assert (clock.stop()[stages.WHICH], clock.stop()[stages.REST]) == (3.0, 30.0)

@@ -5,15 +5,17 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cache.projects import PROJECT, write
 
-from streamlint import cli, linter
+from streamlint import cli, linter, parsing
 from streamlint.cache import open_store
 from streamlint.config import Resolver
-from streamlint.findings import Report
-from streamlint.incremental import Incremental
+from streamlint.findings import Part, Report
+from streamlint.options import Source
+from streamlint.tasks import Task
 
 OVERRIDES = {"preview": True}
 
@@ -63,13 +65,27 @@ def check(cache: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFi
 
 @pytest.fixture
 def checked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The files that are analysed."""
+    """The tasks that are done."""
+    names: list[str] = []
+    plain = Task.done
+
+    def done(self: Task, part: Part) -> None:
+        names.append(" ".join(self.kind.languages))
+        plain(self, part)
+
+    monkeypatch.setattr(Task, "done", done)
+    return names
+
+
+@pytest.fixture
+def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The files that are parsed."""
     paths: list[str] = []
-    plain = Incremental.done
+    plain = parsing.parsed
 
-    def done(self: Incremental, path: str, *rest: object) -> None:
-        paths.append(path)
-        plain(self, path, *rest)  # type: ignore[arg-type]
+    def parsed(source: Source, headers: Any) -> Any:
+        paths.append(source.path)
+        return plain(source, headers)
 
-    monkeypatch.setattr(Incremental, "done", done)
+    monkeypatch.setattr(parsing, "parsed", parsed)
     return paths

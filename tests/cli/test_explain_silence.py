@@ -145,8 +145,13 @@ def test_the_copys_own_line_tells_the_same(capsys):
 
 
 def test_a_call_into_the_dark_is_named(capsys):
+    text = TORCH + "def step(opt):\n    torch.cuda.synchronize()\n    opt.begin_round()\n"
+    assert "line 6 calls `opt.begin_round`, whose body is not at hand" in said(capsys, text, "begin_round")
+
+
+def test_a_call_of_a_library_is_named(capsys):
     text = TORCH + "def step(opt):\n    torch.cuda.synchronize()\n    opt.zero_grad()\n"
-    assert "line 6 calls `opt.zero_grad`, whose body is not at hand" in said(capsys, text, "zero_grad")
+    assert "line 6 calls `torch.nn.Module.zero_grad`" in said(capsys, text, "zero_grad")
 
 
 def test_nothing_reads_what_a_copy_fills(capsys):
@@ -162,7 +167,7 @@ def test_nothing_is_in_flight_at_the_start(capsys):
         "    def show(self):\n        return self.out.numpy().sum()\n"
     )
     answer = said(capsys, text, "return self")
-    assert "no device work on the memory is in view before it; a function is taken to begin with nothing in flight" in answer
+    assert "the read in line 12: no path in view leads from an asynchronous copy into this memory to it" in answer
 
 
 def test_two_orders_are_both_named(capsys):
@@ -186,7 +191,7 @@ def test_a_wait_orders_streams(capsys):
         "        return y * 2\n"
     )
     answer = said(capsys, text, "return y")
-    assert "SL006: the launch in line 9 is ordered after the launch in line 5: `side.wait_stream" in answer
+    assert "SL006: the operation in line 9 is ordered after that in line 5: `side.wait_stream" in answer
 
 
 def test_a_copy_that_waits_for_itself(capsys):
@@ -208,7 +213,8 @@ def test_the_default_streams_barrier(capsys):
         "}\n"
     )
     answer = said(capsys, text, "MemsetAsync", path="a.cu")
-    assert "SL006: the launch in line 9 is ordered after the launch in line 8: the default stream and the streams around it wait" in answer
+    by = "`cudaMemsetAsync(p, 0, n, 0);` in line 9 is on the default stream"
+    assert f"SL006: the operation in line 9 is ordered after that in line 8: {by}" in answer
 
 
 LOOP = TORCH + (
@@ -236,12 +242,12 @@ def test_a_branch_tests_is_cuda(capsys):
 def test_a_line_that_no_path_reaches(capsys):
     text = TORCH + "def load(x):\n    if False:\n        return x.cuda(non_blocking=True)\n    return x.cuda()\n"
     answer = said(capsys, text, "non_blocking")
-    assert "no path that was run comes here: the branch in line 5 (`if False:`) went the other way" in answer
+    assert "no path comes here: the branch in line 5 (`if False:`) goes the other way" in answer
 
 
 def test_code_behind_a_return(capsys):
     text = TORCH + "def load(x):\n    return x.cuda()\n    x = torch.zeros(2)\n"
-    assert "no path that was run comes here: the last line that was run before it is 5" in said(capsys, text, "zeros")
+    assert "no path comes here: the last line that is run before it is 5" in said(capsys, text, "zeros")
 
 
 def test_nothing_of_interest(capsys):
@@ -249,23 +255,8 @@ def test_nothing_of_interest(capsys):
     assert "nothing at this line is an operation that a rule looks at" in said(capsys, text, "3 + 4")
 
 
-def test_nothing_that_runs(capsys):
-    assert "stands in no function" in said(capsys, TORCH + "def load(x):\n    return x.cuda()\n", "import torch")
-
-
-def test_a_budget_that_is_spent(capsys):
-    turns = "        for b in range(4):\n            for c in range(4):\n                for d in range(4):\n"
-    body = "".join(f"                    x = (x * {number} + a) * b - c + d\n" for number in range(60))
-    text = TORCH + "def load(x):\n    for a in range(4):\n" + turns + body + "    return x.cuda(non_blocking=True)\n"
-    assert "`load` was cut: its budget of 24,000 steps is spent" in said(capsys, text, "return x")
-
-
-def test_branches_that_the_budget_leaves_out(capsys):
-    turns = "    for a in range(4):\n        for b in range(4):\n            for c in range(4):\n"
-    body = "".join(f"                x = (x * {number} + a) * b - c\n" for number in range(14))
-    wait = "        torch.cuda.synchronize()\n"
-    text = TORCH + "def load(x, p, q):\n" + turns + body + f"    if p:\n{wait}    if q:\n{wait}    return x.cuda(non_blocking=True)\n"
-    assert "`load` has spent its 12,000 steps: some branches were not tried" in said(capsys, text, "return x")
+def test_an_import(capsys):
+    assert "nothing at this line is an operation" in said(capsys, TORCH + "def load(x):\n    return x.cuda()\n", "import torch")
 
 
 def test_one_finding_stands_for_several_reads(capsys):

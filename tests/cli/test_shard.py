@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from streamlint.shards import split
+from streamlint.shards import FORMAT, dealt
 
 ROOT = Path(__file__).parents[2]
 STALL = 'import torch\n\n\ndef load(n):\n    host = torch.empty(n)\n    return host.to("cuda", non_blocking=True)\n'
@@ -76,23 +76,23 @@ def test_a_file_for_the_joined_report(run, tmp_path):
     assert (tmp_path / "all.json").read_text() == run("check", "src", "--output-format", "json").stdout
 
 
-def test_each_file_is_of_one_shard(run, tmp_path):
+def test_each_rule_is_of_one_shard(run, tmp_path):
     names = shards(run, 3, "src")
     groups = [json.loads((tmp_path / name).read_text())["groups"] for name in names]
-    paths = [path for (group,) in groups for path in group["parts"]]
-    assert len(paths) == len(set(paths)) == 7
-    told = {(path, part[0][0][5][-1][1][0]) for (group,) in groups for path, parts in group["parts"].items() for part in parts if part[0]}
-    assert {("src/one.py", "src/copying.py"), ("src/two.py", "src/copying.py")} <= told  # trails end there
+    told = [{finding[0] for (group,) in [each] for part in group["parts"] for finding in part[0]} for each in groups]
+    assert sum(map(len, told)) == len(set().union(*told)) > 0
 
 
-def test_the_split():
-    sizes = {"a": 10, "b": 9, "c": 5, "d": 4, "e": 0}
-    assert split(sizes, 2) == split(dict(reversed(sizes.items())), 2) == [frozenset("ade"), frozenset("bc")]
+def test_the_rules_are_dealt():
+    codes = ["SL001", "SL002", "SL003", "SL004", "SL005"]
+    shares = [dealt(codes, number, 2) for number in (1, 2)]
+    assert shares == [dealt(reversed(codes), number, 2) for number in (1, 2)] == [{"SL001", "SL003", "SL005"}, {"SL002", "SL004"}]
+    assert dealt(codes, 7, 20) == set()
 
 
 def test_the_report_goes_to_stdout(run):
     done = run("check", "src", "--shard", "1/2", "--output-format", "json")
-    assert json.loads(done.stdout)["streamlint-shard"] == 1
+    assert json.loads(done.stdout)["streamlint-shard"] == FORMAT
 
 
 def test_exit_codes(run, tmp_path):

@@ -83,7 +83,6 @@ def test_a_model(copy):
 
 
 def test_a_call_of_a_users_row_counts_whatever_its_name(copy):
-    (row, _) = follow("adding-a-model.md", copy)
-    row.write_text(row.read_text().replace("own_words = true\n", ""))
+    follow("adding-a-model.md", copy)
     (copy / "a.py").write_text("import slipway\nimport torch\n\n\ndef show(rows):\n    return slipway.upload(torch.rand(rows, 9))\n")
     assert run(copy, "streamlint", "check", "a.py", "--isolated").returncode == 1

@@ -232,7 +232,6 @@ def test_return_annotation_and_decorators() -> None:
     (function,) = lower("sample.py", "@torch.no_grad()\n@cache\ndef f() -> 'T':  # why\n  '''doc'''\n").functions["f"]
     assert dump(function.annotation) == "T"
     assert dump(function.decorators) == "[torch.no_grad(), cache]"
-    assert function.line_text == "def f() -> 'T':  # why"
     assert function.at[:2] == (3, 1)
     assert function.body == []
 

@@ -18,7 +18,7 @@ from fuzzing.rewriting import Choice, Rewrite, add_dead, parses, rewritten
 from rename import File
 from waiting import within
 
-from streamlint import analysis, engine, linter
+from streamlint import engine, linter, parsing, tasks
 from streamlint.checks.base import registry
 from streamlint.commands.fixing import MOST_PASSES
 from streamlint.config import Resolver, Settings
@@ -44,7 +44,7 @@ def bare() -> Iterator[list[str]]:
             if any(word in message for word in FAULTS):
                 faults.append(message + "\n" + "".join(traceback.format_exc().splitlines(keepends=True)[-9:]))
 
-    with mock.patch.object(engine, "Problem", Noted), mock.patch.object(analysis, "Problem", Noted):
+    with mock.patch.object(parsing, "Problem", Noted), mock.patch.object(tasks, "Problem", Noted):
         yield faults
 
 

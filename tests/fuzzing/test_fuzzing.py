@@ -87,12 +87,11 @@ def test_a_directive_keeps_its_line_however_it_is_indented() -> None:
 
 def test_a_fault_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the linter turns into a message is a failure here."""
-    from streamlint.interpreter.explore import Explorer
 
-    def broken(self: Explorer) -> None:
+    def broken(context: object) -> None:
         raise ZeroDivisionError("on purpose")
 
-    monkeypatch.setattr(Explorer, "paths", broken)
+    monkeypatch.setattr(sl002, "find", broken)
     outcome = campaign.hold(PROPERTIES["cuda"], 5, 20)
     assert "ZeroDivisionError: on purpose" in str(outcome.against)
 

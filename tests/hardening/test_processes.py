@@ -1,4 +1,4 @@
-"""Processes that die, run on or take too much: a file is lost and named, and the run goes on. Real processes, really killed."""
+"""Processes that die, run on or take too much: a file or a rule is lost and named, and the run goes on. Real processes, really killed."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ import pytest
 from hardening.groups import begun, ended
 from waiting import until
 
-from streamlint import analysis, guard, linter
+from streamlint import guard, linter
 from streamlint.config import Resolver, Settings
+from streamlint.hazards import sl005
 from streamlint.workers import shared
 
-# The command line, in which the parser does something terrible to one file.
+# The command line, in which the parser does something terrible to one file, or a rule to all.
 DRIVER = """
 import os, signal, sys, time
 import streamlint.frontends.python as python
-from streamlint.analysis import Analysis
+from streamlint.hazards import sl005
 where, what = sys.argv[1], sys.argv[2]
 def terrible():
     if what == "hangs":
@@ -35,28 +36,23 @@ def terrible():
     if what == "recursion":
         terrible()
     os.kill(os.getpid(), getattr(signal, what))
-check = Analysis.check
 def parsed(real):
     def parse(text):
         if "terrible" in text:
             terrible()
         return real(text)
     return parse
-def checked(self, name):
-    from streamlint import guard
-    if "terrible" in self.program.files[name].module.text:
-        guard.at(self.program.files[name].path)
-        terrible()
-    return check(self, name)
+def found(context):
+    terrible()
+    return iter(())
 if where == "parser":
     python._parse, python._libcst_tree = parsed(python._parse), parsed(python._libcst_tree)
 else:
-    Analysis.check = checked
+    sl005.find = found
 sys.argv = ["streamlint", "check", "--isolated", "--no-cache", "--output-format", "concise", *sys.argv[3:], "."]
 from streamlint.cli import main
 sys.exit(main())
 """
-# A finding that a file has alone: rules that are asked of the whole program tell of files whose own look was lost as well.
 MISUSE = """import torch
 
 
@@ -89,14 +85,13 @@ def told(done: subprocess.CompletedProcess[str]) -> tuple[int, list[str], str]:
 OTHERS = [f"m{number}.py" for number in range(10) if number != 5]
 
 
-PLACES = [("parser", "1"), ("parser", "2"), ("check", "1"), ("check", "2")]
-# Each signal at one place, and one of them at each.
-DEATHS = [(*PLACES[index % 4], number) for index, number in enumerate(SIGNALS)] + [(*place, SIGNALS[0]) for place in PLACES[1:]]
+# Each signal in one process, and one of them in several.
+DEATHS = [(jobs, number) for number, jobs in zip(SIGNALS, "1212", strict=True)] + [("2", SIGNALS[0])]
 
 
-@pytest.mark.parametrize(("where", "jobs", "number"), DEATHS)
-def test_a_death_costs_its_file(tree: Path, where: str, jobs: str, number: str) -> None:
-    done = run(tree, where, number, "--jobs", jobs)
+@pytest.mark.parametrize(("jobs", "number"), DEATHS)
+def test_a_death_costs_its_file(tree: Path, jobs: str, number: str) -> None:
+    done = run(tree, "parser", number, "--jobs", jobs)
     assert told(done) == (
         1,
         OTHERS,
@@ -104,10 +99,24 @@ def test_a_death_costs_its_file(tree: Path, where: str, jobs: str, number: str) 
     ), done.stderr
 
 
-@pytest.mark.parametrize(("where", "jobs"), [("parser", "1"), ("check", "1"), ("check", "2")])
-def test_what_runs_on_costs_its_file(tree: Path, where: str, jobs: str) -> None:
-    done = run(tree, where, "hangs", "--jobs", jobs, seconds="1.5")
+@pytest.mark.parametrize(("jobs", "number"), DEATHS)
+def test_a_death_costs_its_rules(tree: Path, jobs: str, number: str) -> None:
+    done = run(tree, "check", number, "--jobs", jobs)
+    assert told(done) == (0, [], "")
+    assert "internal error: SL001, SL002" in done.stderr
+    assert f"the linter was ended by {number} while it looked at it" in done.stderr
+
+
+def test_what_runs_on_costs_its_file(tree: Path) -> None:
+    done = run(tree, "parser", "hangs", "--jobs", "1", seconds="1.5")
     assert told(done) == (1, OTHERS, "m5.py:1:1: unreadable-source [SL000] left out: it takes more than 1.5 s"), done.stderr
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_what_runs_on_costs_its_rules(tree: Path, jobs: str) -> None:
+    done = run(tree, "check", "hangs", "--jobs", jobs, seconds="1.5")
+    assert told(done) == (0, [], "")
+    assert "internal error: SL001, SL002" in done.stderr
 
 
 @pytest.mark.parametrize("what", ["memory", "fault", "recursion"])
@@ -218,11 +227,13 @@ def test_the_library_sets_no_alarm(tree: Path, monkeypatch: pytest.MonkeyPatch) 
     assert called == []
 
 
-def test_a_fault_in_a_check_costs_its_file(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(*_: object) -> None:
+def test_a_fault_in_a_rule_costs_the_rule(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(context: object) -> None:
         raise AssertionError("made up")
 
-    monkeypatch.setattr(analysis, "FileFacts", broken)
+    monkeypatch.setattr(sl005, "find", broken)
     report = linter.run([str(tree)], Resolver(Settings()))
-    told = [(finding.code, finding.message) for finding in report.findings]
-    assert told == [("SL000", "left out: internal error: AssertionError: made up")] * 10
+    assert {finding.code for finding in report.findings} == {"SL001"}
+    (problem,) = report.problems
+    assert problem.message.startswith("internal error: SL005 saw no")
+    assert problem.message.endswith("AssertionError: made up")

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import json
-import pickle
+import marshal
 import random
 import re
 import shutil
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,8 +15,7 @@ from typing import Any
 import pytest
 from hardening.inputs import MISUSE
 
-from streamlint import cli, program
-from streamlint.cache import trees
+from streamlint import cli
 from streamlint.cache.store import _mark
 
 APP = {
@@ -33,7 +30,6 @@ APP = {
 }
 WORDS = ["check", "--isolated", "--cache-dir", "kept", "--select", "ALL", "--jobs", "1"]
 ODD: list[Any] = [None, 1, -1, "x", [], {}, True, 10**30, 1.5, [[[]]], {"a": 1}, "\u2028\ud800", ...]  # the last: it is gone
-ODD_PARTS: list[Any] = [None, 1, -1, "x", [], {}, True, 10**30, 1.5, (), ((1, 2, 3, 4),), 1j]
 
 
 @pytest.fixture(scope="module")
@@ -104,7 +100,7 @@ def _changed(value: Any, path: tuple[Any, ...], odd: object) -> object:
     return made
 
 
-@pytest.mark.parametrize("kind", ["runs", "units", "interfaces", "paths"])
+@pytest.mark.parametrize("kind", ["runs", "parts"])
 def test_records_of_another_form(kind: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Each value in turn is something else; a sample, the same each time. Findings may be hidden; there is no fault."""
     held = {path: json.loads((folder / "whole" / path).read_bytes().partition(b"\n")[2]) for path in records(folder, kind)}
@@ -118,89 +114,22 @@ def test_records_of_another_form(kind: str, folder: Path, capsys: pytest.Capture
         assert "\u2028" not in out
 
 
-def _parts(value: object, seen: set[int]) -> Iterator[tuple[Any, Any]]:
-    """The attributes and elements of a tree that can be given another value."""
-    if id(value) in seen:
-        return
-    seen.add(id(value))
-    if isinstance(value, (list, dict)):
-        rows: list[tuple[Any, Any]] = list(value.items() if isinstance(value, dict) else enumerate(value))
-    elif dataclasses.is_dataclass(value):
-        names = [field.name for field in dataclasses.fields(value)]
-        held = [f"_{name}" if hasattr(value, f"_{name}") else name for name in names]  # as a pickle has it: some fields are packed
-        rows = [(name, getattr(value, name)) for name in held]
-    else:
-        rows = [(None, inner) for inner in value] if isinstance(value, tuple) else []
-    for key, inner in rows:
-        if key is not None:
-            yield value, key
-        yield from _parts(inner, seen)
+# What a lowered file may be instead: nothing that `marshal` reads, or something else.
+NO_FILES = [b"", b"no record", marshal.dumps(None), marshal.dumps([]), marshal.dumps({"a": 1}), marshal.dumps(((), (), 1)), b"\0" * 4096]
 
 
-def test_trees_of_another_form(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A tree costs its own findings, with a message, or nothing that is kept is used."""
-    chance, out = random.Random(2), set()
-    for _ in range(60):
-        path = chance.choice(records(folder, "trees"))
-        made = pickle.loads(zlib.decompress((folder / "whole" / path).read_bytes().partition(b"\n")[2]))
-        at, key = chance.choice(list(_parts(made, set())))
-        odd = chance.choice([*ODD_PARTS, made])
-        if isinstance(at, (list, dict)):
-            at[key] = odd
-        else:
-            object.__setattr__(at, key, odd)
-        try:
-            body = zlib.compress(pickle.dumps(made, 5))
-        except (RecursionError, TypeError):
-            continue
-        put(folder, path, body, ("runs", "units", "interfaces"))
-        code, told, errors = run(capsys, "--output-format", "json")
-        assert code in (0, 1), errors
-        assert "internal error, nothing" not in errors
-        out.add("is no work of ours" in errors)
-        json.loads(told)
-    assert out == {True, False}
-
-
-# What a pickle can do with the classes that it may name: change them; and what it can do without any: ask for memory, nest.
-_GIVE = b"\x80\x04cstreamlint.program\n%s\nN}\x8c\x04textK\x05s\x86b."
-PICKLES = {
-    "changes a class": _GIVE % b"Module",
-    "adds to a class": (_GIVE % b"Name").replace(b"\x8c\x04text", b"\x8c\x08__bool__"),
-    "changes a class and is a tree": (_GIVE % b"Module")[:-1] + b"0" + pickle.dumps(program.Module("app/a.py", "python", (), ""), 4)[2:],
-    "a large memo": b"\x80\x04Nr\xff\xff\xff\x7f.",
-    "a long text": b"\x80\x04\x8d" + b"\xff" * 7 + b"\x7f.",
-    "a long number": b"\x80\x04\x8b\xff\xff\xff\x7f.",
-    "a frame": b"\x80\x04\x95" + b"\xff" * 7 + b"\x7f.",
-    "nested": b"\x80\x04" + b"]" * 100_000 + b"a" * 99_999 + b".",
-    "a loop": b"\x80\x04]\x94h\x00a.",
-    "a function": b"\x80\x04cos\nsystem\n\x8c\x0ctouch markerX\x85R.",
-    "a function by its path": b"\x80\x04\x8c\x12streamlint.program\x8c\x0fos.path.exists\x93.",
-    "an attribute of what is known": b"\x80\x04\x8c\x12streamlint.program\x8c\x12Module.__init__.__globals__\x93.",
-    "a copy": b"\x80\x04ccopyreg\n_reconstructor\n.",
-    "an extension": b"\x80\x04\x82\x01.",
-    "somebody's own": b"\x80\x04K\x01Q.",
-    "nothing": b"\x80\x04.",
-    "much of nothing": b"\0" * (1 << 24),
-}
-
-
-@pytest.mark.parametrize("what", PICKLES)
-def test_pickles_that_are_no_trees(what: str, folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trees, "MOST_BYTES", 1 << 20)  # of what is unpacked; else as dear as it is large
-    before = [dict(vars(each)) for each in trees._CLASSES]
-    for path in records(folder, "trees"):
-        put(folder, path, zlib.compress(PICKLES[what]), ("runs", "units", "interfaces"))
+@pytest.mark.parametrize("body", NO_FILES)
+def test_lowered_files_that_are_none(body: bytes, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for path in records(folder, "ir"):
+        put(folder, path, body, ("runs", "parts"))
         _, told, errors = run(capsys, "--output-format", "json")
         assert told == (folder / "told.json").read_text(), errors
-        assert [dict(vars(each)) for each in trees._CLASSES] == before
-    assert not list(folder.glob("marker*"))
 
 
 def test_a_record_shows_no_foreign_file(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """What lies outside of the run is not read for a place that a record names."""
     (folder / "secret").write_text("the secret\n" * 9)
-    for kind in ("runs", "units"):
+    for kind in ("runs", "parts"):
         told = 0
         for path in records(folder, kind):
             text = (folder / "whole" / path).read_bytes().partition(b"\n")[2].decode()

@@ -68,7 +68,7 @@ PHASES = [
     ("streamlint.screening.flags_of", COLD),
     ("streamlint.frontends.python._parse", (*COLD, "--jobs", "1")),
     ("streamlint.frontends.python._parse", (*COLD, "--jobs", "2")),
-    ("streamlint.analysis.FileFacts", COLD),
+    ("streamlint.hazards.sl005.find", COLD),
     ("streamlint.workers._serve", (*COLD, "--jobs", "2")),
     ("streamlint.cache.store._place", COLD),
     ("streamlint.rewriting.read_bytes", FIX),

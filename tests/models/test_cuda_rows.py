@@ -17,7 +17,7 @@ from streamlint.models.vocabulary import Selector
 FILES = ("cuda_runtime", "cuda_driver", "cuda_libraries", "thrust", "torch_cpp", "host_cpp")
 FOLDER = Path(__file__).parents[2] / "streamlint" / "models"
 
-# In the rows but in no CUDA header: HIP functions under the name that the interpreter looks up, and what CUDA 12 and 13 removed.
+# In the rows but in no CUDA header: HIP functions under the name that is looked up, and what CUDA 12 and 13 removed.
 HIP = {
     *("cudaHostMalloc", "cudaHostFree", "cudaMemcpyWithStream", "cudaLaunchKernelGGL", "cudaModuleLaunchKernel"),
     *("cudaMemcpyHtoD", "cudaMemcpyDtoH", "cudaMemcpyDtoD", "cudaMemcpyHtoDAsync", "cudaMemcpyDtoHAsync", "cudaMemcpyDtoDAsync"),

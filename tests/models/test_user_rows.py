@@ -12,7 +12,7 @@ from streamlint.config import Resolver, Settings, load
 from streamlint.engine import analyse
 from streamlint.linter import run
 from streamlint.models import ModelError, builtin, with_user_rows
-from streamlint.options import Source
+from streamlint.options import Options, Source
 
 PAGE = (Path(__file__).parents[2] / "docs" / "models.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r"<!-- (?P<kind>rows|code): (?P<name>\w+) -->\n```\w+\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -85,7 +85,7 @@ def test_the_command_line_reads_a_file_that_names_only_the_wrapper(tmp_path: Pat
 
 def test_rows_of_one_language_leave_the_other_alone() -> None:
     rows = (("mine", {"language": "cuda", "call": [{"names": "acme::sync", "effect": "synchronize", "of": "device"}]}),)
-    assert with_user_rows("python", rows).own_words == builtin("python").own_words
+    assert with_user_rows("python", rows).calls == builtin("python").calls
     assert with_user_rows("cuda", rows).call("acme::sync") is not None
     assert builtin("cuda").call("acme::sync") is None
 
@@ -103,3 +103,14 @@ def test_a_users_row_wins() -> None:
 def test_a_wrong_word_is_an_error() -> None:
     with pytest.raises(ModelError, match="did you mean 'namespace'"):
         with_user_rows("python", (("mine", {"call": [{"names": "acme.get", "effect": "namespce"}]}),))
+
+
+def test_rows_of_cpp_count_in_cpp() -> None:
+    code = (
+        "#include <cuda_runtime.h>\nvoid read(float* device, cudaStream_t s) {\n  float* host;\n  cudaMallocHost(&host, 4096);\n"
+        "  cudaMemcpyAsync(host, device, 4096, cudaMemcpyDeviceToHost, s);\n  acme::sync();\n  host[0] += 1;\n}\n"
+    )
+    rows = (("mine", {"language": "cuda", "call": [{"names": "acme::sync", "effect": "synchronize", "of": "device"}]}),)
+    options = [Options(codes=frozenset({"SL005"}), user_models=given) for given in ((), rows)]
+    found = [[finding.code for finding in analyse([Source("a.cu", code, "cuda")], each).findings] for each in options]
+    assert found == [["SL005"], []]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from streamlint.engine import analyse
-from streamlint.interpreter.spelling import says, words_of
 from streamlint.options import Options, Source
 
 
@@ -75,13 +74,6 @@ def step(x):
 def test_a_capital_letter_makes_no_class() -> None:
     assert found(ACROSS.format(made="Make")) == found(ACROSS.format(made="make"))
     assert "SL006" in found(ACROSS.format(made="Make"))
-
-
-def test_words() -> None:
-    assert words_of("runWarmup_2") == ("run", "warmup")
-    assert words_of("setCurrentCUDAStream") == ("set", "current", "cuda", "stream")
-    assert says("is_time", frozenset({"time"}))
-    assert not says("sentiment", frozenset({"time"}))
 
 
 ALLOCATED = """#include <cuda_runtime.h>

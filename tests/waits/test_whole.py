@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from streamlint import engine, whole
+from streamlint import engine, tasks
+from streamlint.cache.parts import Parts
 from streamlint.cache.store import Store
-from streamlint.cache.units import Units
 from streamlint.config import Settings
 from streamlint.findings import Report
 from streamlint.options import Source
@@ -34,7 +34,7 @@ SOURCES = [Source("helper.py", HELPER, "python"), Source("loop.py", LOOP, "pytho
 
 def look(store: Store | None = None, sources: list[Source] = SOURCES) -> Report:
     options = Settings().options(coverage=True)
-    return engine.analyse(sources, options, units=Units(store, options) if store is not None else None)
+    return engine.analyse(sources, options, kept=Parts(store, options) if store is not None else None)
 
 
 def told(report: Report) -> list[tuple[str, int, str]]:
@@ -51,7 +51,7 @@ def test_what_is_kept_is_not_found_again(tmp_path: Path, monkeypatch: pytest.Mon
     def fail(*_: object) -> None:
         raise AssertionError("it was to be kept")
 
-    monkeypatch.setattr(whole.waits, "find", fail)
+    monkeypatch.setattr(tasks.waits, "find", fail)
     assert told(look(Store(tmp_path))) == first
 
 
@@ -72,6 +72,6 @@ def test_a_fault_of_ours_costs_the_two_rules(monkeypatch: pytest.MonkeyPatch) ->
     def fail(*_: object) -> None:
         raise ValueError("odd")
 
-    monkeypatch.setattr(whole.waits, "find", fail)
+    monkeypatch.setattr(tasks.waits, "find", fail)
     (problem,) = look().problems
     assert problem.message == "internal error: SL020, SL021 saw no Python file of this run: ValueError: odd"

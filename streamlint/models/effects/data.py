@@ -55,7 +55,7 @@ DATA = (
             key("type", "type", "The type of the view, where it is not that of the buffer (`numpy.ndarray` for `Tensor.numpy()`)."),
             key("shares", "word", "The protocol by which another library takes the memory over.", "dlpack interface"),
             key("host_access", "bool", "The host is about to read the memory (`numpy.asarray(tensor)`)."),
-            key("sole", "bool", "No other type has an attribute of this name, so that an unknown value that has it is of this type."),
+            key("sole", "bool", "Has no effect any more."),
         ),
     ),
     Effect(

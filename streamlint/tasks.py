@@ -1,0 +1,122 @@
+"""What a run looks for: tasks that are asked of all its files at once, for the facts of a program are solved once for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from streamlint import build, guard, own_rows
+from streamlint.checks.base import registry
+from streamlint.findings import Part, Problem
+from streamlint.hazards import coverage
+from streamlint.hazards import findings as hazards
+from streamlint.options import Options, Source
+from streamlint.recursion import deeper
+from streamlint.waits import findings as waits
+
+if TYPE_CHECKING:
+    from streamlint.cache.parts import Parts
+    from streamlint.findings import Told
+    from streamlint.ir import ModuleIR
+    from streamlint.parsing import Parser
+
+_WORDS = {"python": "Python", "cuda": "C++", "cython": "Cython"}
+_EVERY = tuple(_WORDS)
+Find = Callable[[Sequence[Source], Options, Callable[[Source], "ModuleIR | None"]], "Told"]
+
+
+class Kind(NamedTuple):
+    """Rules that are asked of files of some languages at once, or a question of another kind, which has no code."""
+
+    codes: frozenset[str]
+    languages: tuple[str, ...]
+    find: Find
+    name: str = ""
+
+    @property
+    def title(self) -> str:
+        """What the files are called in messages."""
+        return " and ".join(_WORDS[one] for one in self.languages)
+
+
+def codes_of(options: Options) -> frozenset[str]:
+    """The rules that are asked."""
+    return options.codes or frozenset(registry())
+
+
+def kinds(options: Options) -> list[Kind]:
+    """What is looked for under some options."""
+    found = [Kind(waits.CODES, (language,), waits.find) for language in waits.LANGUAGES]
+    found.append(Kind(hazards.registry(), _EVERY, hazards.find))
+    found = [kind for kind in found if not kind.codes.isdisjoint(codes_of(options))]
+    if options.coverage:
+        found.append(Kind(frozenset(), _EVERY, coverage.find, "coverage"))
+    if options.user_models:
+        found.append(Kind(frozenset(), _EVERY, own_rows.find, "the user's rows"))
+    return found
+
+
+@dataclass
+class Task:
+    """What is looked for in the files of a run: kept under a hash of all of them, or found anew."""
+
+    parser: Parser
+    options: Options
+    kind: Kind
+    kept: Parts | None = None
+    sources: Sequence[Source] = field(init=False)
+    part: Part | None = None  # what was found
+
+    def __post_init__(self) -> None:
+        self.sources = [one for one in self.parser.sources if one.language in self.kind.languages]
+        if not self.sources:
+            self.part = Part()
+        elif self.kept is not None:
+            self.part = self.kept.load(self.name, self.sources)
+
+    @property
+    def name(self) -> str:
+        """Its name among the paths of files."""
+        return f"<{', '.join(sorted(self.kind.codes)) or self.kind.name} in {self.kind.title}>"
+
+    @property
+    def size(self) -> int:
+        """How much work it may be."""
+        return sum(len(one.text) for one in self.sources)
+
+    @property
+    def seconds(self) -> float:
+        """The processor time that it may take: that of a file, and as much for each megabyte."""
+        return guard.seconds() * (1 + self.size / 1e6)
+
+    def find(self) -> Part:
+        """What is found. A fault of ours costs the rules that it is in, never the run, and so does a time that nothing real takes."""
+        part = Part()
+        if self.name in guard.lost:
+            return self.lose(guard.lost[self.name])
+        try:
+            with deeper(), guard.task(self.name, self.seconds):
+                told = self.kind.find(self.sources, self.options, self.parser.representation)
+            part.findings, part.cut, part.coverage, part.own_rows = told.findings, told.cut, told.coverage, sorted(told.own_rows)
+            part.problems += [self._problem([code], why) for code, why in told.faults.items()]
+            part.built = sorted(
+                [path, word, build.plain_answer(said)] for path, answers in build.asked.items() for word, said in answers.items()
+            )
+        except Exception as error:
+            return self.lose(f"{type(error).__name__}: {error}")
+        return part
+
+    def done(self, part: Part) -> None:
+        """Take what was found, and keep it."""
+        self.part = part
+        if self.kept is not None and self.sources:
+            self.kept.keep(self.name, self.sources, part)
+
+    def lose(self, why: str) -> Part:
+        """What is told where the task did not come to its end."""
+        return Part(problems=[self._problem(sorted(self.kind.codes) or [self.kind.name], why)])
+
+    def _problem(self, codes: Sequence[str], why: str) -> Problem:
+        what = f"internal error: {', '.join(codes)} saw no {self.kind.title} file of this run: {why}"
+        return Problem(self.sources[0].path, what)
