@@ -101,6 +101,7 @@ class Earlier:
         called = filled = False
         function = site.function
         mine = set(self.transfer.shared(function, source))
+        places = {place.function: place for place in (*passed, site)}
 
         def judge(other: Site, at: Site) -> bool | None:
             nonlocal called, filled
@@ -108,7 +109,8 @@ class Earlier:
                 if isinstance(action, Copied) and action.direction == "d2h" and action.asynchronous is False:
                     is_cuda = action.call.row is not None and action.call.row.library != "torch"
                     is_known = is_condition or is_cuda or self._is_on_device(other.function, action.source)
-                    is_near = at.function is not function or self.is_same_loop(function, site.instruction, at.instruction)
+                    here = places[at.function]
+                    is_near = self.is_same_loop(at.function, here.instruction, at.instruction)
                     return is_known and is_near and (filled or not called)
             if self._is_work(other.function, other.instruction):
                 return False

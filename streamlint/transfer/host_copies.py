@@ -227,8 +227,8 @@ class HostCopies:
 
 
 def _may_meet(first: Origin, second: Origin) -> bool:
-    """Whether the same call may have handed two memories to the function that copies."""
-    return not first.passed or not second.passed or first.passed[-1] == second.passed[-1]
+    """Whether the same calls may have handed two memories to the function that copies."""
+    return all(one == other for one, other in zip(reversed(first.passed), reversed(second.passed), strict=False))
 
 
 def _is_module(value: Object) -> bool:

@@ -28,6 +28,10 @@ class Parts(Made):
         if one[0] == op.UNPACK and made is not None and made[0] == op.BUILD and one[6] == op.NONE and len(made) - 4 == one[5]:
             yield from self.walk(way.at(made[4 + one[4]]))
             return
+        if one[0] == op.UNPACK and (given := self.returned(way.known, one)):
+            for returned in given:
+                yield from self.walk(way._replace(known=returned))
+            return
         is_made = made is not None and made[0] in (op.CALL, op.INVOKE, op.ATTR, op.PARAM) and one[0] == op.ITEM
         if any(isinstance(value, Memory) for value in held) or (is_made and self.of(way.known.function, base, way.known.context)):
             if one[0] == op.UNPACK and self.is_beside(way.known, one):
@@ -57,6 +61,22 @@ class Parts(Made):
         name = "values" if taken is one else "items"
         is_view = made is not None and made[0] == op.INVOKE and len(made) == 6 and function.text(made[4]) == name
         return made[3] if made is not None and is_view else one[3]
+
+    def returned(self, known: Known, one: Instruction) -> list[Known]:
+        """What a function of the program returns at the place of a tuple or list that is unpacked."""
+        function, context = known.function, known.context
+        made = function.definitions[one[3]] if one[3] >= 0 else None
+        if one[6] != op.NONE or made is None or made[0] not in (op.CALL, op.INVOKE) or len(context) >= DEEPEST_CALLS:
+            return []
+        edges = [edge for edge in self.transfer.edges(function, made) if edge.is_followed and not edge.is_handed]
+        found: list[Known] = []
+        for callee in {edge.callee: None for edge in edges if entered_by(context, edge.callee) is None}:
+            for end in callee.by_opcode[op.RETURN]:
+                built = callee.definitions[end[2]] if end[2] >= 0 else None
+                if built is None or built[0] != op.BUILD or len(built) - 4 != one[5]:
+                    return []
+                found.append(Known(callee, built[4 + one[4]], (*context, (callee, Site(function, made)))))
+        return found
 
     def is_beside(self, known: Known, one: Instruction) -> bool:
         """Whether a call gives its memory at another place of the tuple that is unpacked."""
@@ -120,6 +140,9 @@ class Parts(Made):
         elif one[0] == op.DICT:
             put = [use[4] for use in function.uses[one[2]] if use[0] == op.PUT and use[2] == one[2]]
             yield from (way.at(register) for register in (*one[4::2], *put))
+        elif one[0] in (op.CALL, op.INVOKE) and (results := list(self._results(way, one))):
+            for result in results:
+                yield from self.ways_to_elements(result, depth + 1, seen)
         elif one[0] == op.INVOKE and any(call.row.get("part") == "mapping" for call in self.transfer.modelled(function, one)):
             yield way.seen_as(one).at(one[3])
         elif one[0] == op.PARAM and function.code.parameters[one[3]].kind in ("plain", "keyword"):
@@ -138,6 +161,17 @@ class Parts(Made):
                 yield None
         else:
             yield None
+
+    def _results(self, way: Way, one: Instruction) -> Iterator[Way]:
+        """What the functions of the program that a call runs return."""
+        context = way.known.context
+        for edge in self.transfer.edges(way.known.function, one):
+            callee = edge.callee
+            if edge.is_followed and not edge.is_handed and entered_by(context, callee) is None and not callee.by_opcode[op.YIELD]:
+                entered = (*context, (callee, Site(way.known.function, one)))
+                for end in callee.by_opcode[op.RETURN]:
+                    if end[2] >= 0:
+                        yield way._replace(known=Known(callee, end[2], entered))
 
     def _runs(self, place: tuple[Function, Instruction], function: Function) -> bool:
         """Whether a call may run a function."""

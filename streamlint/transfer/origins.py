@@ -179,8 +179,11 @@ class Origins(Parts):
     def _given(self, way: Way, one: Instruction) -> Iterator[Origin]:
         """A parameter: what the callers give; where none does, what is known of it."""
         arguments = list(self._arguments_of(way, one))
+        site = entered_by(way.known.context, way.known.function)
         for argument in arguments:
-            yield from self.walk(argument)
+            caller, call = argument.known.function, (site or argument.passed[0]).instruction
+            said = self.guards.at(caller, call, argument.known.register) if call in caller.homes else frozenset[str]()
+            yield from self._guarded(self.walk(argument), said)
         if not arguments:
             yield from self.kept(way)
 

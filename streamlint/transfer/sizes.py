@@ -125,8 +125,12 @@ class Sizes:
         """Data that is copied in: numbers in a display are counted; of a list that grows nothing shows how many there are."""
         values = list(self.contexts.values(known))
         one = self.contexts.definition(known)
-        if one is not None and one[0] == op.UNPACK and self.origins.is_beside(known, one):
-            return Size(width)
+        if one is not None and one[0] == op.UNPACK:
+            if self.origins.is_beside(known, one):
+                return Size(width)
+            given = self.origins.returned(known, one) if depth <= _DEEPEST else []
+            if len(given) == 1:
+                return self._of_data(given[0], dtype, width, depth + 1)
         if any(isinstance(value, Memory) for value in values):
             found = [self.of(each, depth + 1) for each in self.origins.of(*known)]
             joined = _largest(found)
