@@ -80,7 +80,8 @@ class Batches:
     def _given(self, made: Site | None, definition: ClassInfo, name: str) -> Known | None:
         """What the constructor stores in a field: of a data class the argument of the call."""
         for store in definition.own_stores.get(name, ()):
-            if store.function.code.name == "__init__":
+            callers = (caller for caller, _ in self.facts.call_places(store.function))
+            if any(function.code.name == "__init__" for function in (store.function, *callers)):
                 return Known(store.function, store.value, ())
         fields = [field.name for field in definition.ir.fields]
         if made is None or name not in fields:
