@@ -338,7 +338,7 @@ class Races(Repeated):
         """Whether two libraries with arrays of their own work on the memory, or C or C++ on the null stream, or on an address."""
         if work.library == "cuda_python" and self._work.library in ARRAYS and self.lanes.of(state.frame, one, work.stream).kind == CURRENT:
             return True
-        if not self._is_evident and not self._work.library and (work.library == "cuda_python" or work.name.startswith(_RAW)):
+        if not self._is_evident and (work.library == "cuda_python" or work.name.startswith(_RAW)):
             return True
         is_across = state.frame.function.is_cpp and not self._site.function.is_cpp and work.library not in ARRAYS
         if is_across and self._work.library in ARRAYS and self.lanes.of(state.frame, one, work.stream).kind == CURRENT:

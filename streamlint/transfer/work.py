@@ -191,7 +191,7 @@ def _free(call: ModelledCall) -> Iterator[Worked]:
 def _read(call: ModelledCall) -> Iterator[Worked]:
     """``x.item()``: the host fetches a value."""
     given = call.all("of") if call.row.get("of") is not None else [call.receiver] if call.receiver is not None else []
-    yield Worked(Stream(CURRENT, library=call.row.library), tuple(given), (), call.name, call.row.library)
+    yield Worked(Stream(CURRENT, library=call.row.library), tuple(given), (), call.name, call.row.library, waits=True)
 
 
 def _collective(call: ModelledCall) -> Iterator[Worked]:
