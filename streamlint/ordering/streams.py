@@ -15,6 +15,7 @@ from streamlint.models.vocabulary import Selector
 from streamlint.transfer.actions import NAMED, UNKNOWN, Stream
 from streamlint.transfer.transfer import Transfer, last_name
 from streamlint.waits.operands import operand_of
+from streamlint.waits.questions import Key, alike
 
 _GUARDED = {op.ENTER: 3, op.EXIT: 3, op.CONSTRUCT: 2, op.DESTROY: 2}
 """By opcode: where the register of a context manager or guard stands."""
@@ -29,6 +30,7 @@ class Currents:
         self.transfer = transfer
         self.guesses = guesses  # a context manager of which nothing is known may be a stream
         self._known: dict[Function, dict[Instruction, Stack]] = {}
+        self._entered: dict[Function, frozenset[Key]] = {}
         self._guessed: set[tuple[Function, int]] = set()
         self._chosen: dict[Function, dict[Stream, int]] = {}  # by the stream of a choice, the block that chooses it
 
@@ -52,6 +54,14 @@ class Currents:
         stacks = self._stacks(function)
         chosen = self._chosen.get(function, {})
         return [chosen[stream] for stream in stacks.get(one, ()) if stream in chosen] if chosen else []
+
+    def entered(self, function: Function) -> frozenset[Key]:
+        """What the streams of a function's scopes are computed from."""
+        known = self._entered.get(function)
+        if known is None:
+            streams = {stream for stack in self._stacks(function).values() for stream in stack if stream.register >= 0}
+            known = self._entered[function] = frozenset(alike(function, stream.register) for stream in streams)
+        return known
 
     def yielded(self, function: Function, one: Instruction) -> Iterator[tuple[Function, Stream]]:
         """The generators of the program that a call makes, each with the stream that is current where it yields."""

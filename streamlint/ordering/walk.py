@@ -110,9 +110,14 @@ class Walk:
 
     def is_on_other_way(self, state: State, one: Instruction) -> bool:
         """Whether a path has not come through what makes the stream current that is so at an instruction."""
-        ways = self.currents.ways(state.frame.function, one)
-        needed = {(state.frame, key, not holds) for way in ways for key, holds in deciding(state.frame.function, way)}
-        return not needed.isdisjoint(state.decided)
+        function = state.frame.function
+        ways = self.currents.ways(function, one)
+        needed = {(state.frame, key, not holds) for way in ways for key, holds in deciding(function, way)}
+        if not needed.isdisjoint(state.decided):
+            return True
+        stream = self.currents.at(function, one) if state.decided else None
+        mine = alike(function, stream.register) if stream is not None and stream.register >= 0 else None
+        return any(frame == state.frame and _of_stream(key) == mine and _is_none(key, holds) for frame, key, holds in state.decided)
 
     def run(self, start: State, judge: Judge) -> None:
         """Follow all paths from a state."""
@@ -576,7 +581,8 @@ class Walk:
             for one in function.by_opcode[op.BRANCH]:
                 again = hash(alike(function, unnegated(function, one[2])[0]))
                 asked.setdefault(again, []).append(one[2])
-        return len(asked.get(hash(key), ())) > 1 or self.conditions.is_given(function, key)
+        is_stream = _of_stream(key) in self.currents.entered(function)
+        return is_stream or len(asked.get(hash(key), ())) > 1 or self.conditions.is_given(function, key)
 
     def _may_order(self, state: State, block: int, join: int) -> bool:
         """Whether the way that was not taken holds, before both meet, what orders the operation."""
@@ -659,6 +665,20 @@ def _is_for(function: Function, condition: int) -> bool:
     """Whether a condition asks an iterator for one more element."""
     one = function.definitions[condition] if condition >= 0 else None
     return one is not None and one[0] == op.MORE
+
+
+def _of_stream(key: Key) -> Key:
+    """What a condition asks for, as a whole, or whether it is None."""
+    return key[2] if _compares_with_none(key) and isinstance(key[2], tuple) else key
+
+
+def _is_none(key: Key, holds: bool) -> bool:
+    """Whether a condition says that what it asks for is None."""
+    return holds == (key[1] == "is") if _compares_with_none(key) else not holds
+
+
+def _compares_with_none(key: Key) -> bool:
+    return len(key) > 3 and key[0] == op.COMPARE and key[1] in ("is", "is not")
 
 
 def _is_plain_method(function: Function, one: Instruction) -> bool:
