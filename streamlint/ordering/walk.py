@@ -110,14 +110,23 @@ class Walk:
 
     def is_on_other_way(self, state: State, one: Instruction) -> bool:
         """Whether a path has not come through what makes the stream current that is so at an instruction."""
-        function = state.frame.function
-        ways = self.currents.ways(function, one)
-        needed = {(state.frame, key, not holds) for way in ways for key, holds in deciding(function, way)}
-        if not needed.isdisjoint(state.decided):
+        outer: Frame | None = state.frame
+        at: Instruction | None = one
+        while outer is not None and at is not None:
+            stream = self.currents.at(outer.function, at)
+            if stream is not None:
+                return self._is_other(state, outer, at, stream)
+            at, outer = outer.call, outer.caller
+        return False
+
+    def _is_other(self, state: State, frame: Frame, one: Instruction, stream: Stream) -> bool:
+        """Whether a path through a frame has another current stream than the one that its function makes current."""
+        function = frame.function
+        known = {(key, holds) for where, key, holds in state.decided if where == frame}
+        if any((key, not holds) in known for way in self.currents.ways(function, one) for key, holds in deciding(function, way)):
             return True
-        stream = self.currents.at(function, one) if state.decided else None
-        mine = alike(function, stream.register) if stream is not None and stream.register >= 0 else None
-        return any(frame == state.frame and _of_stream(key) == mine and _is_none(key, holds) for frame, key, holds in state.decided)
+        mine = alike(function, stream.register) if stream.register >= 0 else None
+        return any(_of_stream(key) == mine and _is_none(key, holds) for key, holds in known)
 
     def run(self, start: State, judge: Judge) -> None:
         """Follow all paths from a state."""
