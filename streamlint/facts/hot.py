@@ -185,9 +185,20 @@ class HotRegions:
         rare = [one for one in body.conditions.rare(flags) if one.is_decided or not self._makes_progress(function, flags, one)]
         starts, within = self._extent(body, loop, resumed)
         blocks = body.runs(starts, rare, within)
+        if caller is not None and self.goes_backward(caller):
+            blocks -= self._evaluating(function)
         region = Region(function, blocks, row.loop if isinstance(row, StepRow) else does, loop, row, caller, call, tuple(rare), flags)
         self.regions.setdefault(function, []).append(region)
         self._enter(region)
+
+    def _evaluating(self, function: Function) -> frozenset[int]:
+        """The blocks of loops that put a module into evaluation in each round, and train nothing."""
+        graph = self.body(function).graph
+        asking = {function.blocks[one] for one in function.by_opcode[op.INVOKE] if function.text(one[4]) == "eval" and len(one) == 6}
+        loops = [(index, loop) for index, loop in enumerate(graph.loops) if asking & graph.every_round(loop)] if asking else []
+        progress = self.progress(function) if loops else {}
+        found = (loop.body for index, loop in loops if index not in progress or progress[index].does not in TRAINING)
+        return frozenset(block for body in found for block in body)
 
     def _extent(self, body: Body, loop: Loop | None, resumed: bool) -> tuple[list[int], frozenset[int] | None]:
         """The blocks with which a round begins, and those that it may run (None for all)."""
