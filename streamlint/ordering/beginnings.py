@@ -133,6 +133,9 @@ class Beginnings:
         for _, unit in sorted(units.items()):
             if not unit.is_cpp:
                 found.update({function: None for function in unit.functions if function.by_opcode[op.ENTER]})
+        for function in list(found):  # a context manager of the program is entered where nothing else speaks of streams
+            if function.by_opcode[op.YIELD] and not function.is_cpp and self._is_scoped(function):
+                found.update((caller, None) for caller, _ in self.facts.call_places(function))
         return [function for function in found if self._is_scoped(function)]
 
     def _is_scoped(self, function: Function) -> bool:

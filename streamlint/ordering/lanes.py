@@ -23,6 +23,7 @@ from streamlint.waits.operands import argument_registers, operand_of
 
 WAITER = "waiter"
 """A stream that already waits for the operation that is followed."""
+_OWN = frozenset({"torch", "cupy", "numba"})
 _CREATED = frozenset({"created", "blocking", "non-blocking"})
 AMBIENT = Place(("global", "ambient"))
 """The stream that is current where a path begins; the default stream is the same."""
@@ -204,7 +205,8 @@ class Lanes:
             at = made
         inner: Frame | None = frame
         while inner is not None and at is not None:
-            found = self.currents.at(inner.function, at)
+            is_own = stream.library in _OWN and not inner.function.is_cpp  # each library has a current stream of its own
+            found = self.currents.of_library(inner.function, at, stream.library) if is_own else self.currents.at(inner.function, at)
             if found is not None and (found.kind != CURRENT or found.register >= 0):
                 return self.of(inner, at, found, depth)
             at, inner = inner.call, inner.caller

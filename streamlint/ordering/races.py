@@ -137,7 +137,7 @@ class Races(Repeated):
 
     def _follow_work(self, function: Function, one: Instruction, work: Worked) -> None:
         frame = Frame(function, None, None, 0)
-        lane = self.lanes.of(frame, one, work.stream)
+        lane = self.lanes.of(frame, one, self._stream(function, work))
         if lane.kind == UNKNOWN or work.assumed or work.library in _ON_HOST or self._has_waited(function, one, work):
             return
         if not work.fills:
@@ -310,7 +310,7 @@ class Races(Repeated):
             return None
         if not (runs or moves) and all(self.memory.is_on_host(function, register) for register in (*writes, *reads)):
             return None
-        lane = self.lanes.of(state.frame, one, work.stream)
+        lane = self.lanes.of(state.frame, one, self._stream(function, work))
         if self.is_on_other_way(state, one):
             return None
         if self.currents.is_guessed(function, one) != self.currents.is_guessed(self._site.function, self._site.instruction):
@@ -333,6 +333,11 @@ class Races(Repeated):
         """Whether callers out of view give what is called, and nobody wants its result: a writer, or a log."""
         values = list(self.transfer.values(function, one[3])) if one[0] == op.CALL and not function.uses.get(one[2]) else []
         return bool(values) and all(isinstance(value, Unknown) and value.reason == "caller" for value in values)
+
+    def _stream(self, function: Function, work: Worked) -> Stream:
+        """The stream of work; an operator's is the current one of the library whose arrays it gets."""
+        is_current = work.stream.kind == CURRENT and work.stream.register < 0 and not work.library
+        return work.stream._replace(library=self.memory.library(function, work)) if is_current else work.stream
 
     def _is_foreign(self, state: State, one: Instruction, work: Worked) -> bool:
         """Whether two libraries with arrays of their own work on the memory, or C or C++ on the null stream, or on an address."""
@@ -393,6 +398,8 @@ class Races(Repeated):
         return frozenset(Tracked(WAITER, place.behind(ANY)) for place in places)
 
     def _is_event_behind(self, state: State, event: int) -> bool:
+        if self._out_of_view == GIVEN and self.places.of(state.frame.function, event).root[0] == "parameter":
+            return True  # callers say where their work ends
         function = state.frame.function
         is_behind = self._has(state, EVENT, event) or self._may_be_earlier(state, EVENT, self.places.names(function, event))
         return is_behind or not self._is_recorded(function, event)
