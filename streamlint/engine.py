@@ -132,7 +132,8 @@ def _found_far(parser: Parser, options: Options, cluster: Cluster, report: Repor
     parts, unlike = list[Part](), list[str]()
     for name, answer in cluster.answers(job, names, len):
         if isinstance(answer, str):
-            parts.append(Part(problems=[Problem(parser.sources[0].path, f"internal error: {name} saw no file of this run: {answer}")]))
+            what = f"internal error: {name} saw no file of this run: {answer}"
+            parts.append(Part(problems=[Problem(parser.sources[0].path, what, fault=True)]))
         elif says_the_same(answer):
             parts.append(answer)
         else:

@@ -165,6 +165,7 @@ class Problem:
     """A file, or a part of it, that could not be read (``SL000``).
 
     ``lost``: nothing of the file, or of a whole function, was analysed. Such a problem becomes a finding; any other is only a warning.
+    ``fault``: rules have told nothing, for a fault of the linter: the run has failed (exit code 2).
     """
 
     file: str
@@ -172,6 +173,7 @@ class Problem:
     row: int = 1
     column: int = 1
     lost: bool = False
+    fault: bool = False
 
 
 @record()

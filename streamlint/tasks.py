@@ -119,4 +119,4 @@ class Task:
 
     def _problem(self, codes: Sequence[str], why: str) -> Problem:
         what = f"internal error: {', '.join(codes)} saw no {self.kind.title} file of this run: {why}"
-        return Problem(self.sources[0].path, what)
+        return Problem(self.sources[0].path, what, fault=True)

@@ -70,7 +70,7 @@ def to_fix(record: list[Any] | None) -> Fix | None:
 
 
 def of_problem(problem: Problem) -> list[Any]:
-    return [problem.file, problem.message, problem.row, problem.column, problem.lost]
+    return [problem.file, problem.message, problem.row, problem.column, problem.lost, problem.fault]
 
 
 def to_problem(record: list[Any]) -> Problem:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from streamlint.cluster.client import Cluster
     from streamlint.findings import Finding, Report
 
-CLEAN, FOUND = 0, 1
+CLEAN, FOUND, FAILED = 0, 1, 2
 
 
 def main(words: list[str]) -> int:
@@ -359,8 +359,10 @@ def _demand_files(options: argparse.Namespace, count: int) -> None:
 
 
 def exit_code(options: argparse.Namespace, done: fixing.Fixed) -> int:
-    """0 without findings, 1 with some, in every format alike."""
+    """0 without findings, 1 with some, in every format alike; 2 where a fault of the linter has cost rules what they would tell."""
     report = done.report
+    if any(problem.fault for problem in report.problems):
+        return FAILED
     if options.exit_non_zero_on_fix and done.mended:
         return FOUND
     if options.exit_zero or options.fix_only:
