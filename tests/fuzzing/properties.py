@@ -39,8 +39,8 @@ def bare() -> Iterator[list[str]]:
     faults: list[str] = []
 
     class Noted(Problem):
-        def __init__(self, file: str, message: str, row: int = 1, column: int = 1, lost: bool = False) -> None:
-            super().__init__(file, message, row, column, lost)
+        def __init__(self, file: str, message: str, row: int = 1, column: int = 1, lost: bool = False, fault: bool = False) -> None:
+            super().__init__(file, message, row, column, lost, fault)
             if any(word in message for word in FAULTS):
                 faults.append(message + "\n" + "".join(traceback.format_exc().splitlines(keepends=True)[-9:]))
 
