@@ -237,9 +237,10 @@ class Bindings(Cpp):
     def _find_places(self, function: Function) -> list[Place]:
         found = super()._find_places(function)
         if function.is_cpp:
-            binding = {(one.within, one.instruction) for one in self.exports.of(function)}
+            exports = self.exports.of(function)
+            binding = {(one.within, one.instruction) for one in exports}
             found = [place for place in found if place not in binding]  # what binds a function does not run it
-            for name in self._names_in_python(function):
+            for name in self._names_in_python(function, exports):
                 tracker = BoundTracker(self)
                 tracker.attribute(name, function.unit)
                 for unit in self.nearest(name, function.unit.path):
@@ -264,9 +265,9 @@ class Bindings(Cpp):
                         yield caller, one
                 yield from ((caller, one) for one in caller.by_opcode[op.INVOKE] if caller.text(one[4]) == name)
 
-    def _names_in_python(self, function: Function) -> list[str]:
+    def _names_in_python(self, function: Function, exports: list[Export]) -> list[str]:
         """The names under which Python knows a function, or the class that it makes."""
-        names = [one.name for one in self.exports.of(function)]
+        names = [one.name for one in exports]
         if function.owner is None and function.is_linked and self._opens_libraries:
             names.append(function.code.name)
         if function.code.name == "__init__":

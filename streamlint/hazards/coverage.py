@@ -42,7 +42,7 @@ def _figures(context: Context) -> dict[str, object]:
     functions = {function for function, _ in operations}
     functions |= {each for unit in context.program.units.values() if unit.is_cpp for each in unit.functions if each.by_opcode[op.LAUNCH]}
     work = [(function, *each) for function in sorted(functions, key=_order) for each in queues.of(function)]
-    known = {(function, one): is_stream_known(transfer.values, function, queued) for function, one, queued in work if queued.kind != "copy"}
+    known = {(function, one): _is_stream_known(context, function, queued) for function, one, queued in work if queued.kind != "copy"}
     opaque = Counter(name for function in functions for name in _lost(context, function))
     return {
         "functions": sum(len(unit.ir) for unit in context.program.units.values()),
@@ -59,12 +59,11 @@ def _order(function: Function) -> tuple[int, int]:
     return function.unit.number, function.code.number
 
 
-def is_stream_known(values: object, function: Function, queued: Queued) -> bool:
+def _is_stream_known(context: Context, function: Function, queued: Queued) -> bool:
     """Whether it is known which stream work is put on."""
     if queued.how not in _NAMED or queued.operand < 0:
         return queued.how not in _NAMED
-    assert callable(values)
-    held = list(values(function, queued.operand))
+    held = list(context.transfer.values(function, queued.operand))
     return bool(held) and not all(isinstance(value, Unknown) for value in held)
 
 

@@ -8,7 +8,7 @@ from streamlint.facts.counters import is_counter
 from streamlint.facts.functions import Function
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ir.graph import Graph, Loop
+from streamlint.ir.graph import Loop
 from streamlint.ordering.flow import Tracked
 from streamlint.ordering.places import Element, Place
 from streamlint.waits.questions import Key, alike
@@ -23,13 +23,11 @@ class Alternation:
     def __init__(self) -> None:
         self._known: dict[tuple[Function, int], list[Turn]] = {}
 
-    def next_round(
-        self, function: Function, graph: Graph, loop: Loop, homes: dict[Instruction, int], tracked: frozenset[Tracked]
-    ) -> frozenset[Tracked]:
+    def next_round(self, function: Function, loop: Loop, tracked: frozenset[Tracked]) -> frozenset[Tracked]:
         """What is tracked, by the names that the next round has for it."""
         turns = self._known.get((function, loop.header))
         if turns is None:
-            turns = self._known[function, loop.header] = list(_turns(function, graph, loop, homes))
+            turns = self._known[function, loop.header] = list(_turns(function, loop))
         return frozenset(one for held in tracked for one in _turned(held, turns)) if turns else tracked
 
     def takes_turns(self, function: Function, place: Place) -> bool:
@@ -52,10 +50,10 @@ def _turned(held: Tracked, turns: list[Turn]) -> Iterator[Tracked]:
     yield held
 
 
-def _turns(function: Function, graph: Graph, loop: Loop, homes: dict[Instruction, int]) -> Iterator[Turn]:
+def _turns(function: Function, loop: Loop) -> Iterator[Turn]:
     """The two names of the slots of a loop, by each counter that is taken modulo two."""
-    inside = [one for one in function.by_opcode[op.BINARY] if homes[one] in loop.body]
-    slots = [one for one in inside if _is(function, one, "%", 5, 2) and is_counter(function, graph, homes, one[4])]
+    inside = [one for one in function.by_opcode[op.BINARY] if function.blocks[one] in loop.body]
+    slots = [one for one in inside if _is(function, one, "%", 5, 2) and is_counter(function, function.control, function.blocks, one[4])]
     for name in {alike(function, one[2]) for one in slots}:
         mine = {one[2] for one in slots if alike(function, one[2]) == name}
         others = (one for one in inside if _is_other(function, one, mine))

@@ -12,6 +12,7 @@ from streamlint.ir import opcodes as op
 from streamlint.ordering.alternation import Alternation
 from streamlint.ordering.flow import BUFFER, Tracked
 from streamlint.ordering.places import rest_behind
+from streamlint.ordering.rounds import again
 from streamlint.ordering.shown import is_shown_on_host
 from streamlint.ordering.updating import Updating
 from streamlint.ordering.walk import MOST_GUESSES, State
@@ -134,13 +135,12 @@ class EarlyReads(Updating):
     def _entering(self, state: State, block: int) -> Iterator[State]:
         """In the next round two slots that take turns have each other's names."""
         function = state.frame.function
-        graph = function.control
-        again = next((loop for loop in graph.loops if loop.header == block and state.block in loop.body), None)
+        loop = again(function, state.block, block)
         for after in super()._entering(state, block):
-            if again is None:
+            if loop is None:
                 yield after
             else:
-                yield after._replace(tracked=self._alternation.next_round(function, graph, again, function.blocks, after.tracked))
+                yield after._replace(tracked=self._alternation.next_round(function, loop, after.tracked))
 
     def redone(self, state: State, one: Instruction) -> bool:
         """The same copy for another caller fills other memory, unless it is seen to be the same."""

@@ -14,6 +14,7 @@ from streamlint.ordering.bound_handles import Bound, BoundHandles, Scopes, behin
 from streamlint.ordering.c_api import is_of_c
 from streamlint.ordering.conditions import Frame
 from streamlint.ordering.flow import STREAM, Tracked
+from streamlint.ordering.on_device import ARRAYS
 from streamlint.ordering.places import ANY, Element, Place, Places, rest_behind
 from streamlint.ordering.streams import Currents
 from streamlint.ordering.walk import aside
@@ -23,7 +24,6 @@ from streamlint.waits.operands import argument_registers, operand_of
 
 WAITER = "waiter"
 """A stream that already waits for the operation that is followed."""
-_OWN = frozenset({"torch", "cupy", "numba"})
 _CREATED = frozenset({"created", "blocking", "non-blocking"})
 AMBIENT = Place(("global", "ambient"))
 """The stream that is current where a path begins; the default stream is the same."""
@@ -205,7 +205,7 @@ class Lanes:
             at = made
         inner: Frame | None = frame
         while inner is not None and at is not None:
-            is_own = stream.library in _OWN and not inner.function.is_cpp  # each library has a current stream of its own
+            is_own = stream.library in ARRAYS and not inner.function.is_cpp  # each library has a current stream of its own
             found = self.currents.of_library(inner.function, at, stream.library) if is_own else self.currents.at(inner.function, at)
             if found is not None and (found.kind != CURRENT or found.register >= 0):
                 return self.of(inner, at, found, depth)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from streamlint.facts.functions import Function
 from streamlint.ir import Instruction
@@ -12,9 +12,6 @@ from streamlint.ordering.lanes import Lane, Lanes
 from streamlint.transfer.actions import Stream, Synchronized
 from streamlint.transfer.transfer import Transfer
 from streamlint.transfer.work import Worked
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _DEEPEST = 3
 _CALLS = frozenset({op.CALL, op.INVOKE})
@@ -32,24 +29,13 @@ class NewBlocks:
         return self._is_busy(function, one, self.lanes.of(Frame(function, None, None, 0), one, work.stream), work.library, _DEEPEST)
 
     def _is_busy(self, function: Function, one: Instruction, lane: Lane, library: str, depth: int) -> bool:
-        for before in self._before(function, one):
+        for before in function.ahead(one):
             if self._waits(function, before, depth):
                 return False
             if self._works(function, before, lane, library, depth):
                 return True
         callers = list(self.transfer.callers(function)) if depth else []
         return bool(callers) and all(self._is_busy(caller, call, lane, library, depth - 1) for caller, call in callers)
-
-    @staticmethod
-    def _before(function: Function, one: Instruction) -> Iterator[Instruction]:
-        """The instructions that every path to an instruction has met, the nearest first."""
-        block, end = function.homes[one]
-        while True:
-            yield from reversed(function.code.blocks[block][:end])
-            above = function.control.dominators[block]
-            if above == block or above < 0:
-                return
-            block, end = above, len(function.code.blocks[above])
 
     def _waits(self, function: Function, one: Instruction, depth: int) -> bool:
         """Whether the host waits for a stream, in a function that is called as well."""

@@ -14,14 +14,13 @@ from streamlint.ordering.flow import BUFFER, STREAM, Tracked
 from streamlint.ordering.lanes import WAITER, Lane, Lanes
 from streamlint.ordering.places import Element
 from streamlint.ordering.regions import ADDS, Region, Regions
-from streamlint.ordering.rounds import later
+from streamlint.ordering.rounds import Rounds, again
 from streamlint.ordering.same_streams import MADE
 from streamlint.ordering.walk import MOST_GUESSES, State, Walk
 from streamlint.transfer.actions import CURRENT, NAMED
 from streamlint.transfer.transfer import Transfer
 from streamlint.transfer.work import Worked
 from streamlint.waits.operands import operand_of
-from streamlint.waits.questions import Key
 
 
 class Repeated(Walk):
@@ -32,7 +31,7 @@ class Repeated(Walk):
         self.lanes = Lanes(transfer, self.places, self.currents)
         self.regions = Regions(transfer)
         self._alternation = Alternation()
-        self._later: dict[tuple[Function, int], tuple[tuple[Key, bool], ...]] = {}
+        self._rounds = Rounds()
         self._loop: Loop | None = None  # whose rounds put the work on a stream each
         self._touched: dict[str, Region] = {}  # by the register of memory: the part of it that the work touches
         self._work: Worked
@@ -97,25 +96,17 @@ class Repeated(Walk):
 
     def _entering(self, state: State, block: int) -> Iterator[State]:
         """Slots that take turns have their other names in the next round."""
-        function, graph = state.frame.function, state.frame.function.control
-        again = next((loop for loop in graph.loops if loop.header == block and state.block in loop.body), None)
+        function = state.frame.function
+        loop = again(function, state.block, block)
         for after in super()._entering(state, block):
-            if again is not None:
-                asked = {(state.frame, key, said) for key, said in self._told_later(function, again)}
+            if loop is not None:
+                asked = {(state.frame, key, said) for key, said in self._rounds.later(function, loop)}
                 after = after._replace(decided=after.decided | asked)
-            if again is not None and any(_is_slot(held) for held in after.tracked):
-                tracked = self._alternation.next_round(function, graph, again, function.blocks, after.tracked)
-                kept = tracked & after.tracked
-                after = after._replace(tracked=kept | {held._replace(place=rotation.ahead(held.place)) for held in tracked - kept})
+                if any(_is_slot(held) for held in after.tracked):
+                    tracked = self._alternation.next_round(function, loop, after.tracked)
+                    kept = tracked & after.tracked
+                    after = after._replace(tracked=kept | {held._replace(place=rotation.ahead(held.place)) for held in tracked - kept})
             yield after
-
-    def _told_later(self, function: Function, loop: Loop) -> tuple[tuple[Key, bool], ...]:
-        """The conditions in a loop that ask which round it is, with what they say in all but the first."""
-        key = function, loop.header
-        known = self._later.get(key)
-        if known is None:
-            known = self._later[key] = tuple(later(function, function.control, loop, function.blocks))
-        return known
 
     def forgotten(self, state: State, one: Instruction) -> State:
         """What indices have named before a loop goes on is what they named in an earlier round."""

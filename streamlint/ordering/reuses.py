@@ -17,7 +17,7 @@ from streamlint.ordering.indices import Indexed
 from streamlint.ordering.origins import YIELDED
 from streamlint.ordering.parts import Sum, begins, length, lies_in, plus, sum_of
 from streamlint.ordering.places import ANY, Element, Place, register_place
-from streamlint.ordering.rounds import later
+from streamlint.ordering.rounds import Rounds, again
 from streamlint.ordering.turns import Pools, is_none
 from streamlint.ordering.walk import MOST_GUESSES, State, aside
 from streamlint.transfer.actions import Action, Copied, Freed, Updated, Viewed, Written
@@ -50,6 +50,7 @@ class Reuses(Indexed):
     def __init__(self, transfer: Transfer) -> None:
         super().__init__(transfer)
         self.flow = Pools(self.places)
+        self._rounds = Rounds()
         self._copied: Copied
         self._site: Site
         self._side_of = op.NONE
@@ -187,13 +188,12 @@ class Reuses(Indexed):
 
     def _entering(self, state: State, block: int) -> Iterator[State]:
         function = state.frame.function
-        graph = function.control
-        again = next((loop for loop in graph.loops if loop.header == block and state.block in loop.body), None)
+        loop = again(function, state.block, block)
         for after in super()._entering(state, block):
-            if again is None:
+            if loop is None:
                 yield after
                 continue
-            known = {(state.frame, key, said) for key, said in later(function, graph, again, function.blocks)}
+            known = {(state.frame, key, said) for key, said in self._rounds.later(function, loop)}
             yield self._anew(after._replace(decided=after.decided | known), function)
 
     def _returned(self, state: State, register: int) -> Iterator[State]:

@@ -8,15 +8,34 @@ from streamlint.facts.counters import is_counter
 from streamlint.facts.functions import Function
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ir.graph import Graph, Loop
+from streamlint.ir.graph import Loop
 from streamlint.waits.questions import Key, alike, unnegated
 
 _LATER = {">": True, ">=": True, "!=": True, "<": False, "<=": False, "==": False}
 _MIRRORED = {">": "<", ">=": "<=", "<": ">", "<=": ">="}
 
 
-def later(function: Function, graph: Graph, loop: Loop, homes: dict[Instruction, int]) -> Iterator[tuple[Key, bool]]:
-    """The conditions in a loop that ask which round it is, and what they say once some have gone by."""
+def again(function: Function, left: int, entered: int) -> Loop | None:
+    """The loop whose next round begins where a path goes from one block to another."""
+    return next((loop for loop in function.control.loops if loop.header == entered and left in loop.body), None)
+
+
+class Rounds:
+    """The conditions in loops that ask which round it is."""
+
+    def __init__(self) -> None:
+        self._later: dict[tuple[Function, int], tuple[tuple[Key, bool], ...]] = {}
+
+    def later(self, function: Function, loop: Loop) -> tuple[tuple[Key, bool], ...]:
+        """These conditions, and what they say once some rounds have gone by."""
+        key = function, loop.header
+        known = self._later.get(key)
+        if known is None:
+            known = self._later[key] = tuple(_later(function, loop))
+        return known
+
+
+def _later(function: Function, loop: Loop) -> Iterator[tuple[Key, bool]]:
     for block in loop.body:
         end = function.code.blocks[block][-1]
         if end[0] != op.BRANCH or block == loop.header:
@@ -24,18 +43,18 @@ def later(function: Function, graph: Graph, loop: Loop, homes: dict[Instruction,
         condition, _ = unnegated(function, end[2])
         one = function.definitions[condition]
         said: bool | None = None
-        if is_counter(function, graph, homes, condition):
+        if is_counter(function, function.control, function.blocks, condition):
             said = True
         elif one is not None and one[0] == op.COMPARE:
-            said = _compared(function, graph, loop, homes, one)
+            said = _compared(function, one)
         if said is not None:
             yield alike(function, condition), said
 
 
-def _compared(function: Function, graph: Graph, loop: Loop, homes: dict[Instruction, int], one: Instruction) -> bool | None:
+def _compared(function: Function, one: Instruction) -> bool | None:
     operator = function.text(one[3])
     for counted, other, asked in ((one[4], one[5], operator), (one[5], one[4], _MIRRORED.get(operator, operator))):
-        if isinstance(function.constant(_plain(function, other)), int) and is_counter(function, graph, homes, counted):
+        if isinstance(function.constant(_plain(function, other)), int) and is_counter(function, function.control, function.blocks, counted):
             return _LATER.get(asked)
     return None
 

@@ -110,14 +110,8 @@ class Walk:
 
     def is_on_other_way(self, state: State, one: Instruction) -> bool:
         """Whether a path has not come through what makes the stream current that is so at an instruction."""
-        outer: Frame | None = state.frame
-        at: Instruction | None = one
-        while outer is not None and at is not None:
-            stream = self.currents.at(outer.function, at)
-            if stream is not None:
-                return self._is_other(state, outer, at, stream)
-            at, outer = outer.call, outer.caller
-        return False
+        around = self._made_current(state.frame, one) if state.decided else None
+        return around is not None and self._is_other(state, *around)
 
     def _is_other(self, state: State, frame: Frame, one: Instruction, stream: Stream) -> bool:
         """Whether a path through a frame has another current stream than the one that its function makes current."""
@@ -309,12 +303,17 @@ class Walk:
 
     def current_around(self, frame: Frame, one: Instruction) -> object:
         """The stream that is current at a call on a path, and the function that has made it so; None where none has."""
+        around = self._made_current(frame, one)
+        return (around[0].function, around[2]) if around is not None else None
+
+    def _made_current(self, frame: Frame, one: Instruction) -> tuple[Frame, Instruction, Stream] | None:
+        """The stream that is current on a path, with who has made it so, and the instruction or call that runs under it there."""
         outer: Frame | None = frame
         at: Instruction | None = one
         while outer is not None and at is not None:
             found = self.currents.at(outer.function, at)
             if found is not None:
-                return outer.function, found
+                return outer, at, found
             at, outer = outer.call, outer.caller
         return None
 
