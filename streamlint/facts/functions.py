@@ -54,6 +54,16 @@ class Function:
         return Graph.of(self.code, exceptions=False)
 
     @cached_property
+    def phi_order(self) -> list[list[int]]:
+        """For each block those that lead to it, in the order of `phi` operands."""
+        return self.code.predecessors()
+
+    @cached_property
+    def loop_heads(self) -> frozenset[int]:
+        """The blocks with which rounds of loops begin."""
+        return frozenset(loop.header for loop in self.control.loops)
+
+    @cached_property
     def homes(self) -> dict[Instruction, tuple[int, int]]:
         """By instruction: its block, and its place in that."""
         return {one: (number, index) for number, block in enumerate(self.code.blocks) for index, one in enumerate(block)}

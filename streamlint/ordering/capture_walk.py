@@ -59,6 +59,8 @@ class Refused(NamedTuple):
 class CaptureWalk(Unordered):
     """Follows a capture."""
 
+    hooked = OPERATING | CALLING
+
     def __init__(self, transfer: Transfer) -> None:
         super().__init__(transfer)
         self.device = DeviceOperations(transfer)

@@ -32,6 +32,8 @@ class CollectiveRead(NamedTuple):
 class CollectiveReads(Walk):
     """Finds the first host reads of what collectives make."""
 
+    hooked = frozenset({op.INVOKE})
+
     def __init__(self, transfer: Transfer) -> None:
         super().__init__(transfer)
         self.uses = Uses(transfer)

@@ -44,6 +44,7 @@ class EarlyReads(Updating):
     """Finds the early reads of a program. An optimizer's step reads the gradients of its parameters."""
 
     inside = ("grad",)
+    forgets = True
 
     def __init__(self, transfer: Transfer) -> None:
         super().__init__(transfer)

@@ -10,7 +10,7 @@ from streamlint.facts.objects import Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.event_places import EventPlaces
-from streamlint.ordering.places import rest_behind
+from streamlint.ordering.places import Place, rest_behind
 from streamlint.ordering.walk import State, Walk
 from streamlint.transfer.actions import Action
 from streamlint.transfer.transfer import CALLING, Transfer
@@ -34,6 +34,14 @@ class EventWalk(Unordered):
     def __init__(self, transfer: Transfer) -> None:
         super().__init__(transfer)
         self.events = EventPlaces(transfer, self.places)
+
+    def is_quiet(self, function: Function, one: Instruction) -> bool:
+        if one[0] not in CALLING:
+            return one[0] != op.YIELD
+        return Site(function, one) not in self._sites and one[0] != op.EXIT and not self.transfer.edges(function, one)
+
+    def names_of(self, function: Function, register: int) -> tuple[Place, ...]:
+        return (*super().names_of(function, register), *self.events.names(function, register)) if register >= 0 else ()
 
     @cached_property
     def _sites(self) -> frozenset[Site]:

@@ -146,6 +146,9 @@ class EmptyWaits(EventWalk):
             waited = frozenset(held for held in state.tracked if held.kind == WAITED)
             yield from (up._replace(tracked=up.tracked | waited) for up in super()._up(state, register))
 
+    def is_quiet(self, function: Function, one: Instruction) -> bool:
+        return False  # a path ends where nothing but waits is left
+
     def passed(self, state: State, one: Instruction) -> bool:
         return all(held.kind == WAITED for held in state.tracked)
 

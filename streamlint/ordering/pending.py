@@ -54,6 +54,7 @@ class Pending(Walk):
     """Follows copies that the host has not seen end. A subclass says what reaches them too early (`meets`)."""
 
     meets_memory = True
+    passive = (*Walk.passive, Lost)
 
     def __init__(self, transfer: Transfer) -> None:
         super().__init__(transfer)

@@ -64,6 +64,8 @@ class Races(Repeated):
     meets_memory = True
 
     ordering: tuple[type[object], ...] = (Synchronized, Waited, Recorded)
+    hooked = frozenset({op.SET_ATTR})
+    forgets = True
     reads_too = True
     """Whether memory that is only read is followed to writes of it."""
 
@@ -203,6 +205,10 @@ class Races(Repeated):
             return held
         self._touched[str(register)] = region
         return held._replace(type=str(register))
+
+    def names_of(self, function: Function, register: int) -> tuple[Place, ...]:
+        each = self._shared(function, register) if register >= 0 else ()
+        return tuple(place for shared in each for place in self._names_of(function, shared))
 
     def _is_apart(self, state: State, one: Instruction, register: int, place: Place, held: Tracked) -> bool:
         """Whether what work touches of a register shares nothing with the part that is tracked."""

@@ -59,6 +59,8 @@ class Releases(Races):
     """Finds memory that goes back to its pool too early."""
 
     ordering = (*Races.ordering, Kept)
+    hooked = Races.hooked | CALLING | {op.NEXT, op.UNBIND}
+    forgets = False  # what refers to memory keeps it
     most_states = 800  # uses on other streams are near, and most allocations have none
 
     def __init__(self, transfer: Transfer) -> None:

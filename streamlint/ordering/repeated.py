@@ -26,6 +26,8 @@ from streamlint.waits.operands import operand_of
 class Repeated(Walk):
     """Follows work over the rounds of loops."""
 
+    renames = True
+
     def __init__(self, transfer: Transfer) -> None:
         super().__init__(transfer)
         self.lanes = Lanes(transfer, self.places, self.currents)

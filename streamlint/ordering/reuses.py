@@ -47,6 +47,8 @@ class Reuse(NamedTuple):
 class Reuses(Indexed):
     """Finds the writes of a program to memory that copies still use."""
 
+    hooked = frozenset({op.SET_ATTR, op.SET_ITEM})
+
     def __init__(self, transfer: Transfer) -> None:
         super().__init__(transfer)
         self.flow = Pools(self.places)
@@ -258,6 +260,9 @@ class Reuses(Indexed):
         return super().said(state, one)
 
     # --- what writes
+
+    def is_quiet(self, function: Function, one: Instruction) -> bool:
+        return super().is_quiet(function, one) and not self.origins.blocks(function, one)
 
     def orders(self, state: State, one: Instruction, action: Action) -> bool:
         if self._written(state, one, action) is not None:

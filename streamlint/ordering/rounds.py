@@ -17,6 +17,8 @@ _MIRRORED = {">": "<", ">=": "<=", "<": ">", "<=": ">="}
 
 def again(function: Function, left: int, entered: int) -> Loop | None:
     """The loop whose next round begins where a path goes from one block to another."""
+    if entered not in function.loop_heads:
+        return None
     return next((loop for loop in function.control.loops if loop.header == entered and left in loop.body), None)
 
 

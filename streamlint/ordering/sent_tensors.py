@@ -32,6 +32,8 @@ class LaterWrite(NamedTuple):
 class LaterWrites(Walk):
     """Finds writes to what was sent, before the receiver may have answered."""
 
+    hooked = frozenset({op.INVOKE})
+
     def __init__(self, transfer: Transfer, channels: Channels, uses: Uses) -> None:
         super().__init__(transfer)
         self.channels = channels

@@ -24,7 +24,7 @@ from streamlint.ordering.walk import MOST_GUESSES, ORDERED, State
 from streamlint.transfer.actions import CURRENT, NAMED, NULL, Action, Stream
 from streamlint.transfer.channels import End
 from streamlint.transfer.lifting import lifted
-from streamlint.transfer.transfer import Transfer
+from streamlint.transfer.transfer import CALLING, Transfer
 from streamlint.transfer.uses import WORK, Uses
 from streamlint.transfer.work import Worked
 
@@ -63,6 +63,7 @@ class Nearby(Beginnings):
 class UnorderedPuts(Races):
     """Finds puts whose event does not cover the work on what they send."""
 
+    hooked = Races.hooked | CALLING
     reads_too = False
 
     def __init__(self, transfer: Transfer, uses: Uses, puts: list[End]) -> None:

@@ -22,11 +22,13 @@ from streamlint.ordering.conditions import Conditions, Frame, deciding
 from streamlint.ordering.dispatch import Classes, Dispatch
 from streamlint.ordering.flow import BUFFER, EXACT, Flow, Tracked
 from streamlint.ordering.iterated import as_given, iterated
+from streamlint.ordering.liveness import Liveness
 from streamlint.ordering.passages import Passages
 from streamlint.ordering.places import ANY, Element, Place, Places, register_place, rest_behind
+from streamlint.ordering.quiet import Quiet
 from streamlint.ordering.spread import bound_before, positional, spread
 from streamlint.ordering.streams import Currents
-from streamlint.transfer.actions import UNKNOWN, Action, Asked, Read, Stream, Synchronized
+from streamlint.transfer.actions import UNKNOWN, Action, Asked, Read, Stream, Synchronized, Touched, Viewed
 from streamlint.transfer.transfer import CALLING, Order, Transfer
 from streamlint.waits.operands import operand_of
 from streamlint.waits.questions import Key, alike, unnegated
@@ -36,6 +38,7 @@ MOST_STATES = 3_000
 MOST_GUESSES = 1
 _COMPUTED = frozenset({op.ATTR, op.ITEM, op.UNARY, op.BINARY, op.COMPARE, op.CONST})
 _PUT = frozenset({"put", "put_nowait"})
+_LOUD = frozenset({op.YIELD, op.EXIT})
 _DEEPEST = 20
 
 
@@ -76,6 +79,14 @@ class Walk:
     meets_memory = False
     """Whether only what touches memory that is tracked can be met: a call that can name none of it orders, or does nothing."""
     most_states = MOST_STATES
+    passive: tuple[type[object], ...] = (Read, Viewed, Touched)
+    """Actions that mean nothing for memory that they do not touch, unless they wait."""
+    hooked: frozenset[int] = frozenset()
+    """Opcodes that may mean something for what they do not touch."""
+    forgets = False
+    """Whether memory in registers that nothing names any more is let go."""
+    renames = False
+    """Whether rounds of loops rename the indices on the way to what is tracked."""
 
     def __init__(self, transfer: Transfer) -> None:
         self.transfer = transfer
@@ -88,6 +99,8 @@ class Walk:
         self._asked: dict[Function, dict[int, list[int]]] = {}
         self._waiting: dict[Function, bool] = {}
         self._passages = Passages(self)
+        self._quiet = Quiet(self)
+        self._live = Liveness(self)
         self._run_block: Callable[[State], Iterable[State]] = lambda state: ()
         self.cut = 0  # operations that took more states
 
@@ -98,6 +111,17 @@ class Walk:
     def heard(self, state: State, one: Instruction) -> tuple[Action, ...]:
         """The actions of an instruction on a path that the judge hears of."""
         return self.actions(state.frame.function, one)
+
+    def is_quiet(self, function: Function, one: Instruction) -> bool:
+        """Whether an instruction means nothing where it touches nothing of what is tracked."""
+        if one[0] in _LOUD or one[0] in self.hooked or any(edge.is_followed for edge in self.transfer.edges(function, one)):
+            return False
+        actions = self.actions(function, one)
+        return all(isinstance(action, self.passive) and not (isinstance(action, Read) and action.waits) for action in actions)
+
+    def names_of(self, function: Function, register: int) -> tuple[Place, ...]:
+        """All places that a path may take for that of a register."""
+        return self.places.names(function, register) if register >= 0 else ()
 
     def start(self, function: Function, one: Instruction, tracked: frozenset[Tracked], decided: Iterable[tuple[Key, bool]]) -> State:
         """The state right behind an instruction, on a path that has come there as its branches say; ``decided`` is what else is known."""
@@ -127,6 +151,7 @@ class Walk:
         origin = start.frame.function, (start.block, start.place - 1)
         seen: set[State] = set()
         waiting = deque([start])
+        self._quiet.forget()
         self._run_block = lambda state: self._block(state, judge, origin)
         while waiting:
             state = waiting.popleft()
@@ -142,9 +167,14 @@ class Walk:
         """Run the rest of a block; what follows it."""
         function = state.frame.function
         code = function.code.blocks[state.block]
+        steps = self._quiet.steps(function, state.block)
+        home = origin[1][1] if origin[0] is function and origin[1][0] == state.block else op.NONE
         for index in range(state.place, len(code)):
+            touched = steps[index]
+            if touched is not None and index != home and not self._quiet.heads(state.tracked).are_met(touched):
+                continue
             one = code[index]
-            if (function, (state.block, index)) == origin and self.redone(state, one):
+            if index == home and self.redone(state, one):
                 return
             if op.DEFINES[one[0]]:  # made anew
                 stale = frozenset(held for held in state.tracked if held.place.root == ("register", one[2]))
@@ -170,7 +200,7 @@ class Walk:
                 return
             entered = list(self._entered(state, one, index))
             if entered:
-                yield from entered
+                yield from (after for after in entered if after.tracked)
                 return
             added = state.tracked
             state = state._replace(tracked=self.flow.after(function, one, state.tracked, state.before))
@@ -182,7 +212,12 @@ class Walk:
                 return
             if one[0] == op.INVOKE and function.text(one[4]) in _PUT:
                 yield from self._taken(state, one)
-        yield from self._ends(state, code[-1])
+        region = self._quiet.region(function, state.block) if code[-1][0] == op.BRANCH else None
+        is_home = region is not None and origin[0] is function and origin[1][0] in region.blocks
+        if region is None or is_home or self._quiet.heads(state.tracked).are_met(region.touch):
+            yield from self._ends(state, code[-1])
+        else:
+            yield from self._entering(state._replace(block=region.last), region.join)
 
     def _is_passed_over(self, state: State, one: Instruction, action: Action, origin: tuple[Function, tuple[int, int]]) -> bool:
         """Whether an order is noted, and the path goes on as if it were not there: where silence is explained."""
@@ -523,10 +558,13 @@ class Walk:
         before = self._edge(frame.function, state.block, block)
         guards = frozenset(guard for guard in state.guards if guard[0] != frame or guard[2] != block)
         decided = state.decided
-        for loop in frame.function.control.loops if decided else ():
+        for loop in frame.function.control.loops if decided and block in frame.function.loop_heads else ():
             if loop.header == block and state.block in loop.body:  # what a round has computed is computed anew
                 decided = frozenset(known for known in decided if known[0] != frame or not self._changes(frame.function, known[1], loop))
-        yield state._replace(block=block, place=0, before=before, guards=guards, decided=decided)
+        decided = self._live.decided(frame, block, decided) if decided else decided
+        tracked = self._live.tracked(frame.function, block, state.tracked) if self.forgets else state.tracked
+        if tracked:
+            yield state._replace(block=block, place=0, before=before, tracked=tracked, guards=guards, decided=decided)
 
     def _changes(self, function: Function, key: Key, loop: Loop) -> bool:
         """Whether a condition rests on a register that the rounds of a loop define."""
@@ -536,7 +574,10 @@ class Walk:
         return any(self._changes(function, part, loop) for part in key if isinstance(part, tuple))
 
     def _edge(self, function: Function, block: int, after: int) -> int:
-        predecessors = function.code.predecessors()[after] if len(function.control.predecessors[after]) > 1 else [block]
+        """The number of the edge by which a block is entered, where that matters: for what meets there, and for the head of a loop."""
+        predecessors = function.phi_order[after]
+        if len(predecessors) < 2 or (function.code.blocks[after][0][0] != op.PHI and after not in function.loop_heads):
+            return 0
         return predecessors.index(block) if block in predecessors else 0
 
     def _branched(self, state: State, end: Instruction) -> Iterator[State]:
@@ -547,7 +588,7 @@ class Walk:
         constant = self.conditions.truth(state.frame, condition)
         if constant is not None:
             known = {constant}
-        loop = next((loop for loop in graph.loops if loop.header == state.block), None)
+        loop = next((loop for loop in graph.loops if loop.header == state.block), None) if state.block in function.loop_heads else None
         is_head = loop is not None
         is_first = loop is not None and self._is_first(state, loop)
         join = graph.post_dominators[state.block]
@@ -578,11 +619,15 @@ class Walk:
 
     def _is_first(self, state: State, loop: Loop) -> bool:
         """Whether a path stands at the head of a loop before the first round."""
-        before = state.frame.function.code.predecessors()[state.block]
+        before = state.frame.function.phi_order[state.block]
         came = before[state.before] if state.before < len(before) else NOBODY
         return came not in loop.body and len(before) > 1
 
     def _is_asked_again(self, function: Function, key: Key) -> bool:
+        return self.says_more(function, key) or self.conditions.is_given(function, key)
+
+    def says_more(self, function: Function, key: Key) -> bool:
+        """Whether the way that a branch takes tells which way another one of its function takes."""
         asked = self._asked.get(function)
         if asked is None:
             asked = self._asked[function] = {}
@@ -590,7 +635,7 @@ class Walk:
                 again = hash(alike(function, unnegated(function, one[2])[0]))
                 asked.setdefault(again, []).append(one[2])
         is_stream = _of_stream(key) in self.currents.entered(function)
-        return is_stream or len(asked.get(hash(key), ())) > 1 or self.conditions.is_given(function, key)
+        return is_stream or len(asked.get(hash(key), ())) > 1
 
     def _may_order(self, state: State, block: int, join: int) -> bool:
         """Whether the way that was not taken holds, before both meet, what orders the operation."""

@@ -1,0 +1,97 @@
+"""What may still matter from a block on: the conditions that later branches ask, and the registers that later instructions name.
+
+Paths that differ in nothing else are one from there on (`walk`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from streamlint.facts.functions import Function
+from streamlint.ir import opcodes as op
+from streamlint.ordering.flow import BUFFER, Tracked
+from streamlint.waits.questions import Key, alike, unnegated
+
+if TYPE_CHECKING:
+    from streamlint.ordering.conditions import Frame
+    from streamlint.ordering.walk import Walk
+
+Decided = frozenset[tuple["Frame", Key, bool]]
+
+
+class Liveness:
+    """What is alive on the paths of a walk."""
+
+    def __init__(self, walk: Walk) -> None:
+        self.walk = walk
+        self._asked: dict[Function, list[int]] = {}
+        self._keys: dict[Function, dict[Key, int]] = {}
+        self._named: dict[Function, list[int]] = {}
+
+    def decided(self, frame: Frame, block: int, decided: Decided) -> Decided:
+        """What a path knows of conditions, without what no branch of its function asks from a block on, and no caller is told."""
+        function = frame.function
+        if self.walk.currents.entered(function):
+            return decided  # which stream is current may hang on it
+        asked = self._asked.get(function)
+        if asked is None:
+            asked = self._asked[function] = spread(function, self._asks(function))
+        keys, mask = self._keys[function], asked[block]
+        is_root = frame.caller is None
+        return frozenset(
+            known
+            for known in decided
+            if known[0] != frame or mask >> keys.get(known[1], 0) & 1 or (is_root and self.walk.conditions.is_given(function, known[1]))
+        )
+
+    def _asks(self, function: Function) -> list[int]:
+        """By block: the condition of its branch, as one bit; the lowest stands for those of no branch."""
+        keys: dict[Key, int] = {}
+        self._keys[function] = keys
+        found = []
+        for code in function.code.blocks:
+            end = code[-1]
+            key = alike(function, unnegated(function, end[2])[0]) if end[0] == op.BRANCH else None
+            found.append(1 << keys.setdefault(key, len(keys) + 1) if key is not None else 0)
+        return found
+
+    def tracked(self, function: Function, block: int, tracked: frozenset[Tracked]) -> frozenset[Tracked]:
+        """What is tracked, without memory in registers that nothing names from a block on."""
+        named = self._named.get(function)
+        if named is None:
+            named = self._named[function] = spread(function, [self._names(function, number) for number in range(len(function.code.blocks))])
+        mask = named[block]
+        return frozenset(held for held in tracked if not _is_register(held) or mask >> int(str(held.place.root[1])) & 1)
+
+    def _names(self, function: Function, block: int) -> int:
+        """The registers that the instructions of a block name, as bits."""
+        found = 0
+        for one in function.code.blocks[block]:
+            if op.DEFINES[one[0]]:
+                found |= 1 << one[2]
+            for register in op.reads(one):
+                for place in self.walk.names_of(function, register):
+                    if place.root[0] == "register":
+                        found |= 1 << int(str(place.root[1]))
+        return found
+
+
+def _is_register(held: Tracked) -> bool:
+    return held.kind == BUFFER and not held.place.path and held.place.root[0] == "register"
+
+
+def spread(function: Function, own: Sequence[int]) -> list[int]:
+    """By block: what it has of its own, joined with that of all blocks that may follow it."""
+    found = list(own)
+    order = function.control.order[::-1]
+    changed = True
+    while changed:
+        changed = False
+        for block in order:
+            mask = found[block]
+            for after in function.control.successors[block]:
+                mask |= found[after]
+            changed = changed or mask != found[block]
+            found[block] = mask
+    return found

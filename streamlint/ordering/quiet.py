@@ -1,0 +1,184 @@
+"""What a path may pass by: instructions, blocks and branches that touch nothing of what it follows.
+
+An instruction is quiet if it can mean something only for what it touches. Heads say by what a place begins: its root, and the attribute
+behind that. A branch is quiet if both its ways are, until they meet; then the path goes on from there, once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, NamedTuple
+
+from streamlint.facts.functions import Function
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.ir.graph import NOBODY
+from streamlint.ordering.flow import Tracked
+from streamlint.ordering.places import ADDRESS, Place, Root, register_place
+from streamlint.ordering.weights import WEIGHTS
+from streamlint.waits.questions import alike, unnegated
+
+if TYPE_CHECKING:
+    from streamlint.ordering.walk import Walk
+
+_ACCESSES = frozenset(
+    {op.ATTR, op.NAME, op.LOAD, op.ITEM, op.DEREF, op.ADDRESS_ITEM, op.ADDRESS_ATTR}
+    | {op.STORE, op.SET_NAME, op.SET_ATTR, op.SET_ITEM, op.SET_DEREF}
+)
+"""What reads or sets a place touches that, and not what holds it."""
+_RENAMING = frozenset({op.PHI, op.NEXT, op.UNPACK})
+_INDEX: Root = ("index",)
+"""Stands for the indices on the way to what is tracked: some instructions rename them."""
+_INSIDE = frozenset({ADDRESS, WEIGHTS})
+"""Keys that are no attributes: what touches the root touches what is behind them."""
+_NOTHING: frozenset[Root] = frozenset()
+
+
+class Touch(NamedTuple):
+    """The beginnings of places: ``roots`` as a whole, ``members`` of ``holders`` alone."""
+
+    roots: frozenset[Root]
+    members: frozenset[tuple[Root, object]]
+    holders: frozenset[Root]
+
+    def joined(self, other: Touch) -> Touch:
+        """What one or the other touches."""
+        return Touch(self.roots | other.roots, self.members | other.members, self.holders | other.holders)
+
+
+class Heads(NamedTuple):
+    """The beginnings of all places that are tracked; ``wholes`` are roots of which more than an attribute is."""
+
+    roots: frozenset[Root]
+    members: frozenset[tuple[Root, object]]
+    wholes: frozenset[Root]
+
+    def are_met(self, touch: Touch) -> bool:
+        """Whether something that is tracked may be touched."""
+        return not (self.roots.isdisjoint(touch.roots) and self.members.isdisjoint(touch.members) and self.wholes.isdisjoint(touch.holders))
+
+
+NOTHING = Touch(frozenset(), frozenset(), frozenset())
+
+
+def touch(places: Iterable[Place]) -> Touch:
+    """What places touch."""
+    roots: set[Root] = set()
+    members: set[tuple[Root, object]] = set()
+    for root, path in places:
+        if path and isinstance(path[0], str) and path[0] not in _INSIDE:
+            members.add((root, path[0]))
+        else:
+            roots.add(root)
+    return Touch(frozenset(roots), frozenset(members), frozenset(root for root, _ in members))
+
+
+def heads(tracked: Iterable[Tracked]) -> Heads:
+    """By what the places begin of all that is tracked."""
+    found = touch(held.place for held in tracked)
+    is_indexed = any(held.type or any(not isinstance(key, str) for key in held.place.path) for held in tracked)
+    return Heads(found.roots | found.holders | ({_INDEX} if is_indexed else _NOTHING), found.members, found.roots)
+
+
+class Region(NamedTuple):
+    """The blocks behind a branch until its ways meet in ``join``, of which ``last`` is one that leads there, and all that they touch."""
+
+    blocks: frozenset[int]
+    join: int
+    last: int
+    touch: Touch
+
+
+class Quiet:
+    """What is quiet for the paths of a walk."""
+
+    def __init__(self, walk: Walk) -> None:
+        self.walk = walk
+        self._blocks: dict[tuple[Function, int], tuple[Touch | None, ...]] = {}
+        self._whole: dict[tuple[Function, int], Touch | None] = {}
+        self._regions: dict[tuple[Function, int], Region | None] = {}
+        self._heads: dict[frozenset[Tracked], Heads] = {}
+
+    def heads(self, tracked: frozenset[Tracked]) -> Heads:
+        """By what the places begin of all that is tracked."""
+        found = self._heads.get(tracked)
+        if found is None:
+            found = self._heads[tracked] = heads(tracked)
+        return found
+
+    def forget(self) -> None:
+        """Another path begins, with other things that are tracked."""
+        self._heads.clear()
+
+    def steps(self, function: Function, block: int) -> tuple[Touch | None, ...]:
+        """What each instruction of a block touches; None for one that may mean something else."""
+        found = self._blocks.get((function, block))
+        if found is None:
+            code = function.code.blocks[block]
+            found = self._blocks[function, block] = tuple(self._touched(function, one) for one in code)
+        return found
+
+    def region(self, function: Function, block: int) -> Region | None:
+        """The quiet region behind a branch; None if something in it may mean more than what it touches, or decides a later branch."""
+        key = function, block
+        if key not in self._regions:
+            self._regions[key] = self._find(function, block)
+        return self._regions[key]
+
+    def _find(self, function: Function, block: int) -> Region | None:
+        graph = function.control
+        join = graph.post_dominators[block]
+        if join == NOBODY or self._decides(function, block):
+            return None
+        blocks: set[int] = set()
+        waiting = [each for each in graph.successors[block] if each != join]
+        found, last = NOTHING, block
+        while waiting:
+            number = waiting.pop()
+            if number in blocks:
+                continue
+            whole = self._of_block(function, number)
+            if whole is None or self._decides(function, number):
+                return None
+            blocks.add(number)
+            found = found.joined(whole)
+            waiting += (each for each in graph.successors[number] if each != join)
+            last = number if join in graph.successors[number] else last
+        phis = (self._touched(function, one) for one in function.code.blocks[join] if one[0] == op.PHI)
+        for each in phis:
+            found = found.joined(each) if each is not None else found
+        condition = self._touched(function, function.code.blocks[block][-1])
+        return Region(frozenset(blocks), join, last, found.joined(condition)) if condition is not None else None
+
+    def _decides(self, function: Function, block: int) -> bool:
+        """Whether the branch at the end of a block says how another one goes."""
+        end = function.code.blocks[block][-1]
+        return end[0] == op.BRANCH and self.walk.says_more(function, alike(function, unnegated(function, end[2])[0]))
+
+    def _of_block(self, function: Function, block: int) -> Touch | None:
+        key = function, block
+        if key not in self._whole:
+            found: Touch | None = NOTHING
+            for step in self.steps(function, block):
+                found = found.joined(step) if found is not None and step is not None else None
+            self._whole[key] = found
+        return self._whole[key]
+
+    def _touched(self, function: Function, one: Instruction) -> Touch | None:
+        walk = self.walk
+        if not walk.is_quiet(function, one):
+            return None
+        opcode, names, found = one[0], walk.names_of, list[Place]()
+        is_plain = not walk.actions(function, one)
+        for target, register in walk.places.assigned(function, one):
+            found += (target, *names(function, register))
+        if opcode == op.BRANCH:
+            for register in {one[2], unnegated(function, one[2])[0]}:
+                found += names(function, register)
+        elif not (is_plain and opcode in _ACCESSES):
+            for register in op.reads(one):
+                found += names(function, register)
+        if op.DEFINES[opcode]:
+            found += (register_place(one[2]), walk.places.of(function, one[2]))
+        touched = touch(found)
+        return touched._replace(roots=touched.roots | {_INDEX}) if walk.renames and opcode in _RENAMING else touched
