@@ -10,6 +10,7 @@ No process outlives those that it works for: what ends a process ends first what
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import signal
 import sys
@@ -194,6 +195,7 @@ def _be_child(work: Callable[[], int], held: set[int], parent: int, pipe: int | 
     try:
         _end_with(parent, pipe)
         timed()
+        gc.disable()  # what a run makes lives until its end, and this process ends with it
         signal.pthread_sigmask(signal.SIG_SETMASK, held)
         code = work()
         sys.stdout.flush()

@@ -95,10 +95,13 @@ class Reach:
         self.names: dict[str, set[str]] = {path: set() for path in outlines}
         self._importers: dict[str, set[str]] = defaultdict(set)
         self._meant: dict[str, list[tuple[str, str, str | None]]] = {}
+        self._taken: dict[str, dict[str, list[tuple[str, str | None]]]] = {}  # the same by local name
         for path, found in outlines.items():
             self._meant[path] = list(self._resolved(path, found))
-            for _, target, _ in self._meant[path]:
+            self._taken[path] = defaultdict(list)
+            for local, target, name in self._meant[path]:
                 self._importers[target].add(path)
+                self._taken[path][local].append((target, name))
         self._solve()
         self.called: dict[str, set[str]] = {path: set() for path in outlines}
         self._follow()
@@ -112,12 +115,15 @@ class Reach:
             if block.works or block.name in self.names[path]
         ]
         defined = {path: _by_name(found.blocks) for path, found in self._outlines.items()}
+        modules = {
+            path: [(local, target) for local, target, name in meant if local == "*" or name is None] for path, meant in self._meant.items()
+        }
         while waiting:
             path, block = waiting.pop()
-            fresh = {(path, name) for name in block.identifiers if name not in self.called[path]}
-            for local, target, name in self._meant[path]:
-                if local == "*" or (name is None and local in block.identifiers):
-                    fresh |= {(target, one) for one in block.identifiers}
+            fresh = {(path, name) for name in block.identifiers - self.called[path]}
+            for local, target in modules[path]:
+                if local == "*" or local in block.identifiers:
+                    fresh |= {(target, one) for one in block.identifiers - self.called[target]}
             waiting += self._called(fresh, defined)
 
     def _called(self, fresh: set[tuple[str, str]], defined: Mapping[str, Mapping[str, list[Block]]]) -> Iterator[tuple[str, Block]]:
@@ -127,7 +133,8 @@ class Reach:
             if name in self.called[path]:
                 continue
             blocks = defined[path].get(name)
-            handed = [(target, inner or name) for local, target, inner in self._meant[path] if local in (name, "*")]
+            taken = self._taken[path]
+            handed = [(target, inner or name) for local in (name, "*") if local in taken for target, inner in taken[local]]
             if blocks or handed:
                 self.called[path].add(name)
                 yield from ((path, block) for block in blocks or ())

@@ -57,6 +57,7 @@ _OF_LANGUAGE = ("builtins.", "elements::")
 _ITERATING = frozenset({"next", "iter", "enumerate", "zip", "reversed", "range"})
 _INSIDE = frozenset({"begin", "end", "cbegin", "cend", "data", "get", "front", "back", "at"})
 """Methods of C++ containers and smart pointers that lead to their memory."""
+_NAMED = frozenset({op.CALL, op.INVOKE, op.CONSTRUCT})
 _TENSOR_HEADERS = frozenset({"torch", "ATen", "c10"})
 _ARRAYS = (("torch", "torch.Tensor"), ("cupy", "cupy.ndarray"))
 
@@ -85,6 +86,7 @@ class Transfer:
         self._libraries: dict[tuple[Function, Instruction], tuple[LibraryCall, ...]] = {}
         self._edges: dict[tuple[Function, Instruction], tuple[Edge, ...]] = {}
         self._unknown: set[tuple[Function, Instruction]] = set()
+        self._calls: dict[Unit, dict[str, list[tuple[int, Function, Instruction, bool]]]] = {}
         self._names: dict[tuple[frozenset[str], RowTest], frozenset[str]] = {}
         self.passed: list[Order] | None = None
         """The orders that walks have passed over: only where silence is explained, else they end there."""
@@ -349,16 +351,29 @@ class Transfer:
         units = {unit.number: unit for unit in named if among is None or unit in among}
         for _, unit in sorted(units.items()):
             wanted = tables[unit.is_cpp]
-            others = self._renamed(unit, wanted)
-            for function in unit.functions:
-                for one in function.code.instructions():
-                    if one[0] not in (op.CALL, op.INVOKE) and (key or one[0] != op.CONSTRUCT):
+            calls = self._calls_of(unit)
+            others = {other: wanted[name] for other, name in self._renamed(unit, wanted).items() if name in wanted}
+            found: dict[int, tuple[Function, Instruction]] = {}
+            for name, rows in (*others.items(), *wanted.items()):
+                for place, function, one, is_prepared in calls.get(name, ()):
+                    if one[0] == op.CONSTRUCT and key:
                         continue
-                    name = last_name(function, one)
-                    rows = wanted.get(name) or wanted.get(others.get(name, ""))
-                    prepared = wanted.get(prepared_name(function, one)) if not rows else None
-                    if prepared or (rows and any(_may_set(function, one, row, key) for row in rows)):
-                        yield from (call for call in self.modelled(function, one) if call.row.effect in effects and where(call.row))
+                    if is_prepared or any(_may_set(function, one, row, key) for row in rows):
+                        found[place] = function, one
+            for _, (function, one) in sorted(found.items()):
+                yield from (call for call in self.modelled(function, one) if call.row.effect in effects and where(call.row))
+
+    def _calls_of(self, unit: Unit) -> dict[str, list[tuple[int, Function, Instruction, bool]]]:
+        """The calls of a file by the last parts of the names that they call, in their order; and those of what was prepared."""
+        found = self._calls.get(unit)
+        if found is None:
+            found = self._calls[unit] = defaultdict(list)
+            calls = ((function, one) for function in unit.functions for one in function.code.instructions() if one[0] in _NAMED)
+            for place, (function, one) in enumerate(calls):
+                found[last_name(function, one)].append((place, function, one, False))
+                if prepared := prepared_name(function, one):
+                    found[prepared].append((place, function, one, True))
+        return found
 
     def _wanted(self, effects: Collection[str], key: str, where: RowTest, is_cpp: bool) -> dict[str, list[Row]]:
         """By the last parts of their names: the rows of a language's functions with some effects that may set a switch."""
