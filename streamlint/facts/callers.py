@@ -6,9 +6,9 @@ proposed call is then evaluated backwards (`calls.Calls.enter` tells whom it ent
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
-from functools import lru_cache
-from os.path import commonpath, dirname
+from os.path import dirname
 
 from streamlint.facts.autograd import is_differentiated
 from streamlint.facts.calls import Calls
@@ -255,10 +255,12 @@ def _local_function(function: Function, register: int) -> Function | None:
     return function.unit.function(one[3]) if one is not None and one[0] == op.FUNCTION else None
 
 
-@lru_cache(1 << 16)
-def _shared(one: str, other: str) -> int:
-    """How long the path is that two folders have in common."""
-    return len(commonpath([one, other]))
+def _around(folder: str) -> Iterator[str]:
+    """A folder, and those that it stands in, the innermost first; at last "" for all."""
+    while folder and folder != dirname(folder):
+        yield folder
+        folder = dirname(folder)
+    yield ""
 
 
 class Callers(Calls):
@@ -282,7 +284,14 @@ class Callers(Calls):
         found = self._nearest.get((name, folder))
         if found is None:
             self.cut_short += 1
-            found = self._nearest[name, folder] = sorted(units, key=lambda unit: (-_shared(unit.folder, folder), unit.number))[:MOST_FILES]
+            below = self._below.get(name)
+            if below is None:
+                below = self._below[name] = defaultdict(list)
+                for unit in units:
+                    for around in _around(unit.folder):
+                        below[around].append(unit)
+            ordered = dict.fromkeys(unit for around in _around(folder) for unit in below.get(around, ()))
+            found = self._nearest[name, folder] = list(ordered)[:MOST_FILES]
         return found
 
     def methods_named(self, name: str, near: Unit) -> list[Function]:

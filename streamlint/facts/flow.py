@@ -88,6 +88,7 @@ class Flow:
         self._keyed_of_nodes: dict[Node, Keyed] = {}
         self._rests_held: dict[Rest, Node] = {}
         self._nearest: dict[tuple[str, str], list[Unit]] = {}
+        self._below: dict[str, dict[str, list[Unit]]] = {}  # by name: the files of a folder and of those in it
         self._element_nodes: dict[Node, Node] = {}
         self._all_nodes: dict[Object, Node] = {}
         self._handed: dict[Arguments, Arguments] = {}
