@@ -338,13 +338,17 @@ class Pending(Walk):
 
     def _may_wait(self, state: State, one: Instruction, action: Read) -> bool:
         """Whether a read of a value waits for its device, on the stream of the copy."""
-        values = list(self.transfer.values(state.frame.function, action.register))
-        there = {value.space for value in values if isinstance(value, Memory)}
-        is_number = bool(values) and all(isinstance(value, Scalar | Constant) for value in values)
-        if there.isdisjoint({"device", "unknown"}) and not (action.presumes and not there and not is_number and is_unknown(values)):
+        if not self.may_hold(state.frame.function, action):
             return False
+        values = list(self.transfer.values(state.frame.function, action.register))
         library = "cupy" if any(isinstance(v, Memory) and v.type.startswith("cupy") for v in values) else "torch"
         return self._is_same_stream(state, self._where(state.frame, one, Stream(CURRENT, library=library)))
+
+    def may_hold(self, function: Function, action: Read) -> bool:
+        values = list(self.transfer.values(function, action.register))
+        there = {value.space for value in values if isinstance(value, Memory)}
+        is_number = bool(values) and all(isinstance(value, Scalar | Constant) for value in values)
+        return not there.isdisjoint({"device", "unknown"}) or (action.presumes and not there and not is_number and is_unknown(values))
 
     # --- queries
 

@@ -6,7 +6,7 @@ behind that. A branch is quiet if both its ways are, until they meet; then the p
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from streamlint.facts.functions import Function
@@ -147,8 +147,13 @@ class Quiet:
         phis = (self._touched(function, one) for one in function.code.blocks[join] if one[0] == op.PHI)
         for each in phis:
             found = found.joined(each) if each is not None else found
-        condition = self._touched(function, function.code.blocks[block][-1])
-        return Region(frozenset(blocks), join, last, found.joined(condition)) if condition is not None else None
+        asked = touch(self._condition(function, function.code.blocks[block][-1]))
+        return Region(frozenset(blocks), join, last, found.joined(asked))
+
+    def _condition(self, function: Function, end: Instruction) -> Iterator[Place]:
+        """The places of what a branch asks."""
+        for register in {end[2], unnegated(function, end[2])[0]}:
+            yield from self.walk.names_of(function, register)
 
     def _decides(self, function: Function, block: int) -> bool:
         """Whether the branch at the end of a block says how another one goes."""
@@ -173,8 +178,7 @@ class Quiet:
         for target, register in walk.places.assigned(function, one):
             found += (target, *names(function, register))
         if opcode == op.BRANCH:
-            for register in {one[2], unnegated(function, one[2])[0]}:
-                found += names(function, register)
+            found += self._condition(function, one)
         elif not (is_plain and opcode in _ACCESSES):
             for register in op.reads(one):
                 found += names(function, register)

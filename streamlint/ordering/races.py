@@ -466,13 +466,16 @@ class Races(Repeated):
                 return self._is_ordered(state, one, action.of)
             return self._is_event_behind(state, action.of)
         if isinstance(action, Read) and action.waits:
-            is_there = any(isinstance(v, Memory) and v.space == "device" for v in self.transfer.values(function, action.register))
+            is_there = self.may_hold(function, action)
             return (is_there or self._touches(state, action.register)) and self._is_ordered(state, one, Stream(CURRENT, library="torch"))
         if isinstance(action, Copied) and action.asynchronous is False and action.direction not in ("h2h", "d2d"):
             lane = self.lanes.of(state.frame, one, action.stream)
             is_on_host = "host" in action.direction or "2" in action.direction
             return (is_on_host or lane.kind != NAMED) and self.lanes.is_same(state.tracked, lane)  # what is used in a scope is on a device
         return False
+
+    def may_hold(self, function: Function, action: Read) -> bool:
+        return any(isinstance(value, Memory) and value.space == "device" for value in self.transfer.values(function, action.register))
 
     def is_bounded(self, state: State, condition: int) -> bool:
         """Whether a loop asks for the container of an event behind the work: that many pieces are under way on purpose."""

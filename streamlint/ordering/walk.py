@@ -80,7 +80,7 @@ class Walk:
     """Whether only what touches memory that is tracked can be met: a call that can name none of it orders, or does nothing."""
     most_states = MOST_STATES
     passive: tuple[type[object], ...] = (Read, Viewed, Touched)
-    """Actions that mean nothing for memory that they do not touch, unless they wait."""
+    """Actions that mean nothing where they touch nothing of what is tracked, unless they wait."""
     hooked: frozenset[int] = frozenset()
     """Opcodes that may mean something for what they do not touch."""
     forgets = False
@@ -116,8 +116,15 @@ class Walk:
         """Whether an instruction means nothing where it touches nothing of what is tracked."""
         if one[0] in _LOUD or one[0] in self.hooked or any(edge.is_followed for edge in self.transfer.edges(function, one)):
             return False
-        actions = self.actions(function, one)
-        return all(isinstance(action, self.passive) and not (isinstance(action, Read) and action.waits) for action in actions)
+        return all(self.is_passive(function, action) for action in self.actions(function, one))
+
+    def is_passive(self, function: Function, action: Action) -> bool:
+        """Whether an action means nothing where it touches nothing of what is tracked."""
+        return isinstance(action, self.passive) and not (isinstance(action, Read) and action.waits and self.may_hold(function, action))
+
+    def may_hold(self, function: Function, action: Read) -> bool:
+        """Whether the host may wait for the value that it reads."""
+        return True
 
     def names_of(self, function: Function, register: int) -> tuple[Place, ...]:
         """All places that a path may take for that of a register."""

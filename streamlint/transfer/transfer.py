@@ -35,6 +35,7 @@ from streamlint.transfer.actions import VARIABLE, Action, Asked, Copied, Lost, R
 from streamlint.transfer.members import member
 from streamlint.transfer.modelled import ModelledCall, operands_of
 from streamlint.transfer.partials import prepared_name
+from streamlint.transfer.tested import is_of_host
 from streamlint.waits.operands import argument_registers, operand_of
 
 Effect = Callable[[ModelledCall], Iterator[Action]]
@@ -127,7 +128,7 @@ class Transfer:
 
     def _by_method(self, function: Function, one: Instruction) -> Iterator[ModelledCall]:
         """The method that tensors have, of a value of which nothing is known, in a file that uses them."""
-        if one[0] != op.INVOKE or function.is_cpp:
+        if one[0] != op.INVOKE or function.is_cpp or is_of_host(self.facts, function, one, one[3]):
             return
         for library, kind in _ARRAYS:
             row = self.facts.models.method(kind, function.text(one[4]))
@@ -161,6 +162,8 @@ class Transfer:
             if call.row is not None:
                 yield ModelledCall(self.facts, function, call, call.row)
         if (function, one) in self._unknown and (row := self._row_by_name(function, one)) is not None:
+            if one[0] == op.INVOKE and is_of_host(self.facts, function, one, one[3]):
+                return
             yield ModelledCall(self.facts, function, LibraryCall(one, row, row.names[0], None), row)
 
     def is_sure(self, call: ModelledCall) -> bool:

@@ -1,0 +1,77 @@
+"""What paths of a walk pass by, and what they forget."""
+
+from __future__ import annotations
+
+from facts.programs import facts_of, function
+
+from streamlint.facts.call_graph import CallGraph
+from streamlint.facts.functions import Function
+from streamlint.ir import opcodes as op
+from streamlint.ordering.early_reads import EarlyReads
+from streamlint.ordering.flow import BUFFER, Tracked
+from streamlint.ordering.liveness import Liveness, spread
+from streamlint.ordering.places import ANY, Place
+from streamlint.ordering.quiet import Quiet, heads, touch
+from streamlint.transfer.transfer import Transfer
+
+X, Y = ("parameter", 0), ("parameter", 1)
+
+
+def walk_of(body: str) -> tuple[EarlyReads, Function]:
+    facts = facts_of(a=f"import torch\n\ndef f(x, y, flag):\n{body}")
+    return EarlyReads(Transfer(CallGraph(facts))), function(facts, "a", "f")
+
+
+def tracked(*places: Place) -> frozenset[Tracked]:
+    return frozenset(Tracked(BUFFER, place) for place in places)
+
+
+def test_an_attribute_touches_itself_and_its_holder() -> None:
+    touched = touch([Place(X, ("left",))])
+    assert heads(tracked(Place(X, ("left", "data")))).are_met(touched)
+    assert heads(tracked(Place(X))).are_met(touched)
+    assert not heads(tracked(Place(X, ("right",)))).are_met(touched)
+    assert not heads(tracked(Place(Y, ("left",)))).are_met(touched)
+
+
+def test_an_element_touches_all_of_its_container() -> None:
+    assert heads(tracked(Place(X, ("left",)))).are_met(touch([Place(X, (ANY,))]))
+
+
+def test_a_branch_that_touches_nothing_is_passed_by() -> None:
+    walk, used = walk_of("    if flag:\n        y.first = 1\n    else:\n        y.second = 2\n    return x\n")
+    region = Quiet(walk).region(used, 0)
+    assert region is not None
+    assert region.join == used.control.post_dominators[0]
+    assert not heads(tracked(Place(X))).are_met(region.touch)
+    assert heads(tracked(Place(Y))).are_met(region.touch)
+
+
+def test_a_branch_with_a_wait_is_not() -> None:
+    walk, used = walk_of("    if flag:\n        torch.cuda.synchronize()\n    return x\n")
+    assert Quiet(walk).region(used, 0) is None
+
+
+def test_a_branch_that_says_how_another_goes_is_not() -> None:
+    walk, used = walk_of("    if flag:\n        y.first = 1\n    x.sum()\n    if flag:\n        torch.cuda.synchronize()\n    return x\n")
+    assert Quiet(walk).region(used, 0) is None
+
+
+def test_bits_spread_against_the_flow_and_round_loops() -> None:
+    _, used = walk_of("    while flag:\n        y = x\n    return y\n")
+    own = [1 << block for block in range(len(used.code.blocks))]
+    found = spread(used, own)
+    for block, mask in enumerate(found):
+        for after in used.control.successors[block]:
+            assert mask & found[after] == found[after]
+
+
+def test_memory_is_forgotten_where_no_later_instruction_names_it() -> None:
+    walk, used = walk_of("    z = x.cpu()\n    if flag:\n        z.sum()\n    return y\n")
+    made = next(one for one in used.by_opcode[op.INVOKE] if used.text(one[4]) == "cpu")[2]
+    held = tracked(Place(("register", made)))
+    live = Liveness(walk)
+    uses = {block for block, code in enumerate(used.code.blocks) for one in code if made in op.reads(one)}
+    assert all(live.tracked(used, block, held) == held for block in uses)
+    end = next(block for block, code in enumerate(used.code.blocks) if code[-1][0] == op.RETURN)
+    assert not live.tracked(used, end, held)
