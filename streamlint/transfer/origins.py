@@ -120,14 +120,21 @@ class Origins(Parts):
 
     def _fields(self, way: Way, name: str) -> Iterator[tuple[Way, Known]]:
         """The fields of that name of the batches that a register may hold: of a parameter, of what callers give."""
-        one = self.contexts.definition(way.known)
-        if one is None or one[0] != op.PARAM:
-            field = self.batches.field(way.known, name)
-            if field is not None:
-                yield way, field
-        elif len(way.known.context) < _DEEPEST_BATCHES:
-            for given in self._arguments_of(way, one):
-                yield from self._fields(given, name)
+        waiting, seen = [way], set[Known]()
+        while waiting:
+            each = waiting.pop()
+            one = self.contexts.definition(each.known)
+            if each.known in seen:  # a function that hands its own parameter to itself
+                continue
+            seen.add(each.known)
+            if one is None or one[0] != op.PARAM:
+                field = self.batches.field(each.known, name)
+                if field is not None:
+                    yield each, field
+            elif len(each.known.context) < _DEEPEST_BATCHES:
+                is_entered = entered_by(each.known.context, each.known.function) is not None
+                given = self._arguments_of(each, one)
+                waiting += (_left(outer, each.known.function) for outer in given) if is_entered else given
 
     def _of_batch(self, way: Way, field: Known) -> Iterator[Origin]:
         """A field of a batch that a loader cannot pin: what a loader collates is on the host."""
@@ -264,3 +271,9 @@ class Origins(Parts):
         """Whether a call out of view is given memory of a device: it works there."""
         given = operands_of(known.function, one, False)
         return any(origin.space == "device" for register in given for origin in self.of(known.function, register, known.context))
+
+
+def _left(way: Way, function: Function) -> Way:
+    """A way out of a function by the call that had entered it. A function that calls itself has other callers as well."""
+    rest = tuple(entry for entry in way.known.context if entry[0] is not function)
+    return way._replace(known=way.known._replace(context=rest))
