@@ -26,6 +26,7 @@ from streamlint.waits.measuring import measures
 from streamlint.waits.met import is_met
 from streamlint.waits.operands import argument_registers, behind
 from streamlint.waits.origins import GRADIENTS, INPUT, LOSS, OUTPUT, PARAMETERS, TERM, UNSURE, ModelFacts
+from streamlint.waits.quiet import Quiet
 from streamlint.waits.regions import LAUNCH, WaitRegions, trains
 from streamlint.waits.schedules import handed_over
 from streamlint.waits.uploads import upload_reason
@@ -170,6 +171,10 @@ class HotWaits:
         return {function: self.finder.waits(function) for function in self.hot.regions}
 
     @cached_property
+    def _quiet(self) -> Quiet:
+        return Quiet(self.graph)
+
+    @cached_property
     def _uses(self) -> Uses:
         return Uses(self.hot)
 
@@ -252,7 +257,17 @@ class HotWaits:
         sides = [body.function.definitions[side] for side in made[4:6]] if made is not None and made[0] == op.COMPARE else [made]
         parts = [one for one in sides if one is not None and one[0] == op.ITEM]
         around = [loop.body for loop in body.graph.loops if body.home[wait.instruction] in loop.body and loop is not region.loop]
-        return any(self._is_outside(body, blocks, one[3]) for blocks in around for one in parts if body.home[one] in blocks)
+        return any(
+            self._is_outside(body, blocks, one[3]) and self._queues(body, blocks)
+            for blocks in around
+            for one in parts
+            if body.home[one] in blocks
+        )
+
+    def _queues(self, body: Body, blocks: frozenset[int]) -> bool:
+        """Whether something in a loop may queue work: else only its first read waits, as one read of all would."""
+        ones = (one for block in blocks for one in body.function.code.blocks[block])
+        return any(self._quiet.queues(body.function, one) or self._quiet.entered(body.function, one) for one in ones)
 
     def _is_outside(self, body: Body, blocks: frozenset[int], register: int) -> bool:
         """Whether what a register holds is there before a loop, and the loop puts nothing into it."""

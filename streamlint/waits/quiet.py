@@ -65,7 +65,7 @@ class Quiet:
         if opcode == op.NEXT:
             return not self._goes_over_held(function, one)
         if opcode == op.ITEM:
-            return not (self._is_fixed(function, one[4]) or self._is_container(function, one[3]))
+            return not (self._is_fixed(function, one[4]) or self._is_count(function, one[4]) or self._is_container(function, one[3]))
         if opcode == op.SET_ITEM:
             return not (isinstance(function.constant(one[3]), str) or self._is_container(function, one[2]))
         return True
@@ -147,6 +147,12 @@ class Quiet:
         if operator in ("in", "not in") and self._is_container(function, one[5]):
             return self.is_plain(function, one[4])
         return all(self.is_plain(function, register) for register in op.reads(one))
+
+    def _is_count(self, function: Function, index: int) -> bool:
+        """Whether an index is a number that ``range`` or ``enumerate`` counts up: it takes a part in place."""
+        one = function.definitions[index]
+        values = list(self.facts.values(function, index).values) if one is not None and one[0] in (op.NEXT, op.UNPACK) else []
+        return bool(values) and all(isinstance(value, Scalar) for value in values)
 
     def _is_fixed(self, function: Function, index: int) -> bool:
         """Whether an index takes a part that is seen in place: constants and slices."""
