@@ -41,9 +41,8 @@ class Calls:
             yield from self._asked(state, one)
         if any(register == state.register for _, register in argument_registers(function, one)):
             inner = [found for callee in callees for found in self._into(state, one, callee)]
-            if inner:
-                yield from inner
-            else:
+            yield from inner
+            if not inner or one in self.places.hot.graph.calls(function).unknown:
                 yield from self._given(state, one)
 
     # --- functions of the program
@@ -162,8 +161,9 @@ class Calls:
 
     def _is_of_torch(self, function: Function, one: Instruction) -> bool:
         """Whether the device could compute the same: of tensors that were copied, not what another function makes of lists or arrays."""
-        names = [call.name for call in self.places.hot.graph.calls(function).libraries if call.instruction == one]
-        return bool(names) and all(name.startswith("torch.") for name in names)
+        calls = self.places.hot.graph.calls(function)
+        names = [call.name for call in calls.libraries if call.instruction == one]
+        return bool(names) and one not in calls.unknown and all(name.startswith("torch.") for name in names)
 
     def _forwarded(self, state: State, one: Instruction, name: str) -> Iterator[State | None]:
         """A forward hands a number to something that may take a size."""
