@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cached_property
 
+from streamlint.facts.aliases import path_of
 from streamlint.facts.call_graph import CallGraph
 from streamlint.facts.conditions import Conditions, Rare
 from streamlint.facts.functions import Function
@@ -120,7 +121,11 @@ class Body:
         if around == NOBODY or not any(self.home[one.instruction] in loop.body for one in accumulates):
             return None
         inner, outer = self._range(index), self._range(around)
-        return around if len(inner) == len(outer) == 3 and inner[1] == outer[2] else None
+        return around if len(inner) == len(outer) == 3 and self._are_same(inner[1], outer[2]) else None
+
+    def _are_same(self, one: int, other: int) -> bool:
+        """Whether two registers hold the same, also if both are read by the same path: ``self.args.size``."""
+        return one == other or path_of(self.function, one) == path_of(self.function, other) != ""
 
     def _range(self, index: int) -> tuple[int, ...]:
         """The arguments of the ``range`` that a loop goes over."""
