@@ -178,6 +178,17 @@ def failing(code: Code) -> frozenset[int]:
     return frozenset(graph.order) - returning
 
 
+def raising(code: Code) -> frozenset[int]:
+    """The blocks from which all ways lead to an exception that leaves the function, without a loop before it."""
+    graph = Graph.of(code)
+    found = failing(code)
+    looping: set[int] = set()
+    for loop in graph.loops:
+        for block in loop.body & found:
+            _mark_before(block, graph.predecessors, looping)
+    return found - looping
+
+
 def _reverse_post_order(successors: Sequence[Sequence[int]], entry: int) -> list[int]:
     seen, found, stack = {entry}, [], [(entry, iter(reversed(successors[entry])))]
     while stack:

@@ -10,6 +10,7 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import LibraryObject, Memory, Site, Unknown
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.ir.graph import raising
 from streamlint.ordering.conditions import Frame
 from streamlint.ordering.event_walk import Unordered
 from streamlint.ordering.flow import BUFFER, Tracked
@@ -70,6 +71,7 @@ class CaptureWalk(Unordered):
         self._joined: set[Site] = set()
         self._left: set[Site] = set()
         self._matters: dict[Function, bool] = {}
+        self._failing: dict[Function, frozenset[int]] = {}
 
     # --- what is on a device
 
@@ -147,10 +149,25 @@ class CaptureWalk(Unordered):
             self._refuse(state, one, operation, kind, Status.UNSUPPORTED)
 
     def _refuse(self, state: State, one: Instruction, operation: DeviceOperation, kind: str, status: Status) -> None:
+        if self._fails(state):
+            return
         refused = self._refusal(state, one, operation, kind, status)
         key = refused.site, refused.calls, kind
         if state.doubts <= MOST_GUESSES and (key not in self._found or self._found[key].doubts > refused.doubts):
             self._found[key] = refused
+
+    def _fails(self, state: State) -> bool:
+        """Whether a path can only end in an exception, which ends the capture with it: what it does before is an error message."""
+        frame, block = state.frame, state.block
+        while True:
+            function = frame.function
+            if function not in self._failing:
+                self._failing[function] = raising(function.code)
+            if block in self._failing[function]:
+                return True
+            if frame.caller is None or frame.call is None:
+                return False
+            block, frame = frame.caller.function.blocks[frame.call], frame.caller
 
     def _refusal(self, state: State, one: Instruction, operation: DeviceOperation, kind: str, status: Status) -> Refused:
         calls: list[Site] = []
