@@ -17,7 +17,8 @@ from collections.abc import Callable, Iterator
 from types import ModuleType
 
 from streamlint.findings import Finding, Fix
-from streamlint.fix.code import Code, NotThere, code_of, only
+from streamlint.fix.base import NotThere, only
+from streamlint.fix.code import Code, code_of
 from streamlint.fix.cython_code import CythonCode
 
 Fixer = Callable[[Finding, Code], Iterator[Fix]]

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from streamlint.findings import Edit, Span
-from streamlint.fix.code import Lines, NotThere
+from streamlint.fix.base import Lines, NotThere
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from streamlint.findings import Edit
-from streamlint.fix.code import Lines, NotThere
+from streamlint.fix.base import Lines, NotThere
 
 _CALL = re.compile(r"(?:(?P<target>\w+)\s*=\s*)?(?P<callee>\w+)\((?P<given>.*)\)\s*(?:#.*)?")
 _CAST = re.compile(r"<\s*[\w.\s]+\**\s*>")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from streamlint.findings import Edit
-from streamlint.fix.code import NotThere
+from streamlint.fix.base import NotThere
 from streamlint.fix.cpp_code import CppCode
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from streamlint.findings import Edit, Finding, Fix
-from streamlint.fix.code import UNSAFE, NotThere, fix
+from streamlint.fix.base import UNSAFE, NotThere, fix
 from streamlint.fix.cpp_code import CppCode
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 
 from streamlint.findings import Edit, Span
-from streamlint.fix.code import NotThere
+from streamlint.fix.base import NotThere
 from streamlint.fix.python_tree import FUNCTIONS, LOOPS, WITHS, Tree, arguments, keyword, words_in
 
 _SIGN = re.compile(r"#[^\r\n]*|[),]")

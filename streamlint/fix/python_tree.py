@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from streamlint.findings import Span
-from streamlint.fix.code import Lines, NotThere
+from streamlint.fix.base import Lines, NotThere
 from streamlint.frontends.ast_positions import Places
 from streamlint.frontends.python import tree_of
 

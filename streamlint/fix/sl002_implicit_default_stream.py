@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from streamlint.findings import Edit, Finding, Fix, Span
-from streamlint.fix.code import UNSAFE, Code, NotThere, fix
+from streamlint.fix.base import UNSAFE, NotThere, fix
+from streamlint.fix.code import Code
 from streamlint.fix.cpp_code import CppCode
 from streamlint.fix.handles import is_of_library, library_call
 from streamlint.fix.launches import NULLS, call_with_stream, stream_of, with_stream

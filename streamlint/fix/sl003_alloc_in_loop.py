@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from streamlint.findings import Finding, Fix
-from streamlint.fix.code import UNSAFE, Code, fix
+from streamlint.fix.base import UNSAFE, fix
+from streamlint.fix.code import Code
 from streamlint.fix.cpp_code import LOOPS, CppCode
 from streamlint.fix.python_code import PythonCode
 from streamlint.fix.python_tree import FUNCTIONS, words_in

@@ -6,7 +6,8 @@ import ast
 from collections.abc import Iterator
 
 from streamlint.findings import Finding, Fix
-from streamlint.fix.code import SAFE, Code, fix
+from streamlint.fix.base import SAFE, fix
+from streamlint.fix.code import Code
 from streamlint.fix.cpp_code import CppCode
 from streamlint.fix.launches import call_with_stream, stream_of
 from streamlint.fix.python_code import PythonCode

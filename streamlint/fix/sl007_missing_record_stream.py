@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamlint.findings import Finding, Fix
-from streamlint.fix.code import UNSAFE, Code, fix
+from streamlint.fix.base import UNSAFE, fix
+from streamlint.fix.code import Code
 from streamlint.fix.python_code import PythonCode
 from streamlint.fix.streams import streams_of
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from streamlint.findings import Finding, Fix
-from streamlint.fix.code import UNSAFE, Code, NotThere, fix
+from streamlint.fix.base import UNSAFE, NotThere, fix
+from streamlint.fix.code import Code
 from streamlint.fix.cpp_code import CppCode
 from streamlint.fix.cython_code import CythonCode
 

@@ -6,7 +6,8 @@ import ast
 from collections.abc import Iterator
 
 from streamlint.findings import Finding, Fix
-from streamlint.fix.code import UNSAFE, Code, NotThere, fix
+from streamlint.fix.base import UNSAFE, NotThere, fix
+from streamlint.fix.code import Code
 from streamlint.fix.python_code import PythonCode
 
 

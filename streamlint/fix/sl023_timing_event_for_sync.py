@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamlint.findings import Finding, Fix
-from streamlint.fix.code import SAFE, Code, NotThere, fix
+from streamlint.fix.base import SAFE, NotThere, fix
+from streamlint.fix.code import Code
 from streamlint.fix.cpp_code import CppCode
 from streamlint.fix.python_tree import keyword
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from streamlint.findings import Finding, Span
-from streamlint.fix.code import NotThere
+from streamlint.fix.base import NotThere
 from streamlint.fix.python_code import PythonCode
 
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from streamlint.findings import Finding, Fix, Span
-from streamlint.fix.code import SAFE, Code, NotThere, fix
+from streamlint.fix.base import SAFE, NotThere, fix
+from streamlint.fix.code import Code
 from streamlint.fix.cpp_code import CppCode
 from streamlint.fix.launches import stream_of
 from streamlint.fix.python_code import PythonCode
