@@ -15,7 +15,8 @@ from streamlint.config import FORMATS
 from streamlint.errors import did_you_mean
 from streamlint.rules import code_of
 from streamlint.verify import command
-from streamlint.verify.command import FailedError
+from streamlint.verify.options import FailedError, add_arguments, targets_of
+from streamlint.verify.outcome import exit_code, fail, save, write_reports
 
 if TYPE_CHECKING:
     from streamlint.findings import Finding, Report
@@ -37,7 +38,7 @@ def build_parser() -> Parser:
     """The parser of ``verify``."""
     parser = Parser("verify", "Run the rules' templates on this machine's GPU, beside what they predict.", EXAMPLES)
     parser.add_argument("paths", nargs="*", metavar="PATH", help="verify the findings in these files and folders, with their own facts")
-    command.add_arguments(parser)
+    add_arguments(parser)
     return parser
 
 
@@ -55,7 +56,7 @@ def main(words: list[str], machine: Machine | None = None) -> int:
         with contextlib.ExitStack() as stack:
             return _verify_paths(options, machine, stack)
     except FailedError as problem:
-        return command.fail(str(problem))
+        return fail(str(problem))
 
 
 def _taken_unread(report: Report) -> list[Finding]:
@@ -66,13 +67,14 @@ def _taken_unread(report: Report) -> list[Finding]:
 
 
 def _verify_paths(options: argparse.Namespace, machine: Machine | None, stack: contextlib.ExitStack) -> int:
-    from streamlint.commands.check import lint, summary_line
+    from streamlint.commands.running import lint
+    from streamlint.commands.telling import summary_line
     from streamlint.report.terminal import line
     from streamlint.verify import answers, asked, templates
     from streamlint.verify.progress import Progress
     from streamlint.verify.session import run_cases
 
-    targets = command.targets_of(options, PATH_FORMATS)
+    targets = targets_of(options, PATH_FORMATS)
     _demand_rules(options.rule)
     report = lint([*options.paths, *(word for rule in options.rule for word in ("--select", rule))])
     for problem in report.problems:
@@ -103,7 +105,7 @@ def _verify_paths(options: argparse.Namespace, machine: Machine | None, stack: c
         _write(targets, report, {**_known(report), **verdicts}, page, verdicts)
         progress.say(answers.counts(verdicts, report.findings, len(questions) - len(through)))
         if not options.no_save:
-            command.save(options, ready.facts, answers.to_keep(cases), progress)
+            save(options, ready.facts, answers.to_keep(cases), progress)
 
     chosen = [question.case for question in questions]
     with command.told_if_interrupted(chosen, results, tell, always=True):
@@ -111,7 +113,7 @@ def _verify_paths(options: argparse.Namespace, machine: Machine | None, stack: c
     tell()
     if not results:
         return NOTHING_RAN
-    return command.exit_code(results.values(), self_test=False, strict=options.strict)
+    return exit_code(results.values(), self_test=False, strict=options.strict)
 
 
 def _demand_rules(words: list[str]) -> None:
@@ -151,4 +153,4 @@ def _write(
             format, View(shown, color, max(columns, 40), links=color and sys.stdout.isatty(), evidence=evidence, whole_lines=whole)
         )
 
-    command.write_reports(targets, rendered)
+    write_reports(targets, rendered)

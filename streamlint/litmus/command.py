@@ -21,7 +21,7 @@ from streamlint.litmus.predict import strengths
 from streamlint.litmus.program import LitmusError, Program, outcome_text, parse
 from streamlint.litmus.session import NothingRanError, Session, Speaker, Tally, progress_line
 from streamlint.verify import evidence
-from streamlint.verify.command import INSTALL
+from streamlint.verify.options import INSTALL
 from streamlint.writing import write_output
 
 FORMATS = ("full", "json")

@@ -11,9 +11,10 @@ def main() -> int:
         print("streamlint: `verify` does not run on Windows; use Linux or WSL 2. `check` runs on Windows", file=sys.stderr)
         return 2
     from streamlint.verify import command
+    from streamlint.verify.options import add_arguments
 
     parser = argparse.ArgumentParser(prog="streamlint verify", description="verify the rules' predictions on a GPU")
-    command.add_arguments(parser)
+    add_arguments(parser)
     try:
         return command.run(parser.parse_args())
     except KeyboardInterrupt:

@@ -9,33 +9,21 @@ from __future__ import annotations
 import argparse
 import contextlib
 import importlib.util
-import re
-import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
-from streamlint.errors import ConfigError
-from streamlint.targets import read_targets
-from streamlint.verify import evidence, report, templates
+from streamlint.verify import device, evidence, page, report
 from streamlint.verify.asked import within
-from streamlint.verify.cases import Case, Template
-from streamlint.verify.criteria import Verdict
-from streamlint.verify.lab import MEMORY_BYTES
+from streamlint.verify.cases import Case
+from streamlint.verify.far import run_far
+from streamlint.verify.options import FORMATS, INSTALL, FailedError, choose, targets_of
+from streamlint.verify.outcome import exit_code, fail, save, write_reports
 from streamlint.verify.progress import Progress
 from streamlint.verify.runner import Result
 from streamlint.verify.session import Machine, Results, orderly_end, run_cases
-from streamlint.writing import write_output
 
-FORMATS = ("full", "json", "markdown", "html", "junit")
-INSTALL = "install it with: pip install 'streamlint[cuda13]' (or 'streamlint[cuda12]' for a CUDA 12 driver)"
 _NAMED = 12  # cases that a message lists
-_UNITS = {"": 1 << 20, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
-
-
-class FailedError(Exception):
-    """Nothing can run; the text says why, in one line."""
 
 
 @dataclass
@@ -49,46 +37,11 @@ class Ready:
     remarks: list[str] = field(default_factory=list)  # what was noticed about the machine, and what is done about it
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of ``streamlint verify``."""
-    parser.add_argument("--rule", action="append", default=[], metavar="CODE|NAME", help="verify this rule only; repeatable")
-    parser.add_argument(
-        "--output-format",
-        action="append",
-        default=[],
-        metavar="FORMAT[:FILE]",
-        help=f"{', '.join(FORMATS)}; with paths, those of check, and html; repeatable (default: full)",
-    )
-    parser.add_argument("--output-file", "-o", metavar="FILE", help="write the report there instead of to standard output")
-    parser.add_argument("--evidence", metavar="DIR", help="keep the results in this folder instead of the user's own")
-    parser.add_argument("--no-save", action="store_true", help="do not keep the results as evidence")
-    parser.add_argument("--self-test", action="store_true", help="swap misuse and remedy: nothing may then be CONFIRMED")
-    parser.add_argument("--strict", action="store_true", help="exit 1 on INCONCLUSIVE and UNSUPPORTED too")
-    parser.add_argument("--device", type=int, default=0, metavar="N", help="which of the visible GPUs; default: 0")
-    parser.add_argument(
-        "--memory", type=size, default=MEMORY_BYTES, metavar="SIZE", help="device memory to use at most, 512M or 2G; default: 1G"
-    )
-    parser.add_argument("--timeout", type=float, default=30.0, metavar="SECONDS", help="deadline of one program; default: 30")
-    parser.add_argument("--executor", choices=("dask",), help="have each worker of a cluster run the templates on its own GPU: trust it")
-    parser.add_argument("--scheduler", metavar="ADDRESS", help="the cluster's scheduler, such as tcp://host:8786")
-    parser.add_argument("--quiet", "-q", action="store_true", help="no progress and no remarks")
-
-
-def size(text: str) -> int:
-    """``512M`` or ``2GiB`` in bytes; a number alone counts MiB."""
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmg]?)(?:i?b)?", text.strip().lower())
-    if not found or not float(found[1]):
-        raise argparse.ArgumentTypeError(f"'{text}' is no size: write 512M or 2G")
-    return int(float(found[1]) * _UNITS[found[2]])
-
-
 def run(options: argparse.Namespace, machine: Machine | None = None) -> int:
     """Verify templates and report; returns the exit code."""
     try:
         with contextlib.ExitStack() as stack:
             if options.executor or options.scheduler:
-                from streamlint.verify.far import run_far
-
                 return run_far(options, stack)
             return _run(options, machine, stack)
     except FailedError as problem:
@@ -140,38 +93,6 @@ def _missed(cases: Sequence[Case], found: Results) -> list[Case]:
     return list({case.identity: case for case in cases if case.identity not in found}.values())
 
 
-def exit_code(results: Iterable[Result], *, self_test: bool, strict: bool) -> int:
-    """The exit code of a run with these results."""
-    verdicts = {result.judgement.verdict for result in results}
-    if verdicts <= {Verdict.UNSUPPORTED}:
-        return 2
-    if self_test:
-        return int(Verdict.CONFIRMED in verdicts)
-    failing = {Verdict.REFUTED} | ({Verdict.INCONCLUSIVE, Verdict.UNSUPPORTED} if strict else set())
-    return int(bool(verdicts & failing))
-
-
-def choose(wanted: Sequence[str]) -> list[Template]:
-    """The templates of these rules, by code or name; all, if none is named."""
-    known = templates.load()
-    by_word = {word.lower(): template for template in known.values() for word in (template.rule, template.name)}
-    if unknown := [word for word in wanted if word.lower() not in by_word]:
-        raise FailedError(f"no templates for {', '.join(unknown)}; there are some for {', '.join(known)}")
-    codes = {by_word[word.lower()].rule for word in wanted}
-    return [template for code, template in known.items() if not wanted or code in codes]
-
-
-def targets_of(options: argparse.Namespace, known: Sequence[str]) -> list[tuple[str, str | None]]:
-    """Formats, and the file that each is written to (``None``: standard output)."""
-    try:
-        found = read_targets(options.output_format or ["full"], known, options.output_file)
-    except ConfigError as problem:
-        raise FailedError(str(problem)) from None
-    if any(name == "html" for name, _ in found) and importlib.util.find_spec("jinja2") is None:
-        raise FailedError(f"the HTML page needs Jinja2, which is not installed; {INSTALL}")
-    return found
-
-
 def prepare(options: argparse.Namespace, machine: Machine | None, progress: Progress, stack: contextlib.ExitStack) -> Ready:
     """Find the GPU, say what it is, and how it is dealt with; :class:`FailedError` if there is none that can be used.
 
@@ -182,9 +103,7 @@ def prepare(options: argparse.Namespace, machine: Machine | None, progress: Prog
     if machine is None:
         if importlib.util.find_spec("cupy") is None:
             raise FailedError(f"verify needs CuPy, which is not installed; {INSTALL}")
-        from streamlint.verify.device import Device
-
-        machine = stack.enter_context(Device(options.device, memory=options.memory))
+        machine = stack.enter_context(device.Device(options.device, memory=options.memory))
     probed = machine.probe()
     if "reason" in probed:
         raise FailedError(f"verify needs an NVIDIA GPU that CuPy can use ({probed['reason']}); if CuPy does not fit the driver, {INSTALL}")
@@ -198,24 +117,9 @@ def prepare(options: argparse.Namespace, machine: Machine | None, progress: Prog
     return ready
 
 
-def write_reports(targets: Sequence[tuple[str, str | None]], render: Callable[[str, str | None], str]) -> None:
-    """Each format to its place."""
-    for format, file in targets:
-        text = render(format, file)
-        if file is None:
-            sys.stdout.write(text)
-        else:
-            try:
-                write_output(file, text)
-            except OSError as problem:
-                fail(f"cannot write {file}: {problem.strerror}")
-
-
 def _rendered(format: str, ready: Ready, results: Sequence[Result], missed: Sequence[Case] = ()) -> str:
     if format == "html":
-        from streamlint.verify.page import render
-
-        return render(ready.facts, [result.as_json() for result in results], ready.remarks)
+        return page.render(ready.facts, [result.as_json() for result in results], ready.remarks)
     if format == "json":
         text = report.as_json(ready.facts, results, missed)
     elif format == "junit":
@@ -223,20 +127,3 @@ def _rendered(format: str, ready: Ready, results: Sequence[Result], missed: Sequ
     else:
         text = (report.markdown if format == "markdown" else report.full)(ready.name, results)
     return text + "\n"
-
-
-def save(options: argparse.Namespace, facts: Mapping[str, Any], cases: Sequence[Mapping[str, Any]], progress: Progress) -> None:
-    """Keep the results as evidence."""
-    folder = Path(options.evidence) if options.evidence else None
-    try:
-        path = evidence.save(cases, facts, folder)
-    except OSError as problem:
-        progress.say(f"the evidence could not be kept: {problem}")
-    else:
-        progress.say(f"evidence kept in {path}")
-
-
-def fail(message: str) -> int:
-    """Say why nothing ran; returns the exit code for it."""
-    print(f"streamlint verify: {message}", file=sys.stderr, flush=True)
-    return 2

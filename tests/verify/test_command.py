@@ -15,12 +15,13 @@ from fake_machine import NOT_SHOWN, SHOWN, FakeMachine, NoGpu, as_predicted
 
 from streamlint.verify import command, templates
 from streamlint.verify.criteria import Experiment
+from streamlint.verify.options import add_arguments
 from streamlint.verify.runner import Job
 
 
 def _options(*arguments: str) -> argparse.Namespace:
     parser = argparse.ArgumentParser()
-    command.add_arguments(parser)
+    add_arguments(parser)
     return parser.parse_args([*arguments])
 
 

@@ -18,8 +18,9 @@ from fake_machine import NOT_SHOWN, FakeMachine, as_predicted
 from waiting import until
 
 from streamlint import cli, schema
-from streamlint.verify import command, device, evidence, far, fleet, matrix, templates
+from streamlint.verify import device, evidence, far, fleet, matrix, templates
 from streamlint.verify.fleet import Member, Order
+from streamlint.verify.options import FailedError, add_arguments, choose
 from streamlint.verify.progress import Progress
 from streamlint.verify.runner import Job
 
@@ -78,7 +79,7 @@ class Workers:
 
 
 def verified(workers: Workers, *rules: str, order: Order = ORDER) -> list[Member]:
-    cases = [case for template in command.choose(rules) for case in template.cases]
+    cases = [case for template in choose(rules) for case in template.cases]
     members: list[Member] = []
     fleet.verify(workers, cases, order, Progress(quiet=True), members)
     return members
@@ -86,7 +87,7 @@ def verified(workers: Workers, *rules: str, order: Order = ORDER) -> list[Member
 
 def options(*words: str) -> argparse.Namespace:
     parser = argparse.ArgumentParser()
-    command.add_arguments(parser)
+    add_arguments(parser)
     return parser.parse_args([*words])
 
 
@@ -191,7 +192,7 @@ def test_what_is_kept_and_the_exit_code(monkeypatch: pytest.MonkeyPatch, tmp_pat
     assert len(list(tmp_path.glob("*.json"))) == 2
     workers = Workers({"one": Made("Fake A"), "two": Made("Fake B", answers=refuting)}, monkeypatch)
     assert far.run_on(workers, words, [("full", None)], Progress(quiet=True)) == 1
-    with pytest.raises(command.FailedError, match="no worker has run anything; worker one: no GPU that can be used"):
+    with pytest.raises(FailedError, match="no worker has run anything; worker one: no GPU that can be used"):
         far.run_on(Workers({"one": Made("")}, monkeypatch), words, [("full", None)], Progress(quiet=True))
 
 

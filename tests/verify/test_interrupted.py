@@ -24,6 +24,7 @@ import argparse, os, sys
 from streamlint.verify import command
 from streamlint.verify.care import Plan
 from streamlint.verify.device import Device
+from streamlint.verify.options import add_arguments
 
 CHILD = '''
 import json, os, subprocess, sys, tempfile, time
@@ -45,7 +46,7 @@ class Machine(Device):
         return [sys.executable, "-c", CHILD]
 
 parser = argparse.ArgumentParser()
-command.add_arguments(parser)
+add_arguments(parser)
 with Machine() as machine:
     try:
         code = command.run(parser.parse_args(["--rule", "SL003", "--no-save"]), machine)

@@ -15,6 +15,7 @@ from streamlint.commands import verify
 from streamlint.verify import report, templates
 from streamlint.verify.cases import Case
 from streamlint.verify.criteria import Experiment, Judgement, Verdict, shown_share
+from streamlint.verify.options import size as size_of
 from streamlint.verify.progress import Progress
 from streamlint.verify.runner import Result
 
@@ -96,9 +97,7 @@ def test_progress_off_a_terminal_is_lines_and_quiet_is_nothing() -> None:
 
 @pytest.mark.parametrize(("text", "size"), [("512", 512 << 20), ("512M", 512 << 20), ("1.5GiB", 3 << 29), ("64k", 64 << 10)])
 def test_sizes(text: str, size: int) -> None:
-    from streamlint.verify import command
-
-    assert command.size(text) == size
+    assert size_of(text) == size
 
 
 def test_no_size(capsys: pytest.CaptureFixture[str]) -> None:
