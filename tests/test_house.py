@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import graphlib
 import importlib
 import inspect
 import re
@@ -226,10 +227,15 @@ def modules(*rooms: str) -> list[Path]:
 
 
 @functools.cache
-def imported(path: Path) -> frozenset[str]:
-    """The modules of streamlint that a file imports, wherever in it, by name below the package."""
+def imported(path: Path, *, typing: bool = True) -> frozenset[str]:
+    """The modules of streamlint that a file imports, wherever in it, by name below the package. ``typing``: those for annotations too."""
     names: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    guards = [node for node in ast.walk(tree) if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
+    passed = set() if typing else {inner for guard in guards for one in guard.body for inner in ast.walk(one)}
+    for node in ast.walk(tree):
+        if node in passed:
+            continue
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -245,6 +251,20 @@ def is_package(name: str) -> bool:
 
 def within(name: str, rooms: Iterable[str]) -> bool:
     return any(name == room or name.startswith(f"{room}.") for room in rooms)
+
+
+def module_of(name: str) -> Path | None:
+    """The file of a module, or of the one that a name is imported from."""
+    place = PACKAGE.joinpath(*name.split("."))
+    found = [path for path in (place.with_suffix(".py"), place / "__init__.py") if path.is_file()]
+    return found[0] if found else module_of(name.rpartition(".")[0]) if "." in name else None
+
+
+def test_no_module_is_imported_by_what_it_imports() -> None:
+    """Imports inside of functions count."""
+    files = sorted(PACKAGE.rglob("*.py"))
+    arrows = {path: {module_of(name) for name in imported(path, typing=False)} - {path, None} for path in files}
+    graphlib.TopologicalSorter(arrows).prepare()  # raises CycleError, which names the modules
 
 
 @pytest.mark.parametrize("path", CHECK_FILES, ids=stems(CHECK_FILES))
@@ -277,7 +297,7 @@ def test_the_server_is_known_to_its_command_alone() -> None:
 
 def test_the_cluster_is_known_to_check_and_verify_alone() -> None:
     """The others name its types for annotations: nothing of Dask is imported without the option."""
-    told = {"commands/check.py", "engine.py", "linter.py", "verify/far.py"}
+    told = {"commands/running.py", "engine.py", "linter.py", "verify/far.py"}
     users = {
         path.relative_to(PACKAGE).as_posix()
         for path in PACKAGE.rglob("*.py")

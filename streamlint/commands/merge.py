@@ -6,10 +6,12 @@ import argparse
 from typing import TYPE_CHECKING
 
 from streamlint import guard
-from streamlint.commands import check, fixing
+from streamlint.commands import fixing
 from streamlint.commands.check_options import build_parser as check_parser
 from streamlint.commands.parser import Parser
+from streamlint.commands.running import keep_changed, resolver_of, targets_of
 from streamlint.commands.shard import demand_fitting, settings_of
+from streamlint.commands.telling import tell
 from streamlint.config import FORMATS
 from streamlint.errors import ConfigError
 from streamlint.shards import Joined, read_reports
@@ -43,20 +45,20 @@ def main(words: list[str]) -> int:
     asked = build_parser().read(words)
     reports = read_reports(asked.files)
     options = _options(reports[0], asked)
-    resolver = check._resolver(options)
+    resolver = resolver_of(options)
     if settings_of(options, resolver) != reports[0]["settings"]:
         raise ConfigError(
             "the settings or the files here are not those of the shards; run `streamlint merge` in the same folder of the same tree"
         )
-    targets = check._targets(options, resolver)
+    targets = targets_of(options, resolver)
     for report in reports:
         guard.lost.update({str(path): str(why) for path, why in report["lost"].items()})
     fixes = fixing.worth_finding(options, [format for format, _ in targets])
     joined = linter.run(options.paths, resolver, jobs=options.jobs, fixes=fixes, trials=False, share=Joined(reports))
     if options.since is not None:
-        check._keep_changed(options, joined)
+        keep_changed(options, joined)
     options.exit_zero = options.exit_zero or asked.exit_zero
-    return check._tell(options, fixing.Fixed(joined), targets, resolver)
+    return tell(options, fixing.Fixed(joined), targets, resolver)
 
 
 def _options(report: dict[str, Any], asked: argparse.Namespace) -> argparse.Namespace:

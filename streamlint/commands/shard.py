@@ -9,7 +9,9 @@ import sys
 from pathlib import Path
 
 from streamlint import progress
-from streamlint.commands import check, fixing
+from streamlint.commands import fixing
+from streamlint.commands.running import demand_files, keep_changed, store_of
+from streamlint.commands.telling import exit_code, write
 from streamlint.config import Resolver
 from streamlint.errors import ConfigError
 from streamlint.files import discover
@@ -48,23 +50,23 @@ def run_shard(options: argparse.Namespace, resolver: Resolver) -> int:
     number, count = read_number(options.shard)
     target = _target(options)
     shard = Shard(number, count)
-    store = check._store(options, resolver)
+    store = store_of(options, resolver)
     report = linter.run(options.paths, resolver, jobs=options.jobs, store=store, share=shard)
     progress.finish()
-    check._demand_files(options, report.files)
+    demand_files(options, report.files)
     if options.since is not None:
-        check._keep_changed(options, report)
+        keep_changed(options, report)
     text = shard.report(settings_of(options, resolver), options.words)
     if target is None:
         sys.stdout.write(text)
     else:
-        check._write(target, text)
+        write(target, text)
     # Whether a comment hides nothing, or an entry of a baseline is stale, is known once all shards are.
     report.findings = [finding for finding in report.findings if finding.code != "SL900"]
     report.remarks = []
     if not options.quiet:
         print(f"shard {number}/{count}: its rules, asked of {report.relevant} files that mention CUDA", file=sys.stderr)
-    return check.exit_code(options, fixing.Fixed(report))
+    return exit_code(options, fixing.Fixed(report))
 
 
 def _target(options: argparse.Namespace) -> str | None:
