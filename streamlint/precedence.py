@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from typing import Any
 
 from streamlint.findings import Category, Finding, Span
+from streamlint.record import replace
 
 # Of the codes on one operation the first of these wins; others follow their category (semantics: cause before effect).
 _PRECEDENCE = ("SL013", "SL018", "SL014", "SL027", "SL026")

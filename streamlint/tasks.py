@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from streamlint import build, guard, own_rows
@@ -12,6 +11,7 @@ from streamlint.findings import Part, Problem
 from streamlint.hazards import coverage
 from streamlint.hazards import findings as hazards
 from streamlint.options import Options, Source
+from streamlint.record import field, record
 from streamlint.recursion import deeper
 from streamlint.waits import findings as waits
 
@@ -57,7 +57,7 @@ def kinds(options: Options) -> list[Kind]:
     return found
 
 
-@dataclass
+@record(slots=False)
 class Task:
     """What is looked for in the files of a run: kept under a hash of all of them, or found anew."""
 

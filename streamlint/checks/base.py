@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import functools
 import importlib
-import inspect
 import pkgutil
 import re
+import textwrap
 from collections.abc import Iterable
 from typing import ClassVar
 
@@ -88,7 +88,8 @@ class Check:
     @classmethod
     def documentation(cls) -> dict[str, str]:
         """The docstring by heading; the text before the first heading is under ``""``."""
-        text = inspect.cleandoc(cls.__doc__ or "")
+        first, _, rest = (cls.__doc__ or "").partition("\n")
+        text = f"{first}\n{textwrap.dedent(rest)}"
         parts = re.split(r"^## (.+)$", text, flags=re.MULTILINE)
         sections = {"": parts[0].strip()}
         sections.update({parts[i]: parts[i + 1].strip() for i in range(1, len(parts) - 1, 2)})

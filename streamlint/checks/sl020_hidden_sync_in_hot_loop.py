@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Span, Step
 from streamlint.operations import MADE_ON_HOST, HostWait
+from streamlint.record import replace
 
 
 class HiddenSyncInHotLoop(Check):

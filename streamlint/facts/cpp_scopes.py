@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from os.path import commonpath
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 from streamlint.facts.functions import ClassInfo, Function
 from streamlint.ir import DeclarationIR
 from streamlint.ir.code import TypeTuple
+from streamlint.record import record
 
 if TYPE_CHECKING:
     from streamlint.facts.program import Program, Unit
@@ -18,7 +18,7 @@ DEEPEST = 8  # aliases behind one another
 SOURCES = (".cu", ".cpp", ".cc", ".cxx", ".c", ".py")  # what compilers read on its own; anything else is included
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Variable:
     """A variable of a file or namespace, by the file that defines it and its qualified name."""
 
@@ -26,7 +26,7 @@ class Variable:
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Context:
     """What a file and those that it includes say: types by another name, namespaces by another name, namespaces that are used."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -12,6 +11,7 @@ from streamlint.facts.keyword_stores import set_by_keyword
 from streamlint.ir import ClassIR, Code, DeclarationIR, Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Graph
+from streamlint.record import record
 
 if TYPE_CHECKING:
     from streamlint.facts.program import Unit
@@ -20,7 +20,7 @@ DYNAMIC_STORES = frozenset({"register_buffer", "register_parameter", "add_module
 """Calls that set the attribute that their constant argument names."""
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Store:
     """An attribute that an instruction sets: the function, the receiver's register, the attribute's name, the value's register."""
 

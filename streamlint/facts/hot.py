@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from streamlint.facts.conditions import Rare
@@ -27,6 +26,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Loop
 from streamlint.models import RoundRow, StepRow
+from streamlint.record import record
 
 TRAINING: Final = frozenset({"backward", "optimizer", "accumulate"})
 """What loops that train do."""
@@ -43,7 +43,7 @@ class Progress(NamedTuple):
     instruction: Instruction
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@record(frozen=True, eq=False, slots=True)
 class Region:
     """Blocks of a function that run in each round, and why: the loop in it, the row of a framework, or the call that enters it."""
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from streamlint.facts.objects import Key, Object, Site
+from streamlint.record import field, record
 
 if TYPE_CHECKING:
     from streamlint.facts.functions import Function
@@ -86,7 +86,7 @@ class Node:
             node = before.node
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Entry:
     """What is given for a key: the nodes, each with the call that it passed; ``node`` holds it all once somebody asks."""
 
@@ -95,7 +95,7 @@ class Entry:
     begun: bool = False
 
 
-@dataclass(eq=False, slots=True)
+@record(eq=False, slots=True)
 class Keyed:
     """A dict or ``**kwargs``: its entries by key, None for keys that are not known; the others that take over what is given to this one,
     but for some keys; what holds all entries, if somebody asks for that."""

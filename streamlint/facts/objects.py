@@ -6,8 +6,9 @@ its kind (`Memory`), not by its allocation: where it was allocated is in the pro
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
+
+from streamlint.record import record
 
 if TYPE_CHECKING:
     from streamlint.facts.frames import Arguments, Frame
@@ -21,33 +22,33 @@ Key = str | int
 """A constant index of a container."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Object:
     """Anything that a value may be."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Constant(Object):
     """A literal: None, a bool, a number, a string."""
 
     value: object
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Scalar(Object):
     """A number, text or truth value of the host that is not known; ``many`` where it is one of many constants."""
 
     many: bool = False
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Text(Scalar):
     """Text of which only the beginning is known."""
 
     prefix: str = ""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Unknown(Object):
     """Nothing is known, for this reason: ``caller`` (called from outside of the program), ``external`` (the result of code that is
     not part of it), ``budget``, ``dynamic``. It stands beside known objects and deletes none of them."""
@@ -55,7 +56,7 @@ class Unknown(Object):
     reason: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Memory(Object):
     """A tensor, an array or a pointer to data.
 
@@ -69,14 +70,14 @@ class Memory(Object):
     evidence: str = "none"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class DeviceValue(Object):
     """A device: ``device`` (CUDA), ``host``, ``pinned`` (options in C++ for page-locked memory), or ``unknown``."""
 
     space: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class LibraryObject(Object):
     """An object of a library's type: a stream, an event, a module, a loader. ``site`` tells several of a type apart where that matters."""
 
@@ -86,7 +87,7 @@ class LibraryObject(Object):
     site: Site | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class External(Object):
     """A name of a library or of the language: a function, a class, a module. ``receiver`` is set for a method that was looked up."""
 
@@ -94,19 +95,19 @@ class External(Object):
     receiver: Object | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class CppName(External):
     """C++: a name that no file of the program defines."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Address(Object):
     """C++: a pointer or reference to a place that holds what a node does."""
 
     place: Node
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Elements(Object):
     """C++: an array, vector, map or other container. ``home`` says whose: the frame and the instruction that made it, or the class and
     the member, or the variable."""
@@ -115,7 +116,7 @@ class Elements(Object):
     home: tuple[Any, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class FunctionObject(Object):
     """A function of the program; ``frame`` is where it was defined, if it uses variables from there."""
 
@@ -123,7 +124,7 @@ class FunctionObject(Object):
     frame: Frame | None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class BoundMethod(Object):
     """A method and its receiver."""
 
@@ -131,19 +132,19 @@ class BoundMethod(Object):
     receiver: Object
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class ClassObject(Object):
     """A class of the program."""
 
     definition: ClassInfo
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class SomeClass(ClassObject):
     """A class of the program, or one that derives from it: the class of an object, ``cls`` of a class method."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Instance(Object):
     """An object of a class of the program; of one of its subclasses, too, unless ``exact``."""
 
@@ -151,7 +152,7 @@ class Instance(Object):
     exact: bool = True
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class SuperObject(Object):
     """``super()``: members are looked up behind ``after`` in the order of the receiver's classes."""
 
@@ -159,14 +160,14 @@ class SuperObject(Object):
     receiver: Object
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class ModuleObject(Object):
     """A file of the program, as a module."""
 
     unit: Unit
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Container(Object):
     """A list, tuple, set, dict or queue made at one place. ``frame`` is the frame in which it was made."""
 
@@ -175,7 +176,7 @@ class Container(Object):
     instruction: Instruction
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Group(Object):
     """A tuple whose elements are nodes (``tuple``), or an iterable whose elements come from each of them (``iterable``)."""
 
@@ -184,7 +185,7 @@ class Group(Object):
     depth: int = 0  # views of views: `x.items()` of `x.items()`
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Varargs(Object):
     """The rest of the arguments of a call: ``*args`` (``first`` is the first position) or ``**kwargs``."""
 
@@ -193,7 +194,7 @@ class Varargs(Object):
     named: frozenset[str] | None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Rest(Object):
     """The rest of the arguments that all calls of a function give: what ``*args`` or ``**kwargs`` holds in the frame of all calls."""
 
@@ -201,7 +202,7 @@ class Rest(Object):
     index: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class PartialObject(Object):
     """``functools.partial``: a callable and some of its arguments."""
 
@@ -209,7 +210,7 @@ class PartialObject(Object):
     arguments: Arguments
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Many(Object):
     """One of many functions, methods or classes of a file, of a folder or of the program: `joins.Joins.members` has them."""
 
@@ -217,7 +218,7 @@ class Many(Object):
     of: object
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Activation(Object):
     """A generator, coroutine or context manager that calling ``frame``'s function has given."""
 
@@ -225,7 +226,7 @@ class Activation(Object):
     kind: str
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Site:
     """A place in a function: where an object was made, or a call stands."""
 

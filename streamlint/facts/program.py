@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
 from functools import cached_property, partial
 from os.path import dirname
 
@@ -18,6 +17,7 @@ from streamlint.facts.functions import ClassInfo, Function, Store, inner_stores
 from streamlint.facts.modules import Resolver
 from streamlint.ir import Code, DeclarationIR, Instruction, ModuleIR
 from streamlint.ir import opcodes as op
+from streamlint.record import field, record
 
 _IDENTIFIER = re.compile(r"[^\W\d]\w*")
 _MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)((?:[^\n\\]+|\\\n|\\.)*)", re.MULTILINE)
@@ -28,7 +28,7 @@ _HOLDS_CPP = ("load_inline", "<<<", "cudaMemcpyAsync", "cudaLaunch")
 Register = tuple[Function, int]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class SourceFile:
     """A file of the program: ``read`` gives its text, ``lower`` its intermediate representation (None if it cannot be read)."""
 
@@ -244,7 +244,7 @@ class Unit:
         return dict(found)
 
 
-@dataclass(eq=False)
+@record(eq=False, slots=False)
 class Program:
     """All files of a run."""
 

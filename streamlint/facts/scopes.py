@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.program import Unit
 from streamlint.ir import opcodes as op
+from streamlint.record import record
 
 DEEPEST = 12  # imports and aliases behind one another
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class ExternalName:
     """A dotted name of a library, or a builtin."""
 

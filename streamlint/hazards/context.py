@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from streamlint.facts.call_graph import CallGraph
 from streamlint.facts.facts import Facts
@@ -17,6 +16,7 @@ from streamlint.models import with_user_rows
 from streamlint.operations import Context as Surroundings
 from streamlint.options import Options
 from streamlint.ordering.walk import Walk
+from streamlint.record import replace
 from streamlint.transfer.transfer import Transfer
 
 MOST_STEPS = 40_000

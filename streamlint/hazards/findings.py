@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import functools
 import importlib
-import pkgutil
-import re
+import importlib.util
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Protocol
 
+from streamlint import catalog
 from streamlint.checks.base import Check
 from streamlint.facts.neighbours import Neighbours
 from streamlint.facts.program import Program, SourceFile
@@ -34,8 +34,7 @@ class Hazard(Protocol):
 @functools.cache
 def registry() -> frozenset[str]:
     """The codes of the rules that have a module in this package."""
-    package = importlib.import_module("streamlint.hazards")
-    return frozenset(module.name.upper() for module in pkgutil.iter_modules(package.__path__) if re.fullmatch(r"sl\d{3}", module.name))
+    return frozenset(code for code in catalog.entries() if importlib.util.find_spec(f"streamlint.hazards.{code.lower()}") is not None)
 
 
 def hazard(code: str) -> Hazard:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import NamedTuple
 
 from streamlint.checks.sl002_implicit_default_stream import ImplicitDefaultStream
@@ -19,6 +18,7 @@ from streamlint.hazards.streams import Streams
 from streamlint.ir import Instruction
 from streamlint.ordering.choices import NULL, Choice
 from streamlint.ordering.kept import KeptStreams
+from streamlint.record import replace
 from streamlint.transfer.launches import Queued
 
 RULE = ImplicitDefaultStream

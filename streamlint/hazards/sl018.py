@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
 from streamlint.checks.sl018_event_wait_before_record import EventWaitBeforeRecord
 from streamlint.facts.functions import Function
@@ -15,6 +14,7 @@ from streamlint.operations import Operation
 from streamlint.ordering.events import EmptyWait, EmptyWaits
 from streamlint.ordering.lost_records import LostRecords
 from streamlint.ordering.missed import Missed
+from streamlint.record import replace
 
 RULE = EventWaitBeforeRecord
 
