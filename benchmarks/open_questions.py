@@ -122,7 +122,7 @@ def main(argv: Sequence[str]) -> int:
     if importlib.util.find_spec("cupy") is None:
         return _fail("CuPy is not installed: pip install cupy-cuda13x (or cupy-cuda12x)")
     from streamlint.verify.device import Device
-    from streamlint.verify.evidence import platform_facts
+    from streamlint.verify.platforms import platform_facts
 
     device = Device()
     probed = device.probe()

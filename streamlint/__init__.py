@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+
 TYPE_CHECKING = False  # type checkers take it for true; importing `typing` would cost a third of the start
 
 if TYPE_CHECKING:
@@ -27,6 +29,4 @@ def __getattr__(name: str) -> object:
     """The library's names are imported when they are first asked for: the command line must start fast."""
     if name not in _HOMES:
         raise AttributeError(f"module 'streamlint' has no attribute '{name}'")
-    import importlib
-
     return getattr(importlib.import_module(_HOMES[name]), name)

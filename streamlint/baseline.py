@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from streamlint.errors import ConfigError
 from streamlint.findings import Finding
 from streamlint.fingerprint import repository, stable_path
 from streamlint.reading import Unreadable, read_bytes
+from streamlint.record import field, record
 from streamlint.writing import write_output
 
 VERSION = 1
@@ -20,7 +20,7 @@ MOST_BYTES = 1 << 26
 KEYS = ("code", "filename", "fingerprint", "message")
 
 
-@dataclass(slots=True)
+@record(slots=True)
 class Baseline:
     """One file's entries, and which of them were met."""
 

@@ -76,7 +76,7 @@ def lies_beside(path: str, include: str) -> bool:
 
 def default_stream_of_python(text: str, source: str) -> bool | None:
     """Whether Python that compiles a source gives it per-thread default streams; None where that hangs on a condition."""
-    from streamlint import build_python
+    from streamlint import build_python  # start-up: for Python beside C++
 
     try:
         return build_python.said_of(text, source)

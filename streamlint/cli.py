@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import importlib
 import os
 import sys
 
 from streamlint import TYPE_CHECKING, __version__
+from streamlint.errors import StreamlintError, did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if words:
             words[0] = ALIASES.get(words[0], words[0])
         if arguments is None and words[:1] == ["check"]:
-            from streamlint.guard import supervised
+            from streamlint.guard import supervised  # start-up: no other command has a child
 
             return supervised(lambda: _run(words))
         return _run(words)
@@ -76,8 +78,6 @@ def _run(words: list[str]) -> int:
     except OSError as error:
         if error.errno not in NO_ROOM:
             raise
-        import contextlib  # dear at start-up
-
         _let_go()
         with contextlib.suppress(OSError):
             print(f"streamlint: what was found cannot be written: {error.strerror}", file=sys.stderr)
@@ -102,15 +102,11 @@ def _dispatch(words: list[str]) -> int:
     if words[0] in NEED_POSIX and sys.platform == "win32":
         print(f"streamlint: `{words[0]}` does not run on Windows; use Linux or WSL 2. `check` runs on Windows", file=sys.stderr)
         return FAILED
-    from streamlint.errors import StreamlintError
-
     module = importlib.import_module(COMMANDS[words[0]][0])
     try:
         code: int = module.main(words[1:])
     except StreamlintError as error:
-        from streamlint.report.terminal import told
-
-        print(f"streamlint: {told(str(error))}", file=sys.stderr)
+        print(f"streamlint: {_told(str(error))}", file=sys.stderr)
         return FAILED
     except SystemExit as error:  # argparse has said why
         return error.code if isinstance(error.code, int) else FAILED
@@ -120,11 +116,9 @@ def _dispatch(words: list[str]) -> int:
         if isinstance(error, FileNotFoundError) and not _is_somewhere():
             print("streamlint: the folder that it was started in is gone", file=sys.stderr)
             return FAILED
-        import traceback
+        import traceback  # start-up: for faults alone
 
-        from streamlint.report.terminal import told
-
-        print(told(traceback.format_exc()), end="", file=sys.stderr)
+        print(_told(traceback.format_exc()), end="", file=sys.stderr)
         print("streamlint: internal error, nothing is known about the code; please report the lines above", file=sys.stderr)
         return FAILED
     return code
@@ -154,13 +148,17 @@ def _usage() -> str:
 
 
 def _unknown(word: str) -> int:
-    from streamlint.errors import did_you_mean
-    from streamlint.report.terminal import line
-
     kind = "option" if word.startswith("-") else "command"
     known = ("--help", "--version") if kind == "option" else (*COMMANDS, *ALIASES)
     hint = f"; did you mean '{ELSEWHERE[word]}'?" if word in ELSEWHERE else did_you_mean(word, known)
     if kind == "command" and os.path.exists(word):
         hint = f"; to lint it, run 'streamlint check {word}'"
-    print(line(f"streamlint: unknown {kind} '{word}'{hint}"), file=sys.stderr)
+    print(_told(f"streamlint: unknown {kind} '{word}'{hint}", on_one_line=True), file=sys.stderr)
     return FAILED
+
+
+def _told(text: str, *, on_one_line: bool = False) -> str:
+    """A text as the terminal may show it."""
+    from streamlint.report.terminal import line, told  # start-up: for messages alone
+
+    return line(text) if on_one_line else told(text)

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import functools
 import os
+import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from streamlint import TYPE_CHECKING
 from streamlint.catalog import UNREADABLE, UNUSED
 from streamlint.errors import ConfigError, did_you_mean
+from streamlint.options import Options
 from streamlint.reading import Unreadable, nearest, read_bytes
 from streamlint.record import field, record, replace
 from streamlint.selection import Selectors, expand, is_widest, selected
 
 if TYPE_CHECKING:
     from typing import Any
-
-    from streamlint.options import Options
 
     UserRows = tuple[tuple[str, Mapping[str, Any]], ...]  # what to name in an error, and the table
 
@@ -88,8 +88,6 @@ class Settings:
 
     def options(self, coverage: bool = False) -> Options:
         """What the engine needs to know of the settings."""
-        from streamlint.options import Options
-
         wide = self.preview or is_widest(self.selectors)
         return Options(
             codes=self.codes - {UNREADABLE, UNUSED},
@@ -171,7 +169,7 @@ def _per_file_ignores(value: Any, root: Path, place: str) -> tuple[tuple[Pattern
 
 
 def _models(value: Any, place: str, others: UserRows) -> UserRows:
-    from streamlint.models.user_rows import ModelError, check
+    from streamlint.models.user_rows import ModelError, check  # start-up: for the user's own models
 
     if not isinstance(value, list) or not all(isinstance(item, Mapping) for item in value):
         raise ConfigError(f"{place}: expected a list of tables, not {value!r}")
@@ -224,7 +222,7 @@ def _with_line(error: ConfigError, path: Path, keys: tuple[str | int, ...]) -> C
 
 def line_in(path: Path, keys: tuple[str | int, ...]) -> int | None:
     """The line of a configuration file on which a key stands; None where it cannot be found."""
-    from streamlint.toml_lines import line_of
+    from streamlint.toml_lines import line_of  # start-up: for mistakes alone
 
     text = read_bytes(path, MOST_BYTES).decode("utf-8-sig", "replace")
     return line_of(text, keys if path.name != "pyproject.toml" else ("tool", "streamlint", *keys))
@@ -254,12 +252,10 @@ def parse_toml(data: bytes, where: str) -> dict[str, Any]:
 
     Raises ConfigError, naming ``where``.
     """
-    import sys
-
     if sys.version_info >= (3, 11):
-        import tomllib
+        import tomllib  # start-up: a run without configuration
     else:
-        import tomli as tomllib
+        import tomli as tomllib  # start-up: the same
     try:
         return tomllib.loads(data.decode("utf-8-sig"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from streamlint import guard, models, progress
+from streamlint.cache.parts import Parts, says_the_same
+from streamlint.cluster.job import Job
 from streamlint.errors import ConfigError
 from streamlint.findings import Finding, Part, Problem, Report
 from streamlint.memory import freeze, seldom_collected
@@ -15,9 +17,11 @@ from streamlint.options import Options, Source
 from streamlint.parsing import WORTH_A_PROCESS, Parser
 from streamlint.precedence import winners
 from streamlint.record import replace
+from streamlint.tasks import Task, codes_of, kinds
+from streamlint.workers import FEWEST, as_done
 
 if TYPE_CHECKING:
-    from streamlint.cache.parts import Parts
+    from streamlint.cache.store import Store
     from streamlint.cluster.client import Cluster
     from streamlint.tasks import Task
 
@@ -31,21 +35,21 @@ def analyse(
     options: Options,
     jobs: int = 1,
     keep: Keep | None = None,
-    kept: Parts | None = None,
+    store: Store | None = None,
     cluster: Cluster | None = None,
 ) -> Report:
     """Findings of the sources, in order, before suppressions. ``jobs`` processes share the work; the findings are the same.
 
-    ``keep`` is handed the sources as they were parsed, and what was found by file. What is ``kept`` is not looked for again.
+    ``keep`` is handed the sources as they were parsed, and what was found by file. What a ``store`` holds is not looked for again.
     With a ``cluster`` its workers do what processes here would do.
     """
     with seldom_collected():
         start = time.perf_counter()
-        parser = Parser(sources, kept.store if kept is not None else None)
+        parser = Parser(sources, store)
         report = Report(files=len(sources))
         report.problems = _parsed(parser, jobs)
         report.timings["  lower"] = time.perf_counter() - start
-        parts = _parts(parser, options, jobs, kept, cluster, report)
+        parts = _parts(parser, options, jobs, store, cluster, report)
         found = join(report, parts, options)
         report.timings["  check"] = time.perf_counter() - start - report.timings["  lower"]
         if keep is not None:
@@ -53,12 +57,12 @@ def analyse(
         return report
 
 
-def parts_of(sources: Sequence[Source], options: Options, jobs: int, kept: Parts | None) -> tuple[Report, list[Part]]:
+def parts_of(sources: Sequence[Source], options: Options, jobs: int, store: Store | None) -> tuple[Report, list[Part]]:
     """A report of what cannot be read, and what the tasks of the options give."""
     with seldom_collected():
-        parser, report = Parser(sources, kept.store if kept is not None else None), Report(files=len(sources))
+        parser, report = Parser(sources, store), Report(files=len(sources))
         report.problems = _parsed(parser, jobs)
-        return report, _parts(parser, options, jobs, kept, None, report)
+        return report, _parts(parser, options, jobs, store, None, report)
 
 
 def join(report: Report, parts: Iterable[Part], options: Options) -> Found:
@@ -92,11 +96,9 @@ def _parsed(parser: Parser, jobs: int) -> list[Problem]:
     return problems
 
 
-def _parts(parser: Parser, options: Options, jobs: int, kept: Parts | None, cluster: Cluster | None, report: Report) -> list[Part]:
-    from streamlint.tasks import Task, kinds
-    from streamlint.workers import FEWEST
-
+def _parts(parser: Parser, options: Options, jobs: int, store: Store | None, cluster: Cluster | None, report: Report) -> list[Part]:
     _demand_models(parser.sources, options)
+    kept = Parts(store, options) if store is not None else None
     tasks = [Task(parser, options, kind, kept) for kind in kinds(options)]
     waiting = {task.name: task for task in tasks if task.part is None}
     if waiting and cluster is not None and len(parser.sources) >= FEWEST:
@@ -108,8 +110,6 @@ def _parts(parser: Parser, options: Options, jobs: int, kept: Parts | None, clus
 
 def looked_for(parser: Parser, options: Options) -> Part:
     """What the rules of the options give together, in this process."""
-    from streamlint.tasks import Task, kinds
-
     found = Part()
     for task in [Task(parser, options, kind) for kind in kinds(options) if kind.codes]:
         part = task.part if task.part is not None else task.find()
@@ -122,10 +122,6 @@ def looked_for(parser: Parser, options: Options) -> Part:
 
 def _found_far(parser: Parser, options: Options, cluster: Cluster, report: Report) -> list[Part]:
     """Have the workers of a cluster look; rules that were told something else by build files than is said here are asked again here."""
-    from streamlint.cache.parts import says_the_same
-    from streamlint.cluster.job import Job
-    from streamlint.tasks import Task, codes_of, kinds
-
     names = sorted(codes_of(options))
     job = Job(os.getcwd(), tuple(parser.sources), options, parser.sent(), guard.seconds())
     progress.stage(CHECKING, len(names))
@@ -146,8 +142,6 @@ def _found_far(parser: Parser, options: Options, cluster: Cluster, report: Repor
 
 
 def _find(tasks: dict[str, Task], jobs: int) -> None:
-    from streamlint.workers import FEWEST, as_done
-
     fewest = 2 if sum(task.size for task in tasks.values()) >= WORTH_A_PROCESS else FEWEST
     found = as_done(
         lambda name: tasks[name].find(),

@@ -33,7 +33,7 @@ def not_installed(what: str, package: str, error: ImportError) -> StreamlintErro
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """``; did you mean 'x'?`` for the nearest known word, or nothing."""
-    import difflib
+    import difflib  # start-up: for mistakes alone
 
     bare = {name.lstrip("-"): name for name in known}  # dashes in front make any two options alike
     close = difflib.get_close_matches(word.lstrip("-"), list(bare), n=1, cutoff=0.6)

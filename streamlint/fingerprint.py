@@ -28,7 +28,7 @@ class Statements:
         """The statement at a place."""
         if (file, row) not in self.known:
             if file not in self._layouts:
-                from streamlint.layout import layout
+                from streamlint.layout import layout  # start-up: a run without findings
 
                 self._layouts[file] = layout(self._texts.get(file, ""), language_of(file) or "python")
             self.known[file, row] = self._layouts[file].statement_text(row)
@@ -59,7 +59,7 @@ def with_fingerprints(findings: Sequence[Finding], statements: Statements) -> li
 
 
 def _digest(key: tuple[str, ...], ordinal: int) -> str:
-    import hashlib
+    import hashlib  # start-up: a run without findings
 
     return hashlib.sha256("\0".join((*key, str(ordinal))).encode("utf-8", "surrogateescape")).hexdigest()[:32]
 

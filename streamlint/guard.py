@@ -19,7 +19,7 @@ import time
 from streamlint import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    import mmap
+    import mmap  # start-up: for a run with a child
     from collections.abc import Callable, Iterator
 
 SECONDS = 120.0  # of processor time that one step of the work on one file may take
@@ -41,7 +41,7 @@ def supervised(work: Callable[[], int]) -> int:
     if not (hasattr(os, "fork") and hasattr(signal, "setitimer")):
         return work()
     global _page
-    import mmap
+    import mmap  # start-up: for a run with a child
 
     _page = mmap.mmap(-1, _ROOM)
     while True:
@@ -102,7 +102,7 @@ def in_worker() -> None:
 @contextlib.contextmanager
 def ending_first(end: Callable[[], None]) -> Iterator[None]:
     """What ends this process meanwhile does this first: what it began would go on with what it is at."""
-    import threading
+    import threading  # start-up: for workers
 
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -205,7 +205,7 @@ def _be_child(work: Callable[[], int], held: set[int], parent: int, pipe: int | 
     except KeyboardInterrupt:
         code = 128 + signal.SIGINT
     except BaseException:
-        import traceback
+        import traceback  # start-up: for faults alone
 
         traceback.print_exc()
     finally:
@@ -220,7 +220,7 @@ def _end_with(parent: int, pipe: int | None) -> None:
             os.kill(os.getpid(), signal.SIGTERM)
 
     with contextlib.suppress(ImportError, AttributeError, OSError):
-        import fcntl
+        import fcntl  # platform: POSIX
 
         if pipe is not None:
             if sys.platform == "linux":  # the signal that ends it: a handler in Python is not run while C reads on
@@ -243,7 +243,7 @@ def _is_over(pipe: int | None) -> bool:
 def _bound_memory() -> None:
     """No more than the machine has: an allocation fails, and costs a file, before the machine stands still."""
     try:
-        import resource
+        import resource  # platform: POSIX
 
         have = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
         soft, hard = resource.getrlimit(resource.RLIMIT_AS)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import datetime
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,6 +10,7 @@ from streamlint.catalog import UNREADABLE
 from streamlint.findings import Finding
 from streamlint.layout import layout
 from streamlint.reading import language_of
+from streamlint.record import replace
 from streamlint.rewriting import rewrite
 from streamlint.suppress import OWN, UNTIL, suppress
 
@@ -116,7 +116,7 @@ def _body(line: str) -> str:
 
 
 def _hides(file: str, text: str, language: str, findings: Sequence[Finding], moved: int) -> bool:
-    there = [dataclasses.replace(f, span=dataclasses.replace(f.span, row=f.span.row + moved)) for f in findings]
+    there = [replace(f, span=replace(f.span, row=f.span.row + moved)) for f in findings]
     return not suppress(file, text, language, there).findings
 
 

@@ -19,7 +19,7 @@ from streamlint.memory import seldom_collected
 from streamlint.options import Options, Source
 from streamlint.reading import Unreadable, decode, language_of, read_bytes
 from streamlint.record import field, record, replace
-from streamlint.telling import settle
+from streamlint.telling import settle, told_once
 from streamlint.texts import Texts
 from streamlint.triggers import seam
 from streamlint.twins import has_original
@@ -161,7 +161,7 @@ class _Run:
     def seams(self) -> Seams:
         """What may belong to the run though it names no CUDA."""
         if self._seams is None:
-            from streamlint.seams import Seams
+            from streamlint.seams import Seams  # start-up: for runs that name CUDA
 
             self._seams = Seams()
             for file in self._passed:
@@ -179,7 +179,7 @@ class _Run:
 
     def is_known(self, store: Store, found: list[Found]) -> bool:
         """Whether an earlier run has found all that this one would; then it is taken over."""
-        from streamlint.cache.runs import Runs
+        from streamlint.cache.runs import Runs  # start-up: a run without a cache
 
         with self.timed("cache"):
             self.runs = Runs(store, found, "coverage" if self.coverage else "")
@@ -267,7 +267,7 @@ class _Run:
         """A source as the engine reads it: its whole text is not held a second time. Others than ours are given all of it."""
         if self.engine is not None or self.share is not None:
             return source
-        from streamlint.bare import bare
+        from streamlint.bare import bare  # start-up: a run that names no CUDA
 
         return bare(source)
 
@@ -301,10 +301,7 @@ class _Run:
         with self.timed("analyse"):
             for options, sources in self._sources.items():
                 self._merge(self._analysed(sources, options))
-        if self._sources:
-            from streamlint.parsing import told_once
-
-            self.report.problems = told_once(self.report.problems)
+        self.report.problems = told_once(self.report.problems)
         if self.runs is not None:
             with self.timed("cache"):
                 self._statements = Statements(self.report.texts)
@@ -330,15 +327,13 @@ class _Run:
         kept = self.runs.fixes() if self.runs is not None and not self.trials else {}
         names: list[str] = []
         if self.runs is not None:
-            from streamlint.cache.runs import name_of
-
-            names = list(map(name_of, self.report.findings))
+            names = list(map(self.runs.name_of, self.report.findings))
         if names and set(names) <= kept.keys():
             self.report.findings = [replace(f, fix=kept[name]) for f, name in zip(self.report.findings, names, strict=True)]
             return
         if self.report.findings and not self._relints and self.runs is not None:
             self._read_again()
-        from streamlint.repairs import trials
+        from streamlint.repairs import trials  # start-up: a run without findings
 
         told = len(self.report.problems)
         self.report.trials = trials(self.report, self._files, self._relints, self.jobs)
@@ -359,23 +354,17 @@ class _Run:
     def _analysed(self, sources: list[Source], options: Options) -> Report:
         if self.engine is not None:
             return self.engine(sources, options)
+        from streamlint import engine, relint  # start-up: a run that is known, or names no CUDA, imports no rule
+
         keep = None
         if self.fixes:
-            from streamlint.relint import Relint
-
-            relint = Relint(sources, options)
-            self._relints.update((source.path, relint) for source in sources)
-            keep = relint.keep
+            again = relint.Relint(sources, options)
+            self._relints.update((source.path, again) for source in sources)
+            keep = again.keep
         if self.share is not None:
             return self.share.analyse(sources, options, self.jobs, keep, self.store)
         more: dict[str, Any] = {"cluster": self.cluster} if self.cluster is not None else {}
-        from streamlint import engine
-
-        if self.store is None:
-            return engine.analyse(sources, options, self.jobs, keep, **more)
-        from streamlint.cache.parts import Parts
-
-        return engine.analyse(sources, options, self.jobs, keep, Parts(self.store, options), **more)
+        return engine.analyse(sources, options, self.jobs, keep, self.store, **more)
 
     def _join_seams(self) -> None:
         """Bindings and Cython that name no CUDA are read where C++ beside them does."""

@@ -33,7 +33,7 @@ class Parsed:
 def give_back() -> None:
     """Have the C library return what it keeps; glibc alone can be asked to."""
     if sys.platform == "linux":
-        import ctypes
+        import ctypes  # start-up: a small run keeps nothing
 
         with contextlib.suppress(AttributeError, OSError):
             ctypes.CDLL(None).malloc_trim(0)

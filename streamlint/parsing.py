@@ -9,15 +9,18 @@ from typing import TYPE_CHECKING
 
 from streamlint import guard, progress
 from streamlint.bare import bare
+from streamlint.cache.intermediate import Representations
 from streamlint.findings import Problem
+from streamlint.frontends import LOST, NOT_READ, MissingParser, UnreadableSource
+from streamlint.frontends.inline import modules_in
 from streamlint.ir import ModuleIR
 from streamlint.ir.modules import lower
 from streamlint.memory import Parsed
 from streamlint.options import Source
 from streamlint.record import replace
+from streamlint.workers import FEWEST, as_done
 
 if TYPE_CHECKING:
-    from streamlint.cache.intermediate import Representations
     from streamlint.cache.store import Store
     from streamlint.frontends.cuda_headers import Headers
     from streamlint.program import Module
@@ -79,8 +82,6 @@ class Parser:
 
     def ahead(self, jobs: int) -> None:
         """Parse what is not kept in several processes, if that is worth them."""
-        from streamlint.workers import FEWEST, as_done
-
         waiting = {source.path: source for source in self.sources if self._known(source) is None}
         if jobs < 2 or len(waiting) < FEWEST or sum(len(source.text) for source in waiting.values()) < WORTH_A_PROCESS:
             return
@@ -127,8 +128,6 @@ class Parser:
     def _kept(self) -> Representations | None:
         if self._store is None:
             return None
-        from streamlint.cache.intermediate import Representations
-
         return Representations(self._store.base, lambda: self._headers)
 
     def _import(self, sources: Iterable[Source]) -> None:
@@ -136,11 +135,9 @@ class Parser:
         languages = {source.language for source in sources}
         with contextlib.suppress(Exception):  # what is missing is told for each file
             if languages - {"cuda"}:
-                from streamlint.frontends.python import ready
-
-                ready()
+                import streamlint.frontends.python  # start-up: for this language
             if "cuda" in languages:
-                import streamlint.frontends.cuda  # noqa: F401
+                import streamlint.frontends.cuda  # noqa: F401  # start-up: for this language
         _ = self._headers
 
 
@@ -149,7 +146,7 @@ def headers_of(sources: Iterable[Source]) -> Headers | None:
     texts = {source.path: source.text for source in sources if source.language == "cuda"}
     if not texts:
         return None
-    from streamlint.frontends.cuda_headers import Headers
+    from streamlint.frontends.cuda_headers import Headers  # start-up: for this language
 
     return Headers(texts)
 
@@ -158,22 +155,16 @@ def problems_of(path: str, made: ModuleIR | Problem) -> list[Problem]:
     """What cannot be read of a source."""
     if isinstance(made, Problem):
         return [made]
-    from streamlint.frontends import LOST, NOT_READ
-
     found = [Problem(path, text, *at[:2], lost=True) for at, text in made.problems if text.startswith(LOST)]
     return found + [Problem(path, text, *at[:2]) for at, text in made.problems if text.startswith(NOT_READ)]  # C++ in its strings
 
 
 def parsed(source: Source, headers: Headers | None) -> ModuleIR | Problem:
     """A source parsed and lowered, with the C++ in its strings, or why it cannot be. ``headers`` hold the macros that C++ includes."""
-    from streamlint.frontends import MissingParser, UnreadableSource
-
     guard.at(source.path)
     try:
         module = _to_module(source, headers)
         if source.language == "python":
-            from streamlint.frontends.inline import modules_in
-
             module.inline = modules_in(module)
         return lower(module)
     except UnreadableSource as error:
@@ -188,29 +179,13 @@ def parsed(source: Source, headers: Headers | None) -> ModuleIR | Problem:
 
 def _to_module(source: Source, headers: Headers | None) -> Module:
     if source.language == "cuda":
-        from streamlint.frontends.cuda import lower as from_cuda
+        from streamlint.frontends.cuda import lower as from_cuda  # start-up: for this language
 
         return from_cuda(source.path, source.text, headers)
     if source.language == "cython":
-        from streamlint.frontends.cython import lower as from_cython
+        from streamlint.frontends.cython import lower as from_cython  # start-up: for this language
 
         return from_cython(source.path, source.text)
-    from streamlint.frontends.python import lower as from_python
+    from streamlint.frontends.python import lower as from_python  # start-up: for this language
 
     return from_python(source.path, bare(source).text)
-
-
-def told_once(problems: list[Problem]) -> list[Problem]:
-    """A parser that is missing is a problem of the installation: it is told at the first file that wants it, with their number."""
-    from streamlint.frontends import NOT_READ
-
-    files: dict[str, list[str]] = {}
-    for problem in problems:
-        if problem.message.startswith(NOT_READ):
-            files.setdefault(problem.message, []).append(problem.file)
-    told = [problem for problem in problems if problem.message not in files]
-    for message, mine in files.items():
-        others = len(set(mine)) - 1
-        more = f"left out, with {others} other{'s' * (others > 1)}:" if others else "left out:"
-        told.append(Problem(min(mine), message.replace("left out:", more, 1)))
-    return told

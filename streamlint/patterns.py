@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from streamlint import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pathspec import GitIgnoreSpec
+    from pathspec import GitIgnoreSpec  # start-up: without patterns
 
 _MOST_STARS = 4  # in a part of a pattern, and of folders in between
 _SET = re.compile(r"\[[^\[\]\\/!^]+\]")
@@ -50,7 +50,7 @@ class Patterns:
 
     @functools.cached_property
     def _spec(self) -> GitIgnoreSpec:
-        from pathspec import GitIgnoreSpec
+        from pathspec import GitIgnoreSpec  # start-up: without patterns
 
         return GitIgnoreSpec.from_lines(_parsable(self._lines))
 
@@ -96,7 +96,7 @@ def _takes_years(line: str) -> bool:
 
 def _parsable(lines: Iterable[str]) -> Iterator[str]:
     """Patterns that pathspec accepts; git itself skips the others without a word."""
-    from pathspec import GitIgnoreSpec
+    from pathspec import GitIgnoreSpec  # start-up: without patterns
 
     for line in lines:
         if _takes_years(line):

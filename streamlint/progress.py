@@ -12,6 +12,7 @@ import sys
 import time
 
 from streamlint import TYPE_CHECKING
+from streamlint.report.terminal import line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -202,17 +203,15 @@ def _columns() -> int:
 
 def _short(path: str, room: int) -> str:
     """The end of a path, which tells most, for a terminal."""
-    from streamlint.report.terminal import line
-
     text = line(path)
     room = min(max(room, 12), ROOM)
     return text if len(text) <= room else "..." + text[3 - room :]
 
 
 def _bar() -> Any:
-    import threading
+    import threading  # start-up: for terminals
 
-    from tqdm import tqdm
+    from tqdm import tqdm  # start-up: for terminals
 
     tqdm.set_lock(threading.RLock())  # its own may begin a process
     tqdm.monitor_interval = 0  # and a thread

@@ -6,12 +6,12 @@ import os
 import re
 import stat
 from itertools import takewhile
+from pathlib import Path
 
 from streamlint import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
     from typing import BinaryIO
 
 LANGUAGES = {
@@ -128,8 +128,6 @@ def nearest(folder: str, known: dict[str, str | None], own: Callable[[str], str 
 
 def home_folder() -> Path:
     """The user's folder; the root for a user with neither ``HOME`` nor a name, as container engines have it."""
-    from pathlib import Path
-
     try:
         return Path.home()
     except RuntimeError:

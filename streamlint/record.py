@@ -120,7 +120,7 @@ else:
         return made
 
     def _refuse(self, name, value=None):
-        from dataclasses import FrozenInstanceError
+        from dataclasses import FrozenInstanceError  # start-up: for mistakes alone
 
         raise FrozenInstanceError(f"cannot change field {name!r}")
 
@@ -143,7 +143,7 @@ else:
             return self._of[cls]
 
     def _dataclass_fields(cls):
-        import dataclasses
+        import dataclasses  # start-up: for other programs
 
         told = {_NOTHING: dataclasses.MISSING}
         said = {name: text for base in reversed(cls.__mro__) for name, text in getattr(base, "__annotations__", {}).items()}

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from streamlint.catalog import entries
 from streamlint.files import Found
 from streamlint.findings import Finding, Fix, Problem, Report
+from streamlint.fix import fixer_of
+from streamlint.fix.trial import Trial, together
 from streamlint.memory import freeze, is_frozen, seldom_collected
+from streamlint.record import field, record, replace
+from streamlint.workers import shared
 
 if TYPE_CHECKING:
-    from streamlint.fix.trial import Trial
     from streamlint.relint import Relint
 
 
@@ -24,9 +26,6 @@ FEWEST = 2  # files: even one trial reads a file anew, so that a second process 
 
 def trials(report: Report, files: Mapping[str, Found], relints: Mapping[str, Relint], jobs: int = 1) -> dict[str, object]:
     """Give each finding of a report the fix that holds, and return what can try several together, by file."""
-    from streamlint.fix import fixer_of
-    from streamlint.workers import shared
-
     mine: dict[str, list[int]] = {}
     for number, finding in enumerate(report.findings):
         if finding.span.file in relints and fixer_of(finding.code) is not None:
@@ -64,14 +63,12 @@ def trials(report: Report, files: Mapping[str, Found], relints: Mapping[str, Rel
 
 def trial_of(text: str, found: Found, relint: Relint) -> Trial:
     """What tries the fixes of one file."""
-    from streamlint.fix.trial import Trial
-
     # A fix must not bring what only another selection of rules would tell.
     codes = found.settings.options().codes | {code for code, rule in entries().items() if rule.default != "off"}
     return Trial(found.path, text, found.language, lambda path, text: relint.findings(path, text, codes), relint.found(found.path))
 
 
-@dataclass(slots=True)
+@record(slots=True)
 class Repairs:
     """What was mended, file by file."""
 
@@ -81,8 +78,6 @@ class Repairs:
 
 def repairs(report: Report, unsafe: bool) -> Repairs:
     """The fixes of a report that hold together: safe ones, or all but those that are only shown."""
-    from streamlint.fix.trial import Trial, together
-
     done = Repairs()
     allowed = ("safe", "unsafe") if unsafe else ("safe",)
     for file, trial in report.trials.items():

@@ -10,15 +10,16 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from streamlint import __version__, engine, guard
+from streamlint.cache import records
 from streamlint.errors import ConfigError
 from streamlint.findings import Report
 from streamlint.options import Options, Source
 from streamlint.reading import Unreadable, read_bytes
-from streamlint.record import replace
+from streamlint.record import field, record, replace
+from streamlint.tasks import codes_of
 
 if TYPE_CHECKING:
     from streamlint.cache.store import Store
@@ -62,7 +63,7 @@ def tree_of(files: Iterable[Found], sources: Iterable[Source]) -> str:
     return hashlib.sha256(json.dumps([[name, texts.get(name, "")] for name in names]).encode()).hexdigest()
 
 
-@dataclass(slots=True)
+@record(slots=True)
 class Shard:
     """One share of a run; ``groups`` is what its rules gave, for the files of each configuration."""
 
@@ -75,14 +76,8 @@ class Shard:
         self.tree = tree_of(files, sources)
 
     def analyse(self, sources: list[Source], options: Options, jobs: int, keep: Keep | None, store: Store | None) -> Report:
-        from streamlint.cache import records
-        from streamlint.cache.parts import Parts
-        from streamlint.tasks import codes_of
-
         mine = replace(options, codes=dealt(codes_of(options), self.number, self.count))
-        report, parts = (
-            engine.parts_of(sources, mine, jobs, Parts(store, mine) if store is not None else None) if mine.codes else (Report(), [])
-        )
+        report, parts = engine.parts_of(sources, mine, jobs, store) if mine.codes else (Report(), [])
         problems = [records.of_problem(problem) for problem in report.problems]
         self.groups.append({"problems": problems, "parts": [records.of_part(part) for part in parts]})
         engine.join(report, parts, mine)
@@ -94,7 +89,7 @@ class Shard:
         return json.dumps({**head, "arguments": arguments, "lost": dict(guard.lost), "groups": self.groups}, default=str) + "\n"
 
 
-@dataclass(slots=True)
+@record(slots=True)
 class Joined:
     """All shares of a run, in place of its analysis."""
 
@@ -106,8 +101,6 @@ class Joined:
             raise ConfigError("the files here are not those of the shards; run `streamlint merge` in the same folder of the same tree")
 
     def analyse(self, sources: list[Source], options: Options, jobs: int, keep: Keep | None, store: Store | None) -> Report:
-        from streamlint.cache import records
-
         report = Report()
         try:
             groups = [each["groups"][self._number] for each in self.reports]

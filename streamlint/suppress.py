@@ -64,7 +64,7 @@ def suppress(
 
 def unused(file: str, suppressions: Iterable[Suppression], ran: frozenset[str]) -> list[Finding]:
     """``SL900`` for the codes of comments that hid nothing, among the rules that ran."""
-    from streamlint.rules import UnusedSuppression as rule
+    from streamlint.rules import UnusedSuppression as rule  # start-up: no comment is unused
 
     findings = []
     for suppression in suppressions:

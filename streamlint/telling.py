@@ -9,8 +9,9 @@ from pathlib import Path
 
 from streamlint.catalog import UNREADABLE, UNREADABLE_NAME, UNUSED
 from streamlint.files import Found, matches, shown
-from streamlint.findings import Category, Finding, Report, Span
+from streamlint.findings import Category, Finding, Problem, Report, Span
 from streamlint.fingerprint import Statements, with_fingerprints
+from streamlint.frontends import NOT_READ
 from streamlint.record import replace
 from streamlint.selection import expand, names_unreadable
 
@@ -26,6 +27,20 @@ def settle(report: Report, files: Mapping[str, Found], commented: Collection[str
     report.findings = with_fingerprints(sorted(kept, key=Finding.sort_key), statements)
     report.linted = list(files)
     _hold_against_baselines(report, files, unread)
+
+
+def told_once(problems: list[Problem]) -> list[Problem]:
+    """A parser that is missing is a problem of the installation: it is told at the first file that wants it, with their number."""
+    files: dict[str, list[str]] = {}
+    for problem in problems:
+        if problem.message.startswith(NOT_READ):
+            files.setdefault(problem.message, []).append(problem.file)
+    told = [problem for problem in problems if problem.message not in files]
+    for message, mine in files.items():
+        others = len(set(mine)) - 1
+        more = f"left out, with {others} other{'s' * (others > 1)}:" if others else "left out:"
+        told.append(Problem(min(mine), message.replace("left out:", more, 1)))
+    return told
 
 
 def codes_of(file: Found) -> frozenset[str]:
@@ -58,7 +73,7 @@ def _kept(report: Report, findings: list[Finding], files: Mapping[str, Found], c
 
 
 def _after_comments(report: Report, file: Found, findings: list[Finding], ran: frozenset[str]) -> list[Finding]:
-    from streamlint import suppress
+    from streamlint import suppress  # start-up: a run without comments of ours
 
     text, strict = report.texts[file.path], file.settings.require_reasons
     outcome = suppress.suppress(file.path, text, file.language, findings, require_reasons=strict)
@@ -71,7 +86,7 @@ def _hold_against_baselines(report: Report, files: Mapping[str, Found], unread: 
     paths = {found.settings.baseline for found in files.values()}
     if not any(paths):
         return
-    from streamlint import baseline
+    from streamlint import baseline  # start-up: a run without one
 
     known = {path: baseline.load(path) for path in paths if path is not None}
     fresh: list[Finding] = []

@@ -64,7 +64,7 @@ def _strings(text: str) -> list[str]:
 
 def _user_words(table: Mapping[str, Any]) -> list[str]:
     """A user's triggers, and the last parts of the names in the rows: a file may reach CUDA through a wrapper alone."""
-    from streamlint.models import last_part, names_of
+    from streamlint.models import last_part, names_of  # start-up: for the user's own models
 
     words = [*table.get("triggers", ()), *(last_part(name) for row in table.get("call", ()) for name in names_of(row))]
     return [word for word in words if word]
@@ -78,7 +78,7 @@ def any_of(words: frozenset[str]) -> Relevant:
     # What holds another word of these says nothing new.
     distinct = [word.encode() for word in sorted(words) if not any(other in word for other in words if other != word)]
     try:
-        from ahocorasick_rs import BytesAhoCorasick, MatchKind
+        from ahocorasick_rs import BytesAhoCorasick, MatchKind  # start-up: for runs that read a file
     except ImportError:  # there are systems without a wheel of it
         search = re.compile(b"|".join(map(re.escape, distinct))).search
         return lambda data: search(data) is not None

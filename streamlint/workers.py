@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 from streamlint import guard, progress
 
 if TYPE_CHECKING:
-    import multiprocessing
+    import multiprocessing  # start-up: one process
     from multiprocessing.connection import Connection
 
 T = TypeVar("T")
@@ -63,8 +63,8 @@ def alone(work: Callable[[str], T], names: Sequence[str], *, instead: Callable[[
 
 class _Pool:
     def __init__(self, work: Callable[[str], T], names: list[str], jobs: int, instead: Callable[[str, str], T]) -> None:
-        import multiprocessing  # dear, and few files are worked on here
-        from multiprocessing.connection import wait
+        import multiprocessing  # start-up: one process
+        from multiprocessing.connection import wait  # start-up: the same
 
         self._work, self._left, self._jobs, self._instead, self._wait = work, names, jobs, instead, wait
         self._fork = multiprocessing.get_context("fork")

@@ -43,7 +43,7 @@ def only_writer(folder: Path) -> Iterator[None]:
     Where the system or the file system has no locks, nothing is held.
     """
     try:
-        import fcntl
+        import fcntl  # platform: POSIX
     except ImportError:
         yield
         return
@@ -56,7 +56,7 @@ def only_writer(folder: Path) -> Iterator[None]:
 @contextlib.contextmanager
 def scratch_beside(target: Path, data: bytes) -> Iterator[str]:
     """A file beside the target that holds the data and has the target's mode; gone in the end, whatever becomes of it."""
-    import tempfile
+    import tempfile  # start-up: nothing to write
 
     handle, name = tempfile.mkstemp(SUFFIX, f".{target.name[:_NAME]}.", target.parent)
     try:

@@ -182,7 +182,7 @@ def test_places_are_real() -> None:
 # Arrows -----------------------------------------------------------------------------------------------------------------------
 
 # What a check may import of streamlint.
-FOR_CHECKS = {"checks.base", "findings", "operations"}
+FOR_CHECKS = {"checks.base", "findings", "operations", "record"}
 # What stands above the facts: nobody at or below them may look up.
 ABOVE = {
     *(
@@ -214,7 +214,7 @@ NARROW = {
     "frontends": {"lines", "program", "record"},
     "ir": {"program"},
     # A fix proposes, by places and text; who lints again is handed to it.
-    "fix": {"findings", "frontends.ast_positions", "frontends.python", "lines", "reading"},
+    "fix": {"findings", "frontends.ast_positions", "frontends.python", "lines", "reading", "record"},
 }
 
 
@@ -224,6 +224,41 @@ def modules(*rooms: str) -> list[Path]:
     for room in rooms:
         found += [PACKAGE / f"{room}.py"] if (PACKAGE / f"{room}.py").exists() else sorted((PACKAGE / room).rglob("*.py"))
     return found
+
+
+# Imports of ours inside functions. Each spares a run what it does not need (a folder of checks costs 0.2 s), or waits for a package that
+# may be missing; the line says which. A new one needs a measurement.
+LATE = {
+    "build.py": "build_python",
+    "cli.py": "guard report.terminal",
+    "cluster/client.py": "cluster.job streamlint",
+    "commands/check.py": "commands.explaining commands.modes commands.shard commands.watch",
+    "commands/fixing.py": "repairs",
+    "commands/running.py": "cache.store changes cluster.client",
+    "commands/server.py": "server.app",
+    "commands/telling.py": "commands.unused measured report.statistics",
+    "config.py": "models.user_rows toml_lines",
+    "fingerprint.py": "layout",
+    "frontends/inline.py": "frontends.cuda",
+    "frontends/python.py": "frontends.python_statements",
+    "linter.py": "bare cache.runs engine relint repairs seams",
+    "parsing.py": "frontends.cuda frontends.cuda_headers frontends.cython frontends.python",
+    "report/entries.py": "rules",
+    "suppress.py": "rules",
+    "telling.py": "baseline suppress",
+    "triggers.py": "models",
+    "verify/__main__.py": "verify.command verify.options",
+    "verify/far.py": "cluster.client",
+}
+_WHY_LATE = re.compile(r"  # (?:start-up|optional|platform|worker): \w")
+
+
+def late_imports(path: Path) -> list[tuple[int, str]]:
+    """The imports inside functions of a file: rows, and modules or names."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    found = {node for function in functions for node in ast.walk(function) if isinstance(node, ast.Import | ast.ImportFrom)}
+    return [(node.lineno, f"{getattr(node, 'module', '')}.{one.name}".strip(".")) for node in found for one in node.names]
 
 
 @functools.cache
@@ -251,6 +286,20 @@ def is_package(name: str) -> bool:
 
 def within(name: str, rooms: Iterable[str]) -> bool:
     return any(name == room or name.startswith(f"{room}.") for room in rooms)
+
+
+def test_imports_inside_functions_say_why() -> None:
+    late: dict[str, set[str]] = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        rows = path.read_text(encoding="utf-8").split("\n")
+        for row, name in late_imports(path):
+            assert _WHY_LATE.search(rows[row - 1]), f"{path}:{row}: {name}"
+            if name.startswith("streamlint"):
+                file = module_of(name.removeprefix("streamlint").strip("."))
+                assert file is not None
+                own = file.parent if file.name == "__init__.py" else file.with_suffix("")
+                late.setdefault(path.relative_to(PACKAGE).as_posix(), set()).add(".".join(own.relative_to(PACKAGE).parts) or "streamlint")
+    assert {name: " ".join(sorted(modules)) for name, modules in late.items()} == LATE
 
 
 def module_of(name: str) -> Path | None:

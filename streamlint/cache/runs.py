@@ -13,7 +13,7 @@ import time
 from collections import namedtuple
 from collections.abc import Sequence
 
-from streamlint import TYPE_CHECKING
+from streamlint import TYPE_CHECKING, build
 from streamlint.cache import records
 from streamlint.cache.shapes import is_run
 from streamlint.cache.store import Store, digest
@@ -111,8 +111,6 @@ class Runs:
 
     def _built_alike(self) -> bool:
         """Whether build files say what they said; they are asked only where one of them, or what stands beside it, is not as it was."""
-        from streamlint import build
-
         looked = self._old.get("looked")
         try:
             same = looked is not None and all(map(build.looks_the_same, looked, looked.values()))
@@ -175,8 +173,6 @@ class Runs:
 
     def _looked_at(self, built: Sequence[Sequence[Any]]) -> dict[str, Any] | None:
         """What the answers of build files rest on, if they are here as they were for who asked; None where that proves nothing."""
-        from streamlint import build
-
         alike = all(build.plain_answer(build.answer(word, path)) == said for path, word, said in built)
         return build.looked_at(self._started - _TICK) if alike else None
 
@@ -201,15 +197,15 @@ class Runs:
         """The facts by which a file is known again."""
         return _stat(path)
 
+    @staticmethod
+    def name_of(finding: Finding) -> str:
+        """What a fix is kept by."""
+        return digest(repr((finding.code, records.of_span(finding.span), finding.message, finding.trail)))
+
     def _write(self, record: dict[str, Any]) -> None:
         files = {path: [screen.content, screen.flags, screen.stat] for path, screen in self.screens.items()}
         self._old = {**record, "listed": self._listed, "files": files}
         self.store.write("runs", self.key, self._old)
-
-
-def name_of(finding: Finding) -> str:
-    """What a fix is kept by."""
-    return digest(repr((finding.code, records.of_span(finding.span), finding.message, finding.trail)))
 
 
 def content_of(data: bytes) -> str:

@@ -52,7 +52,7 @@ def _platforms_folder() -> str:
     home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.environ.get("HOME", ""), ".cache")
     if sys.platform == "linux" and "ANDROID_ROOT" not in os.environ and home[0] == "/" and home == home.strip():
         return os.path.join(home, "streamlint")
-    from platformdirs import user_cache_dir
+    from platformdirs import user_cache_dir  # start-up: Linux needs none
 
     try:
         return user_cache_dir("streamlint", appauthor=False)
@@ -230,7 +230,7 @@ def digest(text: str | bytes) -> str:
 
 def _place(path: Path, data: bytes) -> None:
     """Write a file whole or not at all."""
-    import tempfile
+    import tempfile  # start-up: nothing to write
 
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=".")
     try:
@@ -276,7 +276,7 @@ def _dates(parts: tuple[str, ...]) -> Iterator[str]:
 
 def code_hash(python: str = sys.version, parts: tuple[str, ...] = ()) -> str:
     """A hash of the files of this streamlint, or of parts of it, the versions of what it parses with, and Python's."""
-    from importlib import metadata
+    from importlib import metadata  # start-up: for a folder without the hash
 
     told = [FORMAT, python]
     for name in LIBRARIES:

@@ -36,7 +36,7 @@ class Cluster:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                from distributed import Client
+                from distributed import Client  # optional: Dask
         except ImportError:
             raise StreamlintError("--executor dask needs a package that is not here: pip install 'streamlint[dask]'") from None
         warnings.filterwarnings("ignore", module=r"(?:distributed|dask)\b")
@@ -62,10 +62,10 @@ class Cluster:
 
         def ask() -> tuple[str, str]:  # travels as code: there may be no streamlint
             try:
-                from streamlint.cluster.job import made_of
+                from streamlint.cluster.job import made_of  # worker: runs where there may be no streamlint
             except ImportError:
                 try:
-                    import streamlint
+                    import streamlint  # worker: the same
                 except ImportError:
                     return "", ""
                 return streamlint.__version__, ""

@@ -6,6 +6,8 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from streamlint import __version__
+from streamlint.cache.store import code_hash
 from streamlint.findings import Part, Problem
 from streamlint.options import Options, Source
 
@@ -23,9 +25,6 @@ class Job:
 
 def made_of() -> tuple[str, str]:
     """The version of this streamlint, and a hash of its code, its parsers and Python's version."""
-    from streamlint import __version__
-    from streamlint.cache.store import code_hash
-
     return __version__, code_hash(".".join(map(str, sys.version_info[:2])))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from streamlint.cache.store import clean, folder_of
 from streamlint.commands.parser import Parser
 from streamlint.config import Resolver
 from streamlint.errors import ConfigError
@@ -25,8 +26,6 @@ def build_parser() -> Parser:
 
 def main(words: list[str]) -> int:
     """Delete what earlier runs found."""
-    from streamlint.cache.store import clean, folder_of
-
     options = build_parser().read(words)
     asked = Path(options.cache_dir) if options.cache_dir else Resolver().of_folder(Path.cwd()).cache_dir
     folder = folder_of(asked)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib
 
+from streamlint.cli import COMMANDS
 from streamlint.commands.parser import Parser
 from streamlint.errors import not_installed
 
@@ -29,7 +30,7 @@ def main(words: list[str]) -> int:
     """Print the script of a shell."""
     options = build_parser().read(words)
     try:
-        import shtab
+        import shtab  # start-up: for this command
     except ImportError as error:
         raise not_installed("generate-shell-completion", "shtab", error) from None
     print(shtab.complete(_whole(), shell=options.shell))
@@ -38,9 +39,7 @@ def main(words: list[str]) -> int:
 
 def _whole() -> argparse.ArgumentParser:
     """One parser for all commands."""
-    import shtab
-
-    from streamlint.cli import COMMANDS
+    import shtab  # start-up: for this command
 
     parser = argparse.ArgumentParser(prog="streamlint")
     commands = parser.add_subparsers()

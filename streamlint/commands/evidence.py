@@ -15,6 +15,7 @@ from streamlint.errors import ConfigError, did_you_mean
 from streamlint.report.terminal import line
 from streamlint.rules import code_of
 from streamlint.verify import evidence
+from streamlint.verify.page import render
 from streamlint.writing import write_output
 
 ACTIONS = ("list", "show", "export", "import")
@@ -105,13 +106,13 @@ def _show(options: argparse.Namespace, found: Sequence[evidence.Entry]) -> int:
 
 
 def _page(shown: Sequence[evidence.Entry]) -> None:
-    try:
-        from streamlint.verify.page import render
-    except ImportError:
-        raise ConfigError("the page needs Jinja2, which is not installed; pip install jinja2") from None
     platforms = {str(entry["platform"]) for entry in shown}
     name = platforms.pop() if len(platforms) == 1 else f"{len(platforms)} platforms"
-    sys.stdout.write(render({"gpu": name}, shown, ()))
+    try:
+        page = render({"gpu": name}, shown, ())
+    except ImportError:
+        raise ConfigError("the page needs Jinja2, which is not installed; pip install jinja2") from None
+    sys.stdout.write(page)
 
 
 def _line(entry: Mapping[str, Any]) -> str:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import argparse
 import collections
-import os
-import sys
 from collections.abc import Callable, Mapping
 
 from streamlint import TYPE_CHECKING
 from streamlint.reading import Unreadable, encode, language_of, read_bytes
 from streamlint.record import field, record
-from streamlint.report.terminal import Paint, line, plain, tame
+from streamlint.report.terminal import line, tame
+from streamlint.rewriting import rewrite
 
 if TYPE_CHECKING:
     from streamlint.findings import Finding, Report
@@ -41,7 +40,7 @@ def worth_finding(options: argparse.Namespace, formats: list[str]) -> bool:
 
 def fix(options: argparse.Namespace, report: Report, lint: Callable[[Mapping[str, bytes]], Report]) -> Fixed:
     """Apply fixes and lint again, until nothing is left to mend. Nothing is written."""
-    from streamlint.repairs import repairs
+    from streamlint.repairs import repairs  # start-up: for the option alone
 
     done = Fixed(report)
     now: dict[str, bytes] = {}
@@ -67,40 +66,8 @@ def _encoded(text: str, file: str) -> bytes:
 
 def write(done: Fixed) -> None:
     """Give the files their new texts."""
-    from streamlint.rewriting import rewrite
-
     for file, (before, after) in sorted(done.texts.items()):
         rewrite(file, before, after)
-
-
-def print_diff(done: Fixed, paint: Paint) -> None:
-    """What would change. A patch keeps each byte: in a job of GitHub, commands are stopped for as long."""
-    if stop := _stops_commands(done):
-        sys.stdout.write(f"::stop-commands::{stop}\n")
-    _print_diff(done, paint)
-    if stop:
-        sys.stdout.write(f"::{stop}::\n")
-
-
-def _stops_commands(done: Fixed) -> str:
-    """The word that lets commands be obeyed again, which no text holds that it is made of; empty where nobody listens to them."""
-    if os.environ.get("GITHUB_ACTIONS") != "true" or not done.texts:
-        return ""
-    import hashlib
-
-    return hashlib.sha256(repr(sorted(done.texts.items())).encode("utf-8", "backslashreplace")).hexdigest()
-
-
-def _print_diff(done: Fixed, paint: Paint) -> None:
-    from streamlint.unified import unified
-
-    styles = {"+": "help", "-": "error", "@": "label"}
-    for file, (old, new) in sorted(done.texts.items()):
-        for row in unified(old.splitlines(keepends=True), new.splitlines(keepends=True), line(file), line(file)):
-            body = plain(row.rstrip("\n")) if sys.stdout.isatty() else row.rstrip("\n")  # a patch keeps each byte
-            mark = "" if row.endswith("\n") else "\n\\ No newline at end of file"
-            sys.stdout.write((paint(body, styles[body[0]]) if body[:1] in styles else body) + mark + "\n")
-        sys.stdout.write("\n")
 
 
 def shown_fixes(mended: list[Finding]) -> list[str]:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from streamlint.commands.parser import Parser
+from streamlint.litmus.command import add_arguments, run
 
 
 def build_parser() -> Parser:
     """The parser of ``litmus``."""
-    from streamlint.litmus.command import add_arguments
-
     parser = Parser("litmus", "Run random CUDA programs on this machine's GPU, beside what the model says.")
     add_arguments(parser)
     return parser
@@ -16,6 +15,4 @@ def build_parser() -> Parser:
 
 def main(words: list[str]) -> int:
     """Hold the CUDA model against this machine's GPU."""
-    from streamlint.litmus.command import run
-
     return run(build_parser().read(words))

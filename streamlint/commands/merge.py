@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from streamlint import guard
+from streamlint import guard, linter
 from streamlint.commands import fixing
 from streamlint.commands.check_options import build_parser as check_parser
 from streamlint.commands.parser import Parser
@@ -40,8 +40,6 @@ def build_parser() -> Parser:
 
 def main(words: list[str]) -> int:
     """Join, print, and exit as ``check`` would have."""
-    from streamlint import linter
-
     asked = build_parser().read(words)
     reports = read_reports(asked.files)
     options = _options(reports[0], asked)

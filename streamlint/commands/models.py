@@ -9,6 +9,7 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -111,8 +112,6 @@ def _unused(options: argparse.Namespace) -> int:
 
 
 def _covered(entries: Iterable[Entry], patterns: Sequence[str]) -> list[Entry]:
-    from fnmatch import fnmatchcase
-
     wanted = [pattern.replace("[", "[[]") for pattern in patterns]
     found = [entry for entry in entries if not wanted or any(fnmatchcase(name, one) for name in entry.names for one in wanted)]
     if wanted and not found:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from streamlint import TYPE_CHECKING
 from streamlint.errors import did_you_mean
+from streamlint.report.terminal import line
 
 if TYPE_CHECKING:
     from typing import NoReturn
@@ -54,8 +55,6 @@ class Parser(argparse.ArgumentParser):
         return options
 
     def error(self, message: str) -> NoReturn:
-        from streamlint.report.terminal import line
-
         self.exit(2, line(f"{self.prog}: {message}") + "\n")
 
 
@@ -72,7 +71,7 @@ def _columns() -> int:
 
 
 def _filled(text: str) -> str:
-    import textwrap
+    import textwrap  # start-up: for help alone
 
     return textwrap.fill(text, 78)
 

@@ -6,7 +6,7 @@ import os
 import sys
 from pathlib import Path
 
-from streamlint import TYPE_CHECKING
+from streamlint import TYPE_CHECKING, linter
 from streamlint.commands import fixing
 from streamlint.commands.check_options import build_parser, inline_settings, overrides
 from streamlint.config import FORMATS, Resolver, Settings, apply, load
@@ -34,8 +34,6 @@ def lint(words: list[str]) -> Report:
 
 
 def report_of(options: argparse.Namespace, resolver: Resolver, instead: Mapping[str, bytes] | None = None) -> Report:
-    from streamlint import linter
-
     coverage = options.coverage or options.coverage_file is not None
     if options.paths == ["-"]:
         name = options.stdin_filename or "-"
@@ -84,7 +82,7 @@ def _cluster(options: argparse.Namespace) -> Cluster | None:
     if options.executor is None:
         return None
     if not hasattr(options, "cluster"):
-        from streamlint.cluster.client import Cluster
+        from streamlint.cluster.client import Cluster  # optional: Dask
 
         options.cluster = Cluster(options.scheduler)
     cluster: Cluster = options.cluster
@@ -95,7 +93,7 @@ def store_of(options: argparse.Namespace, resolver: Resolver) -> Store | None:
     """What earlier runs found; None with ``--no-cache``, or ``STREAMLINT_NO_CACHE`` in the environment."""
     if options.no_cache or os.environ.get("STREAMLINT_NO_CACHE", "").lower() in ("1", "true", "yes"):
         return None
-    from streamlint.cache.store import open_store
+    from streamlint.cache.store import open_store  # start-up: a run without a cache
 
     if not hasattr(options, "store"):
         options.store = open_store(resolver.of_folder(Path.cwd()).cache_dir)
@@ -116,7 +114,7 @@ def standard_input(options: argparse.Namespace) -> bytes:
 
 
 def keep_changed(options: argparse.Namespace, report: Report) -> None:
-    from streamlint.changes import Changes
+    from streamlint.changes import Changes  # start-up: for the option alone
 
     changes = Changes(options.since)
     first = Path(options.stdin_filename or ".") if options.paths == ["-"] else Path(options.paths[0])

@@ -51,7 +51,7 @@ def main(words: list[str]) -> int:
     process = child.start()
     try:
         way = options.tcp or greet(sys.stdin.buffer, _answers())  # pygls takes long to import: the editor is answered before
-        from streamlint.server.app import serve
+        from streamlint.server.app import serve  # optional: pygls
 
         return serve(Setup((), "utf-16", config, options.isolated, options.default_excludes, tables), process, way)
     finally:

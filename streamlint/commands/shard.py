@@ -8,7 +8,7 @@ import os
 import sys
 from pathlib import Path
 
-from streamlint import progress
+from streamlint import linter, progress
 from streamlint.commands import fixing
 from streamlint.commands.running import demand_files, keep_changed, store_of
 from streamlint.commands.telling import exit_code, write
@@ -44,8 +44,6 @@ def settings_of(options: argparse.Namespace, resolver: Resolver) -> str:
 
 def run_shard(options: argparse.Namespace, resolver: Resolver) -> int:
     """Lint one share, write its report, and exit as ``check`` does."""
-    from streamlint import linter
-
     demand_fitting(options)
     number, count = read_number(options.shard)
     target = _target(options)

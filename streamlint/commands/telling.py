@@ -8,7 +8,9 @@ from streamlint import TYPE_CHECKING
 from streamlint.commands import fixing
 from streamlint.commands.running import standard_input
 from streamlint.errors import ConfigError
+from streamlint.report import View, render
 from streamlint.report.terminal import Paint, line, tame, told, wants_color
+from streamlint.writing import write_output
 
 if TYPE_CHECKING:
     import argparse
@@ -22,7 +24,7 @@ CLEAN, FOUND, FAILED = 0, 1, 2
 def tell(options: argparse.Namespace, done: fixing.Fixed, targets: list[tuple[str, str | None]], resolver: Resolver) -> int:
     report = done.report
     if report.models and not options.quiet:
-        from streamlint.commands.unused import warning
+        from streamlint.commands.unused import warning  # start-up: for the user's own models
 
         report.remarks += [told for told in [warning(report, options.paths)] if told is not None]
     if options.paths == ["-"] and fixing.wanted(options):
@@ -48,16 +50,14 @@ def _print_findings(options: argparse.Namespace, report: Report, targets: list[t
 
 
 def _rendered(options: argparse.Namespace, report: Report, format: str, color: bool, file: str | None) -> str:
-    from streamlint.report import View, render
-
     columns, links = 80, False
     if on_terminal := sys.stdout.isatty() and file is None:
-        import shutil
+        import shutil  # start-up: for terminals
 
         columns, links = min(shutil.get_terminal_size((80, 24)).columns, 120), color
     view = View(report, color, max(columns, 40), links, _evidence(report), options.unsafe_fixes, whole_lines=not on_terminal)
     if options.statistics:
-        from streamlint.report import statistics
+        from streamlint.report import statistics  # start-up: for the option alone
 
         return statistics.render(view, as_json=format.startswith("json"))
     return render(format, view)
@@ -66,7 +66,7 @@ def _rendered(options: argparse.Namespace, report: Report, format: str, color: b
 def _evidence(report: Report) -> dict[Finding, dict[str, object]]:
     if not report.findings:
         return {}
-    from streamlint.measured import of_finding
+    from streamlint.measured import of_finding  # start-up: a run without findings
 
     return {finding: record for finding in report.findings if (record := of_finding(finding))}
 
@@ -77,7 +77,7 @@ def _print_remarks(options: argparse.Namespace, done: fixing.Fixed) -> None:
     sys.stdout.flush()  # where both go to one place, the findings come first
     paint = Paint(wants_color(options.color, sys.stderr))
     if options.coverage_file:
-        import json
+        import json  # start-up: for the option alone
 
         write(options.coverage_file, json.dumps(report.coverage, indent=2, default=str) + "\n")
     if options.quiet:
@@ -100,8 +100,6 @@ def _print_remarks(options: argparse.Namespace, done: fixing.Fixed) -> None:
 
 
 def write(file: str, text: str) -> None:
-    from streamlint.writing import write_output
-
     try:
         write_output(file, text)
     except OSError as error:

@@ -9,14 +9,23 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from streamlint import measured
 from streamlint.catalog import UNREADABLE
 from streamlint.commands.parser import Parser
+from streamlint.commands.running import lint
+from streamlint.commands.telling import summary_line
 from streamlint.config import FORMATS
 from streamlint.errors import did_you_mean
+from streamlint.report import View, render
+from streamlint.report.terminal import line, wants_color
 from streamlint.rules import code_of
-from streamlint.verify import command
+from streamlint.verify import answers, asked, command, templates
+from streamlint.verify.answers import with_verdicts
 from streamlint.verify.options import FailedError, add_arguments, targets_of
 from streamlint.verify.outcome import exit_code, fail, save, write_reports
+from streamlint.verify.page import render as as_page
+from streamlint.verify.progress import Progress
+from streamlint.verify.session import run_cases
 
 if TYPE_CHECKING:
     from streamlint.findings import Finding, Report
@@ -67,13 +76,6 @@ def _taken_unread(report: Report) -> list[Finding]:
 
 
 def _verify_paths(options: argparse.Namespace, machine: Machine | None, stack: contextlib.ExitStack) -> int:
-    from streamlint.commands.running import lint
-    from streamlint.commands.telling import summary_line
-    from streamlint.report.terminal import line
-    from streamlint.verify import answers, asked, templates
-    from streamlint.verify.progress import Progress
-    from streamlint.verify.session import run_cases
-
     targets = targets_of(options, PATH_FORMATS)
     _demand_rules(options.rule)
     report = lint([*options.paths, *(word for rule in options.rule for word in ("--select", rule))])
@@ -123,8 +125,6 @@ def _demand_rules(words: list[str]) -> None:
 
 def _known(report: Report) -> dict[Finding, Mapping[str, Any]]:
     """What was measured before, here or elsewhere."""
-    from streamlint import measured
-
     return {finding: found for finding in report.findings if (found := measured.of_finding(finding)) is not None}
 
 
@@ -136,14 +136,9 @@ def _write(
     verdicts: Mapping[Finding, Mapping[str, Any]] | None,
 ) -> None:
     """The findings in each format. ``verdicts``: those of this run, which formats without a place for evidence have in the message."""
-    from streamlint.report import View, render
-    from streamlint.report.terminal import wants_color
-    from streamlint.verify.answers import with_verdicts
 
     def rendered(format: str, file: str | None) -> str:
         if format == "html":
-            from streamlint.verify.page import render as as_page
-
             return as_page(page.get("platform", {}), page.get("cases", []), page.get("remarks", []))
         color = file is None and wants_color("auto", sys.stdout)
         whole = file is not None or not sys.stdout.isatty()

@@ -27,7 +27,7 @@ def watch(paths: Sequence[str], run: Callable[[], int]) -> int:
     if odd := [path for path in paths if not _is_text(path)]:
         raise PathError(f"{odd[0]}: --watch cannot watch what has no name in UTF-8")
     try:
-        from watchfiles import watch as changes
+        from watchfiles import watch as changes  # start-up: for the option alone
     except ImportError as error:
         raise not_installed("--watch", "watchfiles", error) from None
 

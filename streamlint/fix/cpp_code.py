@@ -22,8 +22,8 @@ CALLS = frozenset({"call_expression"})
 
 @functools.cache
 def _parser() -> Parser:
-    import tree_sitter_cuda
-    from tree_sitter import Language, Parser
+    import tree_sitter_cuda  # optional: the parser of C++
+    from tree_sitter import Language, Parser  # optional: the same
 
     return Parser(Language(tree_sitter_cuda.language()))
 

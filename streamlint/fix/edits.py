@@ -6,17 +6,17 @@ import functools
 import itertools
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 from streamlint.findings import Edit, Span
 from streamlint.lines import line_starts, place_at
+from streamlint.record import record
 
 
 class Overlap(Exception):
     """Two edits want the same text."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class _Change:
     start: int
     end: int

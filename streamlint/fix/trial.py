@@ -9,12 +9,12 @@ from __future__ import annotations
 import functools
 from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 
 from streamlint.findings import Edit, Finding, Fix, Span
 from streamlint.fix import proposals
 from streamlint.fix.edits import Edited, Overlap
 from streamlint.lines import line_starts
+from streamlint.record import field, record, replace
 
 Lint = Callable[[str, str], "Sequence[Finding] | None"]  # path, text -> findings there; None: it does not parse
 Place = tuple[str, int, int]
@@ -22,7 +22,7 @@ COMMENTS = ("#", "//", "/*")
 FEW = 8  # proposals: of so many that fail together each is tried alone
 
 
-@dataclass
+@record(slots=False)
 class Trial:
     """One file's fixes, held against its findings."""
 

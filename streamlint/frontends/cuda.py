@@ -69,10 +69,10 @@ def _deep_recursion() -> Iterator[None]:
 @cache
 def _parser() -> Parser:
     with parser_of("C++", "tree-sitter-cuda"):
-        import tree_sitter_cuda
+        import tree_sitter_cuda  # optional: the parser of C++
 
         grammar = tree_sitter_cuda.language()
     with parser_of("C++", "tree-sitter"):
-        import tree_sitter
+        import tree_sitter  # optional: the same
 
         return tree_sitter.Parser(tree_sitter.Language(grammar))

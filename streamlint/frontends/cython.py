@@ -9,6 +9,7 @@ from streamlint import program as p
 from streamlint.frontends import UnreadableSource
 from streamlint.frontends.cython_lines import without_line
 from streamlint.frontends.cython_text import Declared, Header, Translation, translate
+from streamlint.frontends.python import lower as lower_python
 from streamlint.lines import line_starts, place_at
 from streamlint.record import names_of
 
@@ -19,8 +20,6 @@ CFUNC = "cfunc"  # what Cython itself calls the decorator of a function that Pyt
 
 def lower(path: str, text: str) -> p.Module:
     """Lower one ``.pyx``, ``.pxd`` or ``.pxi``. A line that cannot be read costs the statement."""
-    from streamlint.frontends.python import lower as lower_python
-
     if "\0" in text:
         raise UnreadableSource(1, 1, "source holds a null byte; is this a binary file?")
     made = translate(text)

@@ -173,7 +173,7 @@ def _works(function: Function) -> bool:
 
 
 def _lowered(const: Const, value: str, module: Module) -> Module | None:
-    from streamlint.frontends.cuda import lower
+    from streamlint.frontends.cuda import lower  # start-up: Python without C++ in its strings
 
     lines = split_lines(module.text)
     text = _text(const.at, value, lines)

@@ -9,19 +9,23 @@ from __future__ import annotations
 
 import re
 import sys
+import unicodedata
 import warnings
 from collections.abc import Iterator
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from streamlint.frontends import UnreadableSource, parser_of
+from streamlint.frontends.ast_expressions import Unlike
+from streamlint.frontends.ast_formatted import place
+from streamlint.frontends.ast_statements import lower_module
 from streamlint.lines import line_starts, place_at
 from streamlint.program import Module
 
 if TYPE_CHECKING:
     import ast
 
-    import libcst
+    import libcst  # optional: the same
 
 # CPython's own limit for nested brackets. libcst's parser has none: from about 1,000 on it overflows the stack and kills the process.
 DEEPEST_BRACKETS = 200
@@ -60,11 +64,6 @@ def lower(path: str, text: str) -> Module:
     return made if made is not None else _by_libcst(path, text)
 
 
-def ready() -> None:
-    """Import what most files are lowered by."""
-    import streamlint.frontends.ast_statements  # noqa: F401
-
-
 def tree_of(text: str) -> ast.Module | None:
     """Python's own tree of a file; None where it has none, or with other names than are written."""
     return None if (tree := _parse(text)) is None or _spells_names_anew(text, tree) else tree
@@ -74,14 +73,8 @@ def _plainly(path: str, text: str) -> Module | None:
     """Lowered from Python's own tree; None where it has none, or it is not enough."""
     if (tree := tree_of(text)) is None:
         return None
-    if not PLACES_F_STRINGS and _FORMATTED.search(text) is not None:
-        from streamlint.frontends.ast_formatted import place
-
-        if not place(tree, text):
-            return None
-    from streamlint.frontends.ast_expressions import Unlike
-    from streamlint.frontends.ast_statements import lower_module
-
+    if not PLACES_F_STRINGS and _FORMATTED.search(text) is not None and not place(tree, text):
+        return None
     try:
         return lower_module(path, text, tree)
     except (Unlike, RecursionError):
@@ -102,8 +95,6 @@ def _spells_names_anew(text: str, tree: ast.Module) -> bool:
     """Whether Python read a name as another one than is written (``µ`` as ``μ``): who looks at the text would not find it."""
     if text.isascii():
         return False
-    import unicodedata
-
     if unicodedata.is_normalized("NFKC", text):
         return False  # then each part of it is
     anew = {unicodedata.normalize("NFKC", found) for found in _FOREIGN.findall(text) if not unicodedata.is_normalized("NFKC", found)}
@@ -127,7 +118,7 @@ def _names(tree: ast.Module) -> Iterator[str]:
 
 def _by_libcst(path: str, text: str) -> Module:
     tree = _libcst_tree(text)
-    from streamlint.frontends.python_statements import lower_module
+    from streamlint.frontends.python_statements import lower_module  # start-up: libcst takes 0.15 s
 
     limit = sys.getrecursionlimit()
     try:
@@ -144,7 +135,7 @@ def _by_libcst(path: str, text: str) -> Module:
 
 def _libcst_tree(text: str) -> libcst.Module:
     with parser_of("Python", "libcst"):
-        import libcst
+        import libcst  # optional: the same
 
     try:
         return libcst.parse_module(text)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import traceback
 from typing import Any
 
 from streamlint.litmus.bench import Bench
@@ -37,8 +38,6 @@ def main() -> int:
     try:
         serve(answers)
     except Exception as problem:
-        import traceback
-
         traceback.print_exc()
         answers.say("broken", reason=f"{type(problem).__name__}: {problem}")
     return 0

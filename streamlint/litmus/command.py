@@ -20,8 +20,10 @@ from streamlint.litmus import recorded, report
 from streamlint.litmus.predict import strengths
 from streamlint.litmus.program import LitmusError, Program, outcome_text, parse
 from streamlint.litmus.session import NothingRanError, Session, Speaker, Tally, progress_line
-from streamlint.verify import evidence
+from streamlint.verify.device import Device
 from streamlint.verify.options import INSTALL
+from streamlint.verify.platforms import platform_facts
+from streamlint.verify.watchdog import Child, program
 from streamlint.writing import write_output
 
 FORMATS = ("full", "json")
@@ -182,9 +184,6 @@ def _parsed(path: str, text: str) -> Iterator[Program]:
 
 
 def _spawner(options: argparse.Namespace) -> Spawn:
-    from streamlint.verify.device import Device
-    from streamlint.verify.watchdog import Child, program
-
     # A device that is not there is ignored by CUDA, and so are the ones behind it.
     beside = () if options.no_peers else (options.device + 1,)
     environment = Device(options.device).environment(lazy=True, beside=beside)
@@ -192,7 +191,7 @@ def _spawner(options: argparse.Namespace) -> Spawn:
 
 
 def _facts(tally: Tally, options: argparse.Namespace) -> dict[str, Any]:
-    return evidence.platform_facts(tally.platform, options.device)
+    return platform_facts(tally.platform, options.device)
 
 
 def _write(document: dict[str, Any], full: Callable[[dict[str, Any]], str], options: argparse.Namespace) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from streamlint.cuda_model.effects import EFFECTS, Effect, Work
-from streamlint.errors import StreamlintError
+from streamlint.errors import StreamlintError, did_you_mean
 
 STREAMS = ("null", "ptds", "b1", "b2", "n1", "n2")
 PEER_STREAMS = ("null", "b1", "n1", "n2", "q1")
@@ -128,8 +128,6 @@ def parse(text: str, first: int = 1) -> Program:
 def _checked(number: int, found: re.Match[str]) -> Call:
     call = Call(int(found["thread"]), found["call"], found["stream"] or "", None if found["event"] is None else int(found["event"]))
     if call.call not in EFFECTS and not call.captures:
-        from streamlint.errors import did_you_mean
-
         raise LitmusError(f"line {number}: unknown call '{call.call}'{did_you_mean(call.call, (*EFFECTS, *CAPTURES))}")
     if call.thread >= THREADS:
         raise LitmusError(f"line {number}: there are threads T0 to T{THREADS - 1}")

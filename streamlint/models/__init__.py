@@ -229,9 +229,9 @@ def load_file(path: Path) -> dict[str, Any]:
     if (rows := read_rows(text)) is not None:
         return rows
     if sys.version_info >= (3, 11):
-        import tomllib
+        import tomllib  # start-up: for rows that are not kept
     else:
-        import tomli as tomllib
+        import tomli as tomllib  # start-up: the same
     try:
         return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:

@@ -155,7 +155,7 @@ def kind_of(name: str, language: str, types: Iterable[tuple[str, str, str]]) -> 
 
 def nearest_name(name: str, known: Iterable[str]) -> str:
     """A hint that names the nearest dotted name; empty where none is near."""
-    import difflib  # for mistakes alone
+    import difflib  # start-up: for mistakes alone
 
     close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.75)
     return f"did you mean '{close[0]}'?" if close else ""

@@ -114,7 +114,7 @@ def parse_selector(text: str) -> Selector:
 
 def nearest(word: str, known: list[str] | tuple[str, ...]) -> str:
     """A hint that names the nearest known word, or all of them where there are few."""
-    import difflib  # for mistakes alone
+    import difflib  # start-up: for mistakes alone
 
     close = difflib.get_close_matches(word, known, n=1)
     return f"did you mean '{close[0]}'?" if close else "known: " + ", ".join(known)

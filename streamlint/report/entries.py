@@ -73,7 +73,7 @@ def _finding(finding: Finding, view: View) -> dict[str, Any]:
 
 
 def _problem(problem: Problem) -> dict[str, Any]:
-    from streamlint.rules import UNREADABLE, UnreadableSource
+    from streamlint.rules import UNREADABLE, UnreadableSource  # start-up: a run that could read everything
 
     span = Span(problem.file, problem.row, problem.column, problem.row, problem.column)
     finding = Finding(UNREADABLE, UnreadableSource.name, UnreadableSource.category, problem.message, span)

@@ -80,7 +80,7 @@ def _ends(raw: str) -> Sequence[int]:
 
 @functools.lru_cache(maxsize=4096)  # findings of a rule share most of their words
 def _wrapped(text: str, room: int, subsequent_indent: str = "") -> tuple[str, ...]:
-    import textwrap  # nothing to show, nothing to import
+    import textwrap  # start-up: nothing to show
 
     return tuple(textwrap.wrap(text, room, subsequent_indent=subsequent_indent))
 

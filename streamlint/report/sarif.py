@@ -9,6 +9,7 @@ from streamlint import __version__
 from streamlint.findings import Category
 from streamlint.report import View
 from streamlint.report.entries import entries, page
+from streamlint.report.pages import markdown
 from streamlint.report.places import as_uri, repository_path
 from streamlint.rules import all_rules
 
@@ -41,8 +42,6 @@ def render(view: View) -> str:
 
 
 def _rule(code: str) -> dict[str, Any]:
-    from streamlint.report.pages import markdown
-
     rule = all_rules()[code]
     sections = rule.documentation()
     address, text = page(rule.name), markdown(rule)

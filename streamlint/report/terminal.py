@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+import unicodedata
 from collections.abc import Mapping
 
 from streamlint import TYPE_CHECKING
@@ -65,8 +66,6 @@ def width(text: str) -> int:
     """The columns that a text takes on a terminal."""
     if text.isascii():
         return len(text)
-    import unicodedata
-
     return sum(0 if unicodedata.combining(sign) else 2 if unicodedata.east_asian_width(sign) in "WF" else 1 for sign in text)
 
 

@@ -10,11 +10,10 @@ def main() -> int:
     if sys.platform == "win32":
         print("streamlint: `verify` does not run on Windows; use Linux or WSL 2. `check` runs on Windows", file=sys.stderr)
         return 2
-    from streamlint.verify import command
-    from streamlint.verify.options import add_arguments
+    from streamlint.verify import command, options  # platform: POSIX
 
     parser = argparse.ArgumentParser(prog="streamlint verify", description="verify the rules' predictions on a GPU")
-    add_arguments(parser)
+    options.add_arguments(parser)
     try:
         return command.run(parser.parse_args())
     except KeyboardInterrupt:

@@ -21,9 +21,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from streamlint.verify import templates
 from streamlint.verify.cases import Case, Trial, UnsupportedError
 from streamlint.verify.criteria import Experiment
+from streamlint.verify.experiments import EXPERIMENTS, MAIN, costs
 from streamlint.verify.lab import Lab, LabError
+from streamlint.verify.templates import _common
 from streamlint.verify.timeline import Timeline
 from streamlint.verify.watchdog import STACKS
 
@@ -75,8 +78,6 @@ def load_python(path: Path) -> ModuleType:
 
 
 def _prepare(lab: Lab, case: Case, variant: str, library: str | None) -> Trial:
-    from streamlint.verify.templates import _common
-
     if case.api in ("torch", "numba"):  # before the snippet is imported: it may not even import where the library has no CUDA
         (_common.torch_module if case.api == "torch" else _common.numba_cuda)()
     snippet: Any = ctypes.CDLL(library) if library else load_python(case.path(variant))
@@ -105,9 +106,6 @@ def _version(number: int) -> str:
 
 def run_jobs(answers: Answers, jobs: list[dict[str, Any]]) -> None:
     """Run each job; after anything but a lab error stop, since the context may be broken: the parent starts a fresh child."""
-    from streamlint.verify import templates
-    from streamlint.verify.experiments import EXPERIMENTS, MAIN, costs
-
     lab = Lab(Timeline(answers.phase))
     answers.say("ready")
     for number, job in enumerate(jobs):

@@ -19,6 +19,7 @@ from streamlint.verify.cases import Case
 from streamlint.verify.far import run_far
 from streamlint.verify.options import FORMATS, INSTALL, FailedError, choose, targets_of
 from streamlint.verify.outcome import exit_code, fail, save, write_reports
+from streamlint.verify.platforms import platform_facts
 from streamlint.verify.progress import Progress
 from streamlint.verify.runner import Result
 from streamlint.verify.session import Machine, Results, orderly_end, run_cases
@@ -107,7 +108,7 @@ def prepare(options: argparse.Namespace, machine: Machine | None, progress: Prog
     probed = machine.probe()
     if "reason" in probed:
         raise FailedError(f"verify needs an NVIDIA GPU that CuPy can use ({probed['reason']}); if CuPy does not fit the driver, {INSTALL}")
-    facts = evidence.platform_facts(probed, options.device)
+    facts = platform_facts(probed, options.device)
     plan = machine.prepare(probed)
     if plan.stop is not None:
         raise FailedError(plan.stop)

@@ -10,6 +10,7 @@ import json
 import os
 import re
 import sys
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 SCHEMA = 1
 _NEEDED = {"rule", "verdict", "platform"}
 SHIPPED = Path(__file__).parent / "evidence"
-_PACKAGES = ("cupy", "torch", "numba", "numba-cuda", "numpy", "cuda-bindings", "cuda-core")
 
 
 def user_folder() -> Path:
@@ -37,60 +37,6 @@ def user_folder() -> Path:
     else:
         base = Path(os.environ.get("XDG_DATA_HOME") or home_folder() / ".local" / "share")
     return base / "streamlint" / "evidence"
-
-
-def platform_facts(probed: Mapping[str, Any], number: int = 0) -> dict[str, Any]:
-    """The ``platform`` object of verify's JSON, from what the probe child saw and what is installed."""
-    import platform as python_platform
-
-    return {
-        "gpu": probed.get("gpu", "unknown GPU"),
-        "driver": _driver(number) or f"CUDA {probed.get('cuda_driver', '?')}",
-        "cuda_runtime": probed.get("cuda_runtime", "unknown"),
-        "python": python_platform.python_version(),
-        "streamlint": _streamlint_version(),
-        "packages": _versions(),
-    }
-
-
-def _streamlint_version() -> str:
-    from streamlint import __version__
-
-    return str(__version__)
-
-
-def _versions() -> dict[str, str]:
-    import importlib.metadata
-
-    names = {name.lower(): name for name in _PACKAGES}
-    found: dict[str, str] = {}
-    for distribution in importlib.metadata.distributions():
-        name = (distribution.metadata["Name"] or "").lower()
-        if name in names or name.startswith("cupy-cuda"):
-            found.setdefault(name, distribution.version)  # the first on the path is the one that is imported
-    return dict(sorted(found.items()))
-
-
-def _driver(number: int) -> str | None:
-    """The driver's own version. CuPy knows only which CUDA it supports, so ask nvidia-smi, then the kernel module."""
-    import shutil
-    import subprocess
-
-    nvidia_smi = shutil.which("nvidia-smi")
-    if nvidia_smi:
-        command = [nvidia_smi, "--query-gpu=driver_version", "--format=csv,noheader", f"--id={number}"]
-        try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
-        except (OSError, subprocess.TimeoutExpired):
-            done = None
-        if done is not None and done.returncode == 0 and re.fullmatch(r"[\d.]+", done.stdout.strip()):
-            return done.stdout.strip()
-    try:
-        text = Path("/proc/driver/nvidia/version").read_text(encoding="utf-8")
-    except OSError:
-        return None
-    found = re.search(r"\b(\d{3,}\.\d+(?:\.\d+)?)\b", text)
-    return found[1] if found else None
 
 
 def platform_name(facts: Mapping[str, Any]) -> str:
@@ -105,9 +51,7 @@ def _file_name(name: str) -> str:
 
 def entries(cases: Iterable[Mapping[str, Any]], facts: Mapping[str, Any], date: str | None = None) -> list[Entry]:
     """Evidence from verify's cases. What did not run (UNSUPPORTED) is no evidence."""
-    import datetime
-
-    day = date or datetime.date.today().isoformat()
+    day = date or time.strftime("%Y-%m-%d")
     where = {"platform": platform_name(facts), "date": day}
     return [
         {**case, **where, "packages": packages_of(case, facts.get("packages", {}))} for case in cases if case["verdict"] != "UNSUPPORTED"

@@ -18,6 +18,7 @@ from streamlint.verify import device, evidence, report, runner, templates
 from streamlint.verify.asked import within
 from streamlint.verify.cases import Case
 from streamlint.verify.criteria import Judgement, Verdict
+from streamlint.verify.platforms import platform_facts
 from streamlint.verify.progress import Progress
 from streamlint.verify.runner import Result
 from streamlint.verify.session import Results, run_cases
@@ -85,7 +86,7 @@ def look(order: Order) -> Record:
             return {"reason": plan.stop}
         return {
             "probed": probed,
-            "facts": evidence.platform_facts(probed, order.number),
+            "facts": platform_facts(probed, order.number),
             "memory": plan.memory,
             "remarks": plan.remarks,
             "place": f"{socket.gethostname()} {os.environ.get('CUDA_VISIBLE_DEVICES', '')} {order.number}",

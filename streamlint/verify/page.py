@@ -58,7 +58,7 @@ class Drawing:
 
 def render(platform: Mapping[str, Any], cases: Sequence[Mapping[str, Any]], remarks: Sequence[str] = ()) -> str:
     """The page. ``cases`` are those of verify's JSON; a finding's facts, and where findings are, are shown where they are given."""
-    import jinja2
+    import jinja2  # optional: for HTML
 
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(PAGES), autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined

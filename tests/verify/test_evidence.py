@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from streamlint.verify import evidence, templates
+from streamlint.verify.platforms import platform_facts
 
 SHIPPED = evidence.SHIPPED
 FACTS = {"gpu": "NVIDIA H200", "driver": "580.159.04", "cuda_runtime": "13.0", "python": "3.12.3", "streamlint": "0.1.0", "packages": {}}
@@ -101,7 +102,7 @@ def test_the_version_noted_is_the_one_that_is_imported(tmp_path: Path, monkeypat
         metadata.mkdir(parents=True)
         (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: numpy\nVersion: {version}\n", encoding="utf-8")
     monkeypatch.setattr(sys, "path", [str(tmp_path / "first"), str(tmp_path / "second")])
-    assert evidence.platform_facts({})["packages"] == {"numpy": "2.4.6"}
+    assert platform_facts({})["packages"] == {"numpy": "2.4.6"}
 
 
 @pytest.mark.parametrize("rule", ["SL001", "SL002", "SL003", "SL004", "SL005"])

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from streamlint import engine, tasks
-from streamlint.cache.parts import Parts
 from streamlint.cache.store import Store
 from streamlint.config import Settings
 from streamlint.findings import Report
@@ -34,7 +33,7 @@ SOURCES = [Source("helper.py", HELPER, "python"), Source("loop.py", LOOP, "pytho
 
 def look(store: Store | None = None, sources: list[Source] = SOURCES) -> Report:
     options = Settings().options(coverage=True)
-    return engine.analyse(sources, options, kept=Parts(store, options) if store is not None else None)
+    return engine.analyse(sources, options, store=store)
 
 
 def told(report: Report) -> list[tuple[str, int, str]]:

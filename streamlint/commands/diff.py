@@ -1,0 +1,37 @@
+"""``--diff``: the changes of fixes as a patch."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+
+from streamlint.commands import fixing
+from streamlint.report.terminal import Paint, line, plain
+from streamlint.unified import unified
+
+
+def print_diff(done: fixing.Fixed, paint: Paint) -> None:
+    """What would change. A patch keeps each byte: in a job of GitHub, commands are stopped for as long."""
+    if stop := _stops_commands(done):
+        sys.stdout.write(f"::stop-commands::{stop}\n")
+    _print_diff(done, paint)
+    if stop:
+        sys.stdout.write(f"::{stop}::\n")
+
+
+def _stops_commands(done: fixing.Fixed) -> str:
+    """The word that lets commands be obeyed again, which no text holds that it is made of; empty where nobody listens to them."""
+    if os.environ.get("GITHUB_ACTIONS") != "true" or not done.texts:
+        return ""
+    return hashlib.sha256(repr(sorted(done.texts.items())).encode("utf-8", "backslashreplace")).hexdigest()
+
+
+def _print_diff(done: fixing.Fixed, paint: Paint) -> None:
+    styles = {"+": "help", "-": "error", "@": "label"}
+    for file, (old, new) in sorted(done.texts.items()):
+        for row in unified(old.splitlines(keepends=True), new.splitlines(keepends=True), line(file), line(file)):
+            body = plain(row.rstrip("\n")) if sys.stdout.isatty() else row.rstrip("\n")  # a patch keeps each byte
+            mark = "" if row.endswith("\n") else "\n\\ No newline at end of file"
+            sys.stdout.write((paint(body, styles[body[0]]) if body[:1] in styles else body) + mark + "\n")
+        sys.stdout.write("\n")
