@@ -20,11 +20,11 @@ from pathlib import Path
 from streamlint import linter
 from streamlint.config import Resolver, Settings
 from streamlint.findings import Finding, Report
-from streamlint.fix import fixers
+from streamlint.fix import fixer_of
 from streamlint.repairs import repairs
 from streamlint.rules import all_rules
 
-CODES = [code for code, rule in all_rules().items() if rule.default != "off" or code in fixers()]
+CODES = [code for code, rule in all_rules().items() if rule.default != "off" or fixer_of(code) is not None]
 
 
 def main(words: list[str]) -> int:
@@ -50,7 +50,7 @@ def _holds(source: Path, counts: collections.Counter[tuple[str, str]]) -> bool:
     with _copied(source) as folder:
         before = _lint(folder, fixes=True)
         for finding in before.findings:
-            if finding.code in fixers():
+            if fixer_of(finding.code) is not None:
                 counts[finding.code, "findings"] += 1
                 counts[finding.code, "offered"] += finding.fix is not None
         done = repairs(before, True)

@@ -211,7 +211,7 @@ NARROW = {
     "operations": {"findings", "cuda_model", "record"},
     "cuda_model": {"record"},
     "models": {"record", "shipped"},
-    "frontends": {"lines", "program", "record"},
+    "frontends": {"lines", "program", "record", "recursion"},
     "ir": {"program"},
     # A fix proposes, by places and text; who lints again is handed to it.
     "fix": {"findings", "frontends.ast_positions", "frontends.python", "lines", "reading", "record"},

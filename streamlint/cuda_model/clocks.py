@@ -142,12 +142,6 @@ class Clocks:
             join(clock, self.of(other))
         return clock
 
-    def synchronize_stream(self, stream: str, thread: str = MAIN) -> None:
-        self.synchronize(self.stream_work(stream), thread)
-
-    def synchronize_device(self, thread: str = MAIN) -> None:
-        self.synchronize(self.device_work(), thread)
-
     def join(self, thread: str, other: str) -> None:
         """What thread ``other`` has seen end, ``thread`` knows too (it was started by it, or joined it)."""
         join(self.host(thread), self.host(other))

@@ -59,8 +59,6 @@ class Tracker:
             function, register, depth = self._waiting.pop()
             for use in function.uses[register]:
                 self._use(function, register, use, depth)
-        if self._waiting:
-            self.flow.cut_short += 1
 
     def _use(self, function: Function, register: int, use: Instruction, depth: int) -> None:
         opcode = use[0]
@@ -266,8 +264,6 @@ def _around(folder: str) -> Iterator[str]:
 class Callers(Calls):
     """Value flow that searches the program for callers."""
 
-    cut_short = 0
-
     def bound_to(self, names: list[str], method: str) -> Iterator[Function]:
         """The functions of another language that dotted names, or a method of an unknown object, may mean."""
         return iter(())
@@ -283,7 +279,6 @@ class Callers(Calls):
         folder = dirname(path)
         found = self._nearest.get((name, folder))
         if found is None:
-            self.cut_short += 1
             below = self._below.get(name)
             if below is None:
                 below = self._below[name] = defaultdict(list)

@@ -6,6 +6,7 @@ its kind (`Memory`), not by its allocation: where it was allocated is in the pro
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from streamlint.record import record
@@ -263,3 +264,8 @@ class Objects:
         if found is None:
             found = self._made[key] = kind(*parts)
         return found
+
+
+def is_unknown(values: Iterable[Object]) -> bool:
+    """Whether nothing is known of a value."""
+    return all(isinstance(value, Unknown) for value in values)

@@ -24,12 +24,6 @@ from streamlint.fix.cython_code import CythonCode
 Fixer = Callable[[Finding, Code], Iterator[Fix]]
 
 
-@functools.cache
-def fixers() -> dict[str, Fixer]:
-    """The rules that have a fix, by code."""
-    return {code: fixer for code in _names() if (fixer := fixer_of(code)) is not None}
-
-
 def fixer_of(code: str) -> Fixer | None:
     """The fix of a rule, if it has one; the others are not imported for it, nor the parsers that they edit with."""
     module = _module(code)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -15,6 +12,7 @@ from streamlint.frontends.cuda_pieces import Piece, Pieces
 from streamlint.frontends.cuda_positions import Places
 from streamlint.frontends.cuda_preprocess import Preprocessed, preprocess, without_annotations
 from streamlint.program import Defined, Module
+from streamlint.recursion import deeper
 
 if TYPE_CHECKING:
     from tree_sitter import Parser
@@ -43,7 +41,7 @@ def lower(path: str, text: str, headers: Headers | None = None) -> Module:
     module.included_at = tuple(source.included_at)
     module.defined = tuple(Defined(name, at, above) for at, name, above in source.defined)
     tree = parser.parse(encoded)
-    with _deep_recursion():
+    with deeper(_DEPTH):  # long chains of ``else if`` are nested in the tree
         DefinitionReader(code, Places(text, pieces), module, device_lambdas).read(tree.root_node)
     return module
 
@@ -53,17 +51,6 @@ def _expanded(source: Preprocessed, definitions: Definitions) -> Pieces:
         return Expander(source, definitions).run()
     except RecursionError:
         return Pieces([Piece(source.text, 0, None)])
-
-
-@contextmanager
-def _deep_recursion() -> Iterator[None]:
-    """Long chains of ``else if`` are nested in the tree."""
-    limit = sys.getrecursionlimit()
-    sys.setrecursionlimit(max(limit, _DEPTH))
-    try:
-        yield
-    finally:
-        sys.setrecursionlimit(limit)
 
 
 @cache

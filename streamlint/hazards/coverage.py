@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import LibraryObject, Memory, Unknown
+from streamlint.facts.objects import LibraryObject, Memory, is_unknown
 from streamlint.findings import Told
 from streamlint.hazards.context import Context
 from streamlint.hazards.findings import Lowered, context_of
@@ -64,7 +64,7 @@ def _is_stream_known(context: Context, function: Function, queued: Queued) -> bo
     if queued.how not in _NAMED or queued.operand < 0:
         return queued.how not in _NAMED
     held = list(context.transfer.values(function, queued.operand))
-    return bool(held) and not all(isinstance(value, Unknown) for value in held)
+    return not is_unknown(held)
 
 
 def is_memory_known(call: ModelledCall) -> bool:

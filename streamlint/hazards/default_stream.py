@@ -428,7 +428,7 @@ class DefaultStream:
         if not handlers:
             return False
         graph = Graph.of(function.code)
-        block = self.streams.beside.graph(function)[1][one][0]
+        block = function.homes[one][0]
         while block != NOBODY and block not in handlers:
             block = graph.dominators[block]
         return block != NOBODY

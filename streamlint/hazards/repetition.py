@@ -9,7 +9,7 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ir.graph import NOBODY, Graph, Loop
+from streamlint.ir.graph import NOBODY, Loop
 from streamlint.transfer.transfer import Transfer
 
 DEEPEST = 20
@@ -46,13 +46,9 @@ class Repetition:
     def __init__(self, transfer: Transfer) -> None:
         self.transfer = transfer
 
-    def graph(self, function: Function) -> tuple[Graph, dict[Instruction, int]]:
-        """The control flow of a function without exceptions, and the block of each instruction."""
-        return function.control, function.blocks
-
     def own(self, function: Function, one: Instruction) -> Iterator[Loop]:
         """The loops of its function around an instruction, the innermost first."""
-        graph, homes = self.graph(function)
+        graph, homes = function.control, function.blocks
         place = graph.innermost[homes[one]]
         while place != NOBODY:
             yield graph.loops[place]

@@ -83,9 +83,7 @@ class _Search:
         function, site = copy.call.function, copy.origin.site
         if site is None or site.function is not function:
             return False
-        asked = {
-            register for register, holds in self.guards.conditions(function, self.guards.home(function, copy.call.instruction)) if holds
-        }
+        asked = {register for register, holds in self.guards.conditions(function, function.blocks[copy.call.instruction]) if holds}
         made = self.context.transfer.modelled(function, site.instruction) if asked else ()
         return any(register in asked for call in made for register in call.all("pin"))
 
@@ -154,9 +152,9 @@ class _Search:
 
     def _is_once(self, function: Function, one: Instruction) -> bool:
         """Whether it stands behind a branch that is taken once, or asks for what is made behind it: what it makes is kept."""
-        home = self.guards.home(function, one)
-        rare = Conditions(self.context.facts, function, self.guards.graph(function)).rare({})
-        if any(each.why == "the first time" and self.guards.graph(function).dominates(each.after, home) for each in rare):
+        home = function.blocks[one]
+        rare = Conditions(self.context.facts, function, function.control).rare({})
+        if any(each.why == "the first time" and function.control.dominates(each.after, home) for each in rare):
             return True
         asked = {place for condition, _ in self.guards.conditions(function, home) for place in read_from(function, condition)}
         return bool(asked) and not asked.isdisjoint(stored_in(function, one[2]))

@@ -192,8 +192,8 @@ class _Search:
 
     def _is_over(self, call: ModelledCall) -> bool:
         """Whether the function of a copy has waited for the end of threads before."""
-        function, guards = call.function, self.origins.guards
-        graph, home = guards.graph(function), guards.home(function, call.instruction)
+        function = call.function
+        graph, home = function.control, function.blocks[call.instruction]
         for number, block in enumerate(function.code.blocks):
             for one in block:
                 if (

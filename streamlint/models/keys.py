@@ -87,11 +87,6 @@ HEAD = (
         "Texts that make a file worth reading; the last parts of the names of `call` rows are triggers without being listed here.",
     ),
     key("seams", "texts", "Texts of files that may call the functions from Python; they count only where another file mentions CUDA."),
-    key(
-        "own_words",
-        "bool",
-        "Has no effect any more: the calls of all rows count.",
-    ),
 )
 
 # --- The keys of rows ---------------------------------------------------------------------------------------------------------

@@ -33,8 +33,6 @@ def read_head(data: Mapping[str, Any], source: str) -> str:
     if "language" in data and data["language"] not in LANGUAGES:
         said = data["language"]
         raise ModelError(f"{source}: language: {said!r} is unknown; {nearest(str(said), LANGUAGES)}", "language")
-    if not isinstance(data.get("own_words", False), bool):
-        raise ModelError(f"{source}: own_words: {data['own_words']!r} must be true or false", "own_words")
     library = data.get("library", "user")
     if not isinstance(library, str):
         raise ModelError(f"{source}: library: expected a name, not {library!r}", "library")

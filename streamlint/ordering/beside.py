@@ -9,7 +9,7 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ir.graph import NOBODY, Graph
+from streamlint.ir.graph import NOBODY
 from streamlint.ordering.choices import AMBIENT, MADE, NULL, PARAMETER, Choice, Choices, given_to
 from streamlint.transfer.actions import Stream, Synchronized
 from streamlint.transfer.launches import OMITTED, Launches, Queued
@@ -129,18 +129,14 @@ class Beside:
 
     # --- in which order
 
-    def graph(self, function: Function) -> tuple[Graph, dict[Instruction, tuple[int, int]]]:
-        """The control flow of a function, and where its instructions stand."""
-        return function.control, function.homes
-
     def is_repeated(self, function: Function, one: Instruction) -> bool:
         """Whether an instruction stands in a loop of its function."""
-        graph, homes = self.graph(function)
+        graph, homes = function.control, function.homes
         return graph.innermost[homes[one][0]] != NOBODY
 
     def leads_to(self, function: Function, first: Instruction, second: Instruction, stops: frozenset[Instruction] = frozenset()) -> bool:
         """Whether a path leads from behind one instruction to another one, past none that stops it."""
-        graph, homes = self.graph(function)
+        graph, homes = function.control, function.homes
         block, index = homes[first]
         waiting, seen = [(block, index + 1)], set[int]()
         while waiting:
@@ -177,7 +173,7 @@ class Beside:
         return wait.choice is None or not is_several or self._is_loop_of_its_own(function, wait.instruction, one)
 
     def _is_loop_of_its_own(self, function: Function, wait: Instruction, one: Instruction) -> bool:
-        graph, homes = self.graph(function)
+        graph, homes = function.control, function.homes
         place = graph.innermost[homes[wait][0]]
         return place != NOBODY and homes[one][0] not in graph.loops[place].body
 

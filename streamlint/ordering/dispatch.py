@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from streamlint.facts.facts import Facts
 from streamlint.facts.functions import ClassInfo, Function
-from streamlint.facts.objects import Instance, Unknown
+from streamlint.facts.objects import Instance, is_unknown
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.waits.operands import operand_of
@@ -63,6 +63,6 @@ class Dispatch:
             for caller, call in self.facts.call_places(store.function):
                 register = operand_of(caller, call, store.function, given[3]) if call[0] in (op.CALL, op.INVOKE) else None
                 values = list(self.facts.values(caller, register).values) if register is not None and register >= 0 else []
-                if values and all(isinstance(value, Unknown) for value in values):
+                if values and is_unknown(values):
                     return True
         return False

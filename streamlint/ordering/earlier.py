@@ -52,7 +52,7 @@ class Earlier:
 
     def _back(self, function: Function, waiting: list[tuple[int, int]], judge: Judge, at: Site | None, depth: int) -> _Seen:
         """Go back over a function from some places: blocks, and the number of their instructions that count."""
-        graph, blocks = self.guards.graph(function), function.code.blocks
+        graph, blocks = function.control, function.code.blocks
         seen, found, beginning = set[int](), False, False
         headers = {loop.header for block, _ in waiting for loop in graph.loops if block in loop.body}
         while waiting and len(seen) < _MOST:
@@ -89,8 +89,8 @@ class Earlier:
 
     def is_same_loop(self, function: Function, one: Instruction, other: Instruction) -> bool:
         """Whether two instructions stand in the same innermost loop."""
-        innermost = self.guards.graph(function).innermost
-        return innermost[self.guards.home(function, one)] == innermost[self.guards.home(function, other)]
+        innermost = function.control.innermost
+        return innermost[function.blocks[one]] == innermost[function.blocks[other]]
 
     def is_idle(self, site: Site, source: int, is_condition: bool, passed: tuple[Site, ...] = ()) -> bool:
         """Whether the host has waited for the current stream before an upload, and nothing may have been put there since.

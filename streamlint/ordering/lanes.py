@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Constant, Instance, LibraryObject, Object, Site, Unknown
+from streamlint.facts.objects import Constant, Instance, LibraryObject, Object, Site
 from streamlint.facts.program import Unit
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -244,8 +244,3 @@ def _made(values: list[Object]) -> frozenset[Site]:
     held = [value for value in values if isinstance(value, LibraryObject) and value.detail != "external"]
     created = frozenset(value.site for value in held if value.detail == "created" and value.site)
     return created or frozenset(value.site for value in held if value.kind == "stream" and value.site)
-
-
-def is_unknown(values: list[Object]) -> bool:
-    """Whether nothing is known of a value."""
-    return not values or all(isinstance(value, Unknown) for value in values)

@@ -196,7 +196,7 @@ class Pending(Walk):
         if made & state.sites:
             return True
         place = self.places.of(where.frame.function, stream.register)
-        return not made and is_unknown(values) and place.root[0] == "register" and not place.path
+        return not made and _may_be_anything(values) and place.root[0] == "register" and not place.path
 
     def _ambient(self, function: Function, depth: int = 4) -> frozenset[Site]:
         """Where the streams were made that are current where a function is called."""
@@ -348,7 +348,7 @@ class Pending(Walk):
         values = list(self.transfer.values(function, action.register))
         there = {value.space for value in values if isinstance(value, Memory)}
         is_number = bool(values) and all(isinstance(value, Scalar | Constant) for value in values)
-        return not there.isdisjoint({"device", "unknown"}) or (action.presumes and not there and not is_number and is_unknown(values))
+        return not there.isdisjoint({"device", "unknown"}) or (action.presumes and not there and not is_number and _may_be_anything(values))
 
     # --- queries
 
@@ -423,6 +423,6 @@ def _is_success(facts: Facts, function: Function, register: int) -> bool:
     return "success" in {models.constants.get(name) for name in (*names, function.dotted(register))}
 
 
-def is_unknown(values: list[Object]) -> bool:
+def _may_be_anything(values: list[Object]) -> bool:
     """Whether a value may be anything."""
     return not values or any(isinstance(value, Unknown) for value in values) or not any(isinstance(v, LibraryObject) for v in values)

@@ -7,13 +7,13 @@ from functools import cached_property
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import FunctionObject, Site
+from streamlint.facts.objects import FunctionObject, Site, is_unknown
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.beginnings import CHOOSING
 from streamlint.ordering.conditions import Frame
 from streamlint.ordering.flow import BUFFER, EVENT, STREAM, Tracked
-from streamlint.ordering.lanes import AMBIENT, WAITER, Lane, is_unknown
+from streamlint.ordering.lanes import AMBIENT, WAITER, Lane
 from streamlint.ordering.near_streams import NearStreams
 from streamlint.ordering.places import ANY, Element, Place, rest_behind
 from streamlint.ordering.races import Races
@@ -223,7 +223,7 @@ class Releases(Races):
 
     def _may_own(self, function: Function, one: Instruction) -> bool:
         """Whether a call out of view may keep what it is given: a method, or a value of which nothing is known."""
-        return one[0] == op.INVOKE or is_unknown(list(self.transfer.values(function, one[3])))
+        return one[0] == op.INVOKE or is_unknown(self.transfer.values(function, one[3]))
 
     def _allocates(self, function: Function, work: Worked) -> bool:
         """Whether work makes memory: operators also make numbers."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Constant, Memory, Scalar, Unknown
+from streamlint.facts.objects import Constant, Memory, Scalar, is_unknown
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector
@@ -132,7 +132,7 @@ class Storages:
             if any(value.type.partition(".")[0] != call.row.library and value.space != "host" for value in held):
                 return source
             made = function.definitions[source] if source is not None and source >= 0 and not held else None
-            if made is not None and made[0] in (op.CALL, op.INVOKE) and self._is_unknown(function, made[2]):
+            if made is not None and made[0] in (op.CALL, op.INVOKE) and is_unknown(self.facts.values(function, made[2]).values):
                 return source
         return None
 
@@ -146,9 +146,6 @@ class Storages:
             elif any(isinstance(value, Memory) and value.space == "device" for value in self.facts.values(function, one[2]).values):
                 found |= {place for place in [self.of(function, one[2])] if place is not None}
         return found
-
-    def _is_unknown(self, function: Function, register: int) -> bool:
-        return all(isinstance(value, Unknown) for value in self.facts.values(function, register).values)
 
     def _addressed(self, function: Function, one: Instruction) -> int | None:
         """What a variable holds the address of, where a call of a library has stored it there (``cudaGetSymbolAddress``)."""

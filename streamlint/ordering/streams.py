@@ -7,7 +7,7 @@ from collections.abc import Container, Iterable, Iterator
 from functools import cached_property
 
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import LibraryObject, Object, Site, Unknown
+from streamlint.facts.objects import LibraryObject, Object, Site, Unknown, is_unknown
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import Graph
@@ -130,7 +130,7 @@ class Currents:
                 continue
             values = list(self.transfer.values(function, one[3]))
             kinds = {value.kind for value in values if isinstance(value, LibraryObject)}
-            if all(isinstance(value, Unknown) for value in values):
+            if is_unknown(values):
                 if self.guesses:
                     opened[one[3]] = Stream(UNKNOWN, one[3])
                 elif _enters_streams(function, one, values):

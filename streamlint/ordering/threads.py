@@ -131,8 +131,8 @@ class Threads:
 
     def reached(self, function: Function, one: Instruction, judge: Judge, goes_up: bool, depth: int = 0) -> Site | None:
         """The first instruction behind another one that is looked for, before anybody waits for the end of threads."""
-        graph, blocks = self.guards.graph(function), function.code.blocks
-        home = self.guards.home(function, one)
+        graph, blocks = function.control, function.code.blocks
+        home = function.blocks[one]
         waiting, seen = [(home, blocks[home].index(one) + 1)], set[int]()
         returns = False
         while waiting and len(seen) < _MOST:

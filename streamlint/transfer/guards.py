@@ -8,7 +8,7 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import Constant
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ir.graph import NOBODY, Graph
+from streamlint.ir.graph import NOBODY
 from streamlint.transfer.contexts import Context, Contexts, Known, entered_by
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.questions import unnegated
@@ -25,17 +25,9 @@ class Guards:
         self.transfer = transfer
         self.contexts = Contexts(transfer)
 
-    def graph(self, function: Function) -> Graph:
-        """The control flow of a function without exceptions."""
-        return function.control
-
-    def home(self, function: Function, one: Instruction) -> int:
-        """The block of an instruction."""
-        return function.blocks[one]
-
     def conditions(self, function: Function, block: int) -> Iterator[tuple[int, bool]]:
         """The conditions that hold in a block, and whether they hold as true."""
-        graph = self.graph(function)
+        graph = function.control
         while block != NOBODY and block != graph.dominators[block]:
             above = graph.dominators[block]
             if above == NOBODY:
@@ -49,7 +41,7 @@ class Guards:
             block = above
 
     def _leads(self, function: Function, start: int, target: int, without: int) -> bool:
-        successors = self.graph(function).successors
+        successors = function.control.successors
         seen, waiting = {without}, [start]
         while waiting:
             number = waiting.pop()
@@ -62,7 +54,7 @@ class Guards:
 
     def at(self, function: Function, one: Instruction, register: int) -> frozenset[str]:
         """What holds of a register at an instruction: ``host``, ``device``, ``pinned``."""
-        return self.at_end(function, self.home(function, one), register)
+        return self.at_end(function, function.blocks[one], register)
 
     def at_end(self, function: Function, block: int, register: int) -> frozenset[str]:
         """What holds of a register in a block."""

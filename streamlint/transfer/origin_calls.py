@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from streamlint.facts.call_graph import LibraryCall
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Constant, Container, External, LibraryObject, Memory, Unknown
+from streamlint.facts.objects import Constant, Container, External, LibraryObject, Memory, is_unknown
 from streamlint.facts.selectors import UNMOVED
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -115,7 +115,7 @@ class Made(Kept):
             if space == "argument" and data is not None:
                 held = self.held(way.known, data)
                 of_data = {value.space: value.evidence for value in held if isinstance(value, Memory)}
-                spaces = of_data or ({"unknown": "none"} if all(isinstance(value, Unknown) for value in held) else spaces)
+                spaces = of_data or ({"unknown": "none"} if is_unknown(held) else spaces)
         pinned = self.contexts.truth(call, "pin", way.known.context)
         if call.function.is_cpp:
             found_options = [option(self.contexts, way.known._replace(register=each)) for each in call.all("device")]

@@ -65,13 +65,13 @@ class Kept(Base):
         base, member = function.dotted(one[3]), function.text(one[4])
         if not function.is_cpp or not base:
             return False
-        graph, home = self.guards.graph(function), self.guards.home(function, one)
+        graph, home = function.control, function.blocks[one]
         code = function.code.blocks[home]
         for each in (*function.by_opcode[op.SET_ATTR], *function.by_opcode[op.ADDRESS_ATTR]):
             object_, name = (each[2], each[3]) if each[0] == op.SET_ATTR else (each[3], each[4])
             if function.text(name) != member or function.dotted(object_) != base:
                 continue
-            at = self.guards.home(function, each)
+            at = function.blocks[each]
             if code.index(each) < code.index(one) if at == home else graph.dominates(at, home):
                 return each[0] == op.SET_ATTR or any(use[0] == op.CALL for use in function.uses[each[2]])
         return False

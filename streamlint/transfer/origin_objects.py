@@ -31,7 +31,7 @@ class Makers:
     def _is_barred(self, known: Known, made: tuple[Instruction, Function], owner: ClassInfo, kept: Site, depth: int) -> bool:
         """Whether the flags of an object decide against a place in its methods, or against all calls of the method on the object itself."""
         method = kept.function
-        for condition, holds in self.guards.conditions(method, self.guards.home(method, kept.instruction)):
+        for condition, holds in self.guards.conditions(method, method.blocks[kept.instruction]):
             one = method.definitions[condition] if condition >= 0 else None
             if one is None or one[0] != op.ATTR or not _is_self(method, one[3]):
                 continue

@@ -215,7 +215,7 @@ class Origins(Parts):
 
     def _joined(self, way: Way, one: Instruction) -> Iterator[Origin]:
         function = way.known.function
-        home = self.guards.home(function, one)
+        home = function.blocks[one]
         predecessors = function.code.predecessors()[home]
         for place, register in enumerate(one[3:]):
             said = self.guards.at_end(function, predecessors[place], register) if place < len(predecessors) else frozenset()
@@ -249,7 +249,7 @@ class Origins(Parts):
                     yield from self.kept(way)
                     continue
                 for end in callee.by_opcode[op.RETURN]:
-                    if end[2] >= 0 and not self.guards.excluded(callee, self.guards.home(callee, end), inside.known.context):
+                    if end[2] >= 0 and not self.guards.excluded(callee, callee.blocks[end], inside.known.context):
                         said = self.guards.at(callee, end, end[2])
                         yield from self._guarded(self.walk(inside.at(end[2])), said)
         elif calls:

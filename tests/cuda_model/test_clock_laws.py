@@ -25,7 +25,7 @@ def play(clocks: Clocks, program: tuple[str, ...]) -> list[Stamp]:
             case ["wait", stream, on]:
                 clocks.wait(stream, clocks.record(on))
             case ["sync", stream, *thread]:
-                clocks.synchronize_stream(stream, thread[0] if thread else MAIN)
+                clocks.synchronize(clocks.stream_work(stream), thread[0] if thread else MAIN)
             case ["join", thread, other]:
                 clocks.join(thread, other)
     return stamps
@@ -91,9 +91,9 @@ def test_streams_in_flight_are_those_with_work_that_nobody_waited_for() -> None:
     clocks = Clocks(blocking={"x", "y"})
     clocks.issue("a")
     clocks.issue("b")
-    clocks.synchronize_stream("b")
+    clocks.synchronize(clocks.stream_work("b"))
     assert clocks.in_flight(["a", "b", "c"]) == ["a"]
     clocks.issue("b")
     assert clocks.in_flight(["b", "a"]) == ["b", "a"]
-    clocks.synchronize_device()
+    clocks.synchronize(clocks.device_work())
     assert clocks.in_flight(["b", "a"]) == []

@@ -46,7 +46,7 @@ def test_waits_are_transitive(clocks: Clocks) -> None:
     clocks.wait("b", clocks.record("a"))
     clocks.wait("c", clocks.record("b"))
     assert clocks.ordered(work, "c")
-    clocks.synchronize_stream("c")
+    clocks.synchronize(clocks.stream_work("c"))
     assert clocks.host_sees(work)
 
 
@@ -90,15 +90,15 @@ def test_a_wait_for_an_event_with_nothing_before_it_is_one_on_the_null_stream(cl
 
 def test_the_host_sees_only_what_it_waited_for(clocks: Clocks) -> None:
     one, other = clocks.issue("a"), clocks.issue("b")
-    clocks.synchronize_stream("a")
+    clocks.synchronize(clocks.stream_work("a"))
     assert (clocks.host_sees(one), clocks.host_sees(other)) == (True, False)
-    clocks.synchronize_device()
+    clocks.synchronize(clocks.device_work())
     assert clocks.host_sees(other)
 
 
 def test_what_the_host_saw_is_before_all_it_issues(clocks: Clocks) -> None:
     work = clocks.issue("a")
-    clocks.synchronize_stream("a")
+    clocks.synchronize(clocks.stream_work("a"))
     assert clocks.ordered(work, "b")
     clocks.issue("b")
     clocks.wait("c", clocks.record("b"))
@@ -108,7 +108,7 @@ def test_what_the_host_saw_is_before_all_it_issues(clocks: Clocks) -> None:
 def test_old_news_take_nothing_back(clocks: Clocks) -> None:
     early = clocks.record("a")
     work = clocks.issue("a")
-    clocks.synchronize_stream("a")
+    clocks.synchronize(clocks.stream_work("a"))
     clocks.synchronize(early)
     assert clocks.host_sees(work)
 
@@ -153,7 +153,7 @@ def test_an_event_on_an_idle_blocking_stream_covers_null_stream_work(clocks: Clo
     """H200: the event is not complete before the null stream's work; the stream itself is idle all the while."""
     work = clocks.issue(NULL)
     snapshot = clocks.record("x")
-    clocks.synchronize_stream("x")
+    clocks.synchronize(clocks.stream_work("x"))
     assert not clocks.host_sees(work)
     clocks.wait("a", snapshot)
     assert clocks.ordered(work, "a")
@@ -177,7 +177,7 @@ def test_an_event_on_the_null_stream_covers_blocking_streams_and_holds_them(cloc
 def test_work_on_a_blocking_stream_holds_the_stream(clocks: Clocks) -> None:
     work = clocks.issue(NULL)
     clocks.issue("x")
-    clocks.synchronize_stream("x")
+    clocks.synchronize(clocks.stream_work("x"))
     assert clocks.host_sees(work)
 
 
@@ -186,7 +186,7 @@ def test_synchronizing_the_null_stream_waits_for_blocking_streams_alone(clocks: 
     blocking, other = clocks.issue("x"), clocks.issue("a")
     assert clocks.stream_work(NULL) == {"x": 1}
     assert clocks.of(NULL) == {}, "to ask changes nothing"
-    clocks.synchronize_stream(NULL)
+    clocks.synchronize(clocks.stream_work(NULL))
     assert (clocks.host_sees(blocking), clocks.host_sees(other)) == (True, False)
 
 
@@ -245,7 +245,7 @@ def test_records_can_be_made_to_hold_their_stream() -> None:
 
 def test_what_one_thread_saw_another_did_not(clocks: Clocks) -> None:
     work = clocks.issue("a", thread="one")
-    clocks.synchronize_stream("a", "one")
+    clocks.synchronize(clocks.stream_work("a"), "one")
     assert [clocks.host_sees(work, thread) for thread in ("one", "two", "main")] == [True, False, False]
     assert clocks.ordered(work, "b", "one")
     assert not clocks.ordered(work, "b", "two")
@@ -253,7 +253,7 @@ def test_what_one_thread_saw_another_did_not(clocks: Clocks) -> None:
 
 def test_until_they_meet(clocks: Clocks) -> None:
     work = clocks.issue("a", thread="one")
-    clocks.synchronize_stream("a", "one")
+    clocks.synchronize(clocks.stream_work("a"), "one")
     clocks.join("two", "one")
     assert clocks.host_sees(work, "two")
     assert clocks.ordered(work, "b", "two")
@@ -263,7 +263,7 @@ def test_until_they_meet(clocks: Clocks) -> None:
 def test_a_meeting_tells_nothing_of_what_comes_later_nor_backwards(clocks: Clocks) -> None:
     clocks.join("two", "one")
     work = clocks.issue("a", thread="one")
-    clocks.synchronize_stream("a", "one")
+    clocks.synchronize(clocks.stream_work("a"), "one")
     assert not clocks.host_sees(work, "two")
     clocks.join("one", "two")
     assert not clocks.host_sees(work, "two")
@@ -280,11 +280,11 @@ def test_a_stream_is_one_for_all_threads(clocks: Clocks) -> None:
 
 def test_what_a_thread_saw_is_before_what_it_issues_for_whoever_waits_for_that(clocks: Clocks) -> None:
     work = clocks.issue("a", thread="one")
-    clocks.synchronize_stream("a", "one")
+    clocks.synchronize(clocks.stream_work("a"), "one")
     clocks.issue("b", thread="two")
     assert not covers(clocks.of("b"), work)
     clocks.issue("b", thread="one")
-    clocks.synchronize_stream("b", "two")
+    clocks.synchronize(clocks.stream_work("b"), "two")
     assert clocks.host_sees(work, "two")
 
 

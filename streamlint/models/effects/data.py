@@ -55,7 +55,6 @@ DATA = (
             key("type", "type", "The type of the view, where it is not that of the buffer (`numpy.ndarray` for `Tensor.numpy()`)."),
             key("shares", "word", "The protocol by which another library takes the memory over.", "dlpack interface"),
             key("host_access", "bool", "The host is about to read the memory (`numpy.asarray(tensor)`)."),
-            key("sole", "bool", "Has no effect any more."),
         ),
     ),
     Effect(
