@@ -83,9 +83,10 @@ Result = tuple[Row, list[Place]]
 def lint_tree(tree: Path) -> Report:
     """The linter's report on a tree, coverage included, whatever configuration stands around it."""
     from streamlint.config import Resolver, Settings
+    from streamlint.linter import How
     from streamlint.linter import run as lint
 
-    return lint([tree], Resolver(Settings(root=tree, respect_gitignore=False)), coverage=True)
+    return lint([tree], Resolver(Settings(root=tree, respect_gitignore=False)), How(coverage=True))
 
 
 def row_of(report: Report, seconds: float, tree: Path) -> Row:

@@ -82,7 +82,7 @@ def _copied(source: Path) -> Iterator[Path]:
 
 
 def _lint(path: Path, *, fixes: bool = False) -> Report:
-    return linter.run([path], Resolver(Settings.of(select=CODES)), fixes=fixes)
+    return linter.run([path], Resolver(Settings.of(select=CODES)), linter.How(fixes=fixes))
 
 
 def _by_code(findings: list[Finding]) -> collections.Counter[str]:

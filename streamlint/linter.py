@@ -47,44 +47,42 @@ def lint(paths: Sequence[str | Path] = (".",), settings: Settings | None = None)
     return run(paths, Resolver(settings))
 
 
-def run(
-    paths: Iterable[str | Path],
-    resolver: Resolver,
-    coverage: bool = False,
-    jobs: int = 1,
-    *,
-    fixes: bool = False,
-    trials: bool = True,
-    store: Store | None = None,
-    instead: Mapping[str, bytes] | None = None,
-    cluster: Cluster | None = None,
-    share: Share | None = None,
-    engine: Analyse | None = None,
-) -> Report:
-    """Lint files and folders under the settings that a resolver finds; with ``fixes``, findings have the fix that holds.
+@record(slots=True)
+class How:
+    """How a run is done."""
 
-    What a ``store`` holds is not looked at again. Without ``trials`` the report cannot apply its fixes. ``instead`` holds what some
-    files are taken to contain. The workers of a ``cluster`` share the work. With a ``share`` this
-    is a part of a run, or puts the parts of one together. Another ``engine`` than ours may look at the sources.
-    """
-    more: dict[str, Any] = {"trials": trials, "instead": instead or {}, "cluster": cluster, "share": share, "engine": engine}
+    coverage: bool = False
+    jobs: int = 1
+    fixes: bool = False  # findings have the fix that holds
+    trials: bool = True  # the report can apply its fixes
+    store: Store | None = None  # what it holds is not looked at again
+    instead: Mapping[str, bytes] = field(default_factory=dict)  # what some files are taken to contain
+    cluster: Cluster | None = None  # its workers share the work
+    share: Share | None = None  # this is a part of a run, or puts the parts of one together
+    engine: Analyse | None = None  # another one than ours looks at the sources
+
+
+def run(paths: Iterable[str | Path], resolver: Resolver, how: How | None = None) -> Report:
+    """Lint files and folders under the settings that a resolver finds."""
+    how = how or How()
+    store = how.store
     try:
-        return _run(paths, resolver, _Run(coverage, jobs, fixes, store=store, **more))
+        return _run(paths, resolver, _Run(how))
     except StreamlintError:
         raise
     except Exception:
-        if store is None or not store.served or share is not None:
+        if store is None or not store.served or how.share is not None:
             raise
         # What is kept fits its hash, and anybody may have written it: nothing of it is used, and a fault of ours comes again.
         guard.at("")
-        report = _run(paths, resolver, _Run(coverage, jobs, fixes, **more))
+        report = _run(paths, resolver, _Run(replace(how, store=None)))
         report.remarks.append(f"what is kept in {store.base} is no work of ours, and was not used; `streamlint clean` empties it")
         return report
 
 
 def _run(paths: Iterable[str | Path], resolver: Resolver, work: _Run) -> Report:
     _forget_build_files()
-    store, share = work.store, work.share
+    store, share = work.how.store, work.how.share
     with seldom_collected():
         found = work.discover(paths, resolver)
         if store is not None and share is None and work.is_known(store, found):
@@ -101,7 +99,7 @@ def _run(paths: Iterable[str | Path], resolver: Resolver, work: _Run) -> Report:
 
 def run_text(data: bytes, name: str, resolver: Resolver, coverage: bool = False, *, fixes: bool = False) -> Report:
     """Lint one source that is no file, such as standard input, under the settings of the path that it is named by."""
-    work = _Run(coverage, fixes=fixes)
+    work = _Run(How(coverage, fixes=fixes))
     _forget_build_files()
     path = Path(os.path.abspath(name))
     settings = resolver.of_file(path)
@@ -116,7 +114,7 @@ def run_text(data: bytes, name: str, resolver: Resolver, coverage: bool = False,
 
 def run_one(file: Found, data: bytes, analyse: Analyse) -> Report:
     """Lint one file with an engine of the caller's, who knows the files around it."""
-    work = _Run(engine=analyse)
+    work = _Run(How(engine=analyse))
     work.take(file, data)
     joining = work.seams.joining
     work._sources, work._seams, work._passed = work._sources or joining, None, []
@@ -135,16 +133,8 @@ def sources_of(files: Iterable[tuple[Found, bytes]]) -> dict[Options, list[Sourc
 
 @record(slots=True)
 class _Run:
-    coverage: bool = False
-    jobs: int = 1
-    fixes: bool = False
-    engine: Analyse | None = None  # another engine
-    instead: Mapping[str, bytes] = field(default_factory=dict)
-    trials: bool = True
-    store: Store | None = None
-    cluster: Cluster | None = None
+    how: How = field(default_factory=How)
     runs: Runs | None = None
-    share: Share | None = None
     report: Report = field(default_factory=lambda: Report(texts=Texts()))
     _relints: dict[str, Relint] = field(default_factory=dict)  # by file
     _statements: Statements | None = None
@@ -182,7 +172,7 @@ class _Run:
         from streamlint.cache.runs import Runs  # start-up: a run without a cache
 
         with self.timed("cache"):
-            self.runs = Runs(store, found, "coverage" if self.coverage else "")
+            self.runs = Runs(store, found, "coverage" if self.how.coverage else "")
             unchanged = self.runs.unchanged()
             if unchanged:
                 self.recall()
@@ -205,7 +195,7 @@ class _Run:
             return
         before = self.runs.stat_of(file.path) if self.runs is not None else None
         try:
-            data = self.instead[file.path] if file.path in self.instead else read_bytes(file.path)
+            data = self.how.instead[file.path] if file.path in self.how.instead else read_bytes(file.path)
         except Unreadable as error:
             self._lose(file, str(error))
             return
@@ -265,7 +255,7 @@ class _Run:
 
     def _analysable(self, source: Source) -> Source:
         """A source as the engine reads it: its whole text is not held a second time. Others than ours are given all of it."""
-        if self.engine is not None or self.share is not None:
+        if self.how.engine is not None or self.how.share is not None:
             return source
         from streamlint.bare import bare  # start-up: a run that names no CUDA
 
@@ -287,7 +277,7 @@ class _Run:
 
     def _options_of(self, settings: Settings) -> Options:
         if id(settings) not in self._options:
-            self._options[id(settings)] = settings.options(self.coverage)
+            self._options[id(settings)] = settings.options(self.how.coverage)
         return self._options[id(settings)]
 
     def analyse(self) -> None:
@@ -295,9 +285,9 @@ class _Run:
         with self.timed("join"):
             self._join_seams()
         progress.expect(sum(map(len, self._sources.values())))
-        if self.share is not None:
+        if self.how.share is not None:
             lost = [Source(path, _text(path), language_of(path) or "cuda") for path in sorted(guard.lost) if path in self._found]
-            self.share.begin(self._files.values(), [*(source for group in self._sources.values() for source in group), *lost])
+            self.how.share.begin(self._files.values(), [*(source for group in self._sources.values() for source in group), *lost])
         with self.timed("analyse"):
             for options, sources in self._sources.items():
                 self._merge(self._analysed(sources, options))
@@ -313,7 +303,7 @@ class _Run:
         self.report.models = list({source: (source, table) for each in settings.values() for source, table in each.models}.values())
         with self.timed("suppress"):
             settle(self.report, self._files, self._commented, self._statements or Statements(self.report.texts))
-        if self.fixes:
+        if self.how.fixes:
             with self.timed("fixes"):
                 self._mend()
         self.report.problems.sort(key=lambda problem: (problem.file, problem.row, problem.column, problem.message))
@@ -324,7 +314,7 @@ class _Run:
         """Find the fixes that hold, unless they are kept."""
         if not self.report.findings:
             return
-        kept = self.runs.fixes() if self.runs is not None and not self.trials else {}
+        kept = self.runs.fixes() if self.runs is not None and not self.how.trials else {}
         names: list[str] = []
         if self.runs is not None:
             names = list(map(self.runs.name_of, self.report.findings))
@@ -336,14 +326,14 @@ class _Run:
         from streamlint.repairs import trials  # start-up: a run without findings
 
         told = len(self.report.problems)
-        self.report.trials = trials(self.report, self._files, self._relints, self.jobs)
+        self.report.trials = trials(self.report, self._files, self._relints, self.how.jobs)
         if names and self.runs is not None and told == len(self.report.problems):
             self.runs.keep_fixes({name: finding.fix for name, finding in zip(names, self.report.findings, strict=True)})
 
     def _read_again(self) -> None:
         """The program that fixes are tried in, where the findings were kept."""
         assert self.runs is not None
-        again = _Run(self.coverage, self.jobs, fixes=True, store=self.store, cluster=self.cluster)
+        again = _Run(How(self.how.coverage, self.how.jobs, fixes=True, store=self.how.store, cluster=self.how.cluster))
         again._found = self._found
         for file in self.runs.found:
             again.read(file)
@@ -352,19 +342,19 @@ class _Run:
         self.report.texts.update(again.report.texts)
 
     def _analysed(self, sources: list[Source], options: Options) -> Report:
-        if self.engine is not None:
-            return self.engine(sources, options)
+        if self.how.engine is not None:
+            return self.how.engine(sources, options)
         from streamlint import engine, relint  # start-up: a run that is known, or names no CUDA, imports no rule
 
         keep = None
-        if self.fixes:
+        if self.how.fixes:
             again = relint.Relint(sources, options)
             self._relints.update((source.path, again) for source in sources)
             keep = again.keep
-        if self.share is not None:
-            return self.share.analyse(sources, options, self.jobs, keep, self.store)
-        more: dict[str, Any] = {"cluster": self.cluster} if self.cluster is not None else {}
-        return engine.analyse(sources, options, self.jobs, keep, self.store, **more)
+        if self.how.share is not None:
+            return self.how.share.analyse(sources, options, self.how.jobs, keep, self.how.store)
+        more: dict[str, Any] = {"cluster": self.how.cluster} if self.how.cluster is not None else {}
+        return engine.analyse(sources, options, self.how.jobs, keep, self.how.store, **more)
 
     def _join_seams(self) -> None:
         """Bindings and Cython that name no CUDA are read where C++ beside them does."""

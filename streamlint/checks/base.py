@@ -47,20 +47,17 @@ class Check:
         trail: Iterable[Step] = (),
         help: str = "",
         span: Span | None = None,
-        category: Category | None = None,
         facts: dict[str, object] | None = None,
         conflict: Conflict | None = None,
-        shown: bool = True,
     ) -> Finding:
         """A finding of this rule at the operation, or at ``span`` where the place is a caller's choice.
 
         ``conflict`` is the pair of accesses that it tells of: a finding that names the cause of one of them replaces it.
-        What is not ``shown`` to cost or break something here is told only where it is asked for (``evidence = "possible"``).
         """
         return Finding(
             code=self.code,
             name=self.name,
-            category=category or self.category,
+            category=self.category,
             message=message,
             span=span or operation.span,
             trail=tuple(dict.fromkeys(trail)),  # what two rounds of a loop share is told once
@@ -68,7 +65,6 @@ class Check:
             facts=facts or {},
             qualname=operation.context.function,
             pairs=() if conflict is None else ((conflict.first.span, conflict.second.span),),
-            shown=shown,
         )
 
     def finding_at(self, span: Span, message: str, *, trail: Iterable[Step] = (), help: str = "", qualname: str = "") -> Finding:

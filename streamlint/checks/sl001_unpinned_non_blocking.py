@@ -5,6 +5,7 @@ from __future__ import annotations
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Span, Step
 from streamlint.operations import Copy, Direction, Evidence, call_trail
+from streamlint.record import replace
 
 # Of tensors and arrays a size that is not known is data, as a rule.
 _ARRAYS = frozenset({"torch", "cupy", "numba", "python"})
@@ -64,10 +65,9 @@ class UnpinnedNonBlocking(Check):
 
     def told(self, copy: Copy, shown: bool) -> Finding:
         """A copy that may make the host wait, as a finding."""
-        return self.finding(
+        found = self.finding(
             copy,
             self._message(copy),
-            shown=shown,
             span=self._place(copy),
             trail=self._trail(copy),
             help=self._help(copy),
@@ -78,6 +78,7 @@ class UnpinnedNonBlocking(Check):
                 "api": copy.api,
             },
         )
+        return replace(found, shown=shown)
 
     def _place(self, copy: Copy) -> Span:
         """The copy; where a caller made the memory and passed it in, the call that passes it."""

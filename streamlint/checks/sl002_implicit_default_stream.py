@@ -58,11 +58,11 @@ class ImplicitDefaultStream(Check):
     default = "on"
     rests_on = ("null-waits-for-blocking", "blocking-waits-for-null", "null-barrier-holds-nonblocking")
 
-    def told(self, span: Span, what: str, how: str, race: bool, trail: Iterable[Step], help: str, suffix: str, qualname: str) -> Finding:
+    def told(self, span: Span, what: str, how: str, race: bool, suffix: str, qualname: str) -> Finding:
         """Work on the default stream beside other streams, as a finding."""
         owner = {"handle": "the handle's", "policy": "the policy's"}.get(how, "the")
         effect = "it is unordered with non-blocking streams" if race else "it serializes with all blocking streams"
-        found = self.finding_at(span, f"{what} on {owner} default stream; {effect}{suffix}", trail=trail, help=help, qualname=qualname)
+        found = self.finding_at(span, f"{what} on {owner} default stream; {effect}{suffix}", qualname=qualname)
         return replace(found, category=Category.RACE if race else Category.STALL)
 
     def told_mark(self, span: Span, missed: str, trail: Iterable[Step], suffix: str, qualname: str) -> Finding:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Span, Step
 from streamlint.operations import Free, LoopFrame, Memory, Operation
+from streamlint.record import replace
 
 
 class AllocInLoop(Check):
@@ -61,27 +62,27 @@ class AllocInLoop(Check):
 
     def told(self, allocated: Operation, free: Free, loop: LoopFrame, place: Span | None, shown: bool) -> Finding:
         """Memory that each round of a loop allocates and frees, as a finding."""
-        return self.finding(
+        found = self.finding(
             allocated,
             self._message(free),
             span=place,
-            shown=shown,
             trail=self._steps(allocated, free, loop),
             help=self._help(free),
             facts={"memory": free.memory.value, "api": allocated.api or "cuda-runtime", "bytes": getattr(allocated, "nbytes", None)},
         )
+        return replace(found, shown=shown)
 
     def told_of_cache(self, trim: Free, loop: LoopFrame, place: Span | None, shown: bool) -> Finding:
         """A cache that each round of a loop empties, as a finding."""
-        return self.finding(
+        found = self.finding(
             trim,
             "allocator cache emptied on every iteration; it synchronizes the device and slows later allocations",
             span=place,
-            shown=shown,
             trail=(Step("on every iteration of this loop", loop.span),),
             help="let the caching allocator keep its blocks; empty it once after the loop if another process needs the memory",
             facts={"memory": "device", "api": trim.api, "what": "cache"},
         )
+        return replace(found, shown=shown)
 
     def _message(self, free: Free) -> str:
         if free.kind == "unregister":

@@ -5,6 +5,7 @@ from __future__ import annotations
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Step
 from streamlint.operations import Conflict, Copy, Evidence, HostRead, Memory, call_trail
+from streamlint.record import replace
 
 
 class D2hReadBeforeSync(Check):
@@ -62,11 +63,10 @@ class D2hReadBeforeSync(Check):
         copy, read = conflict.first, conflict.second
         assert isinstance(copy, Copy)
         assert isinstance(read, HostRead)
-        return self.finding(
+        found = self.finding(
             read,
             self._message(copy),
             span=read.asked or read.span,
-            shown=shown,
             trail=self._trail(copy, read),
             help=self._help(copy),
             conflict=conflict,
@@ -77,6 +77,7 @@ class D2hReadBeforeSync(Check):
                 "api": copy.api,
             },
         )
+        return replace(found, shown=shown)
 
     def _message(self, copy: Copy) -> str:
         if copy.host_memory is Memory.PAGEABLE:

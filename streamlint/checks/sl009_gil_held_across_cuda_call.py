@@ -5,6 +5,7 @@ from __future__ import annotations
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Span, Step
 from streamlint.operations import Holding, Operation
+from streamlint.record import replace
 
 
 class GilHeldAcrossCudaCall(Check):
@@ -82,12 +83,10 @@ class GilHeldAcrossCudaCall(Check):
             help = "add a call guard that releases the GIL to the binding, or release the GIL around the call"
             if holding.handles_objects:
                 help = "release the GIL around the call only; the function uses Python objects, which rules out a call guard"
-        return self.finding(
+        found = self.finding(
             operation,
             self._message(operation, why, needing is not None),
             span=place,
-            category=Category.STALL if needing is None else Category.DEADLOCK,
-            shown=shown,
             trail=(
                 *((Step("called from Python with the GIL held", holding.place),) if holding.kind == "function" else ()),
                 *(Step("called from here", span) for span in calls if span != place),
@@ -97,6 +96,7 @@ class GilHeldAcrossCudaCall(Check):
             help=help,
             facts={"api": operation.api},
         )
+        return replace(found, category=Category.STALL if needing is None else Category.DEADLOCK, shown=shown)
 
     def _message(self, operation: Operation, why: str, hangs: bool) -> str:
         call = operation.name.rpartition(".")[2]

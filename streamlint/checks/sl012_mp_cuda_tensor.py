@@ -8,6 +8,7 @@ from streamlint.operations import (
     Operation,
     call_trail,
 )
+from streamlint.record import replace
 
 # Words of calls out of view that wait for another process: they may be the answer that a tensor is no longer needed.
 
@@ -88,39 +89,39 @@ class MpCudaTensor(Check):
 
     def told_relayed(self, put: Operation, source: Span, started: Span | None) -> Finding:
         """A put of what another process has sent, as a finding."""
-        return self.finding(
+        found = self.finding(
             put,
             "forwarding of a received CUDA tensor to another process; PyTorch raises an error",
             trail=(
                 Step("tensor received here", source),
                 *((Step("process started here", started),) if started is not None else ()),
             ),
-            category=Category.ERROR,
             help="send a clone() of the tensor",
             facts={"kind": "c", "api": "torch"},
         )
+        return replace(found, category=Category.ERROR)
 
     def told_outlived(self, put: Operation, started: Span) -> Finding:
         """A put by a process that ends behind it, as a finding."""
-        return self.finding(
+        found = self.finding(
             put,
             "put of a CUDA tensor before process exit; the receiver may lose the memory",
             trail=(Step("process started here", started),),
-            category=Category.RACE,
             help="wait for the receiver's answer (an event, a barrier) before the process exits",
             facts={"kind": "b", "api": "torch"},
         )
+        return replace(found, category=Category.RACE)
 
     def told_own(self, taken: Operation, put: Span) -> Finding:
         """A get of what the same process has put, as a finding."""
-        return self.finding(
+        found = self.finding(
             taken,
             "get of a CUDA tensor by the process that put it; CUDA rejects the handle",
             trail=(Step("put here", put),),
-            category=Category.ERROR,
             help="use queue.Queue within one process",
             facts={"kind": "g", "api": "torch"},
         )
+        return replace(found, category=Category.ERROR)
 
     # --- afterwards -------------------------------------------------------------------------------------------------------------------
 
@@ -139,11 +140,11 @@ class MpCudaTensor(Check):
     def told_fork(self, start: Operation, before: Span, inside: Span, method: str) -> Finding:
         """The start of a forked process between two uses of CUDA, as a finding."""
         how, when = ("", "") if method == "fork" else (" (Linux default)", "; fork is the default on Linux before Python 3.14")
-        return self.finding(
+        found = self.finding(
             start,
             f"fork{how} after CUDA initialization; CUDA work in the child raises an error",
             trail=(Step("CUDA used before the fork here", before), Step("CUDA used in the forked process here", inside)),
-            category=Category.ERROR,
             help=f'start the process with the context of multiprocessing.get_context("spawn"){when}',
             facts={"kind": "a", "api": "torch", "method": method},
         )
+        return replace(found, category=Category.ERROR)

@@ -72,7 +72,6 @@ class LegacySyncMissesNonblocking(Check):
         read: Span | None,
         passed: Span | None,
         calls: Iterable[Span],
-        qualname: str,
     ) -> Finding:
         """A call on the default stream that misses work, as a finding; without ``made`` the stream is a caller's."""
         help = "synchronize the non-blocking stream, or an event recorded on it"
@@ -87,5 +86,5 @@ class LegacySyncMissesNonblocking(Check):
         steps += [Step("call that passes the default stream", passed)] if passed is not None else []
         steps += [Step("called from here", call) for call in calls]
         message = f"{kind} default stream; it does not wait for {whose}"
-        found = self.finding_at(legacy, message, trail=steps, help=help, qualname=qualname)
+        found = self.finding_at(legacy, message, trail=steps, help=help)
         return found if work is None else replace(found, pairs=((work, read or legacy),))

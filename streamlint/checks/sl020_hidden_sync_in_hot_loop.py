@@ -76,14 +76,14 @@ class HiddenSyncInHotLoop(Check):
 
     def told(self, operation: HostWait, trail: tuple[Step, ...]) -> Finding:
         """A wait as a finding."""
-        return self.finding(
+        found = self.finding(
             operation,
             self._message(operation),
-            shown=operation.origin != MADE_ON_HOST,
             trail=trail,
             help=self._help(operation),
             facts={"api": operation.name, "what": operation.what, "origin": operation.origin},
         )
+        return replace(found, shown=operation.origin != MADE_ON_HOST)
 
     def by_loop(self, findings: Iterable[Finding]) -> list[Finding]:
         """One finding a loop: the second read of a step costs little."""

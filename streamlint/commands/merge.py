@@ -52,7 +52,7 @@ def main(words: list[str]) -> int:
     for report in reports:
         guard.lost.update({str(path): str(why) for path, why in report["lost"].items()})
     fixes = fixing.worth_finding(options, [format for format, _ in targets])
-    joined = linter.run(options.paths, resolver, jobs=options.jobs, fixes=fixes, trials=False, share=Joined(reports))
+    joined = linter.run(options.paths, resolver, linter.How(jobs=options.jobs, fixes=fixes, trials=False, share=Joined(reports)))
     if options.since is not None:
         keep_changed(options, joined)
     options.exit_zero = options.exit_zero or asked.exit_zero

@@ -93,9 +93,8 @@ def _unused(options: argparse.Namespace) -> int:
     """Lints with all rules, and lists the rows that matched nothing; 1 if there are some."""
     fixed = Settings() if options.isolated else load(options.config.absolute()) if options.config else None
     paths = options.words or ["."]
-    report = linter.run(
-        paths, Resolver(fixed, [("--unused", {"select": ["ALL"], "ignore": [], "per-file-ignores": {}})]), jobs=os.cpu_count() or 1
-    )
+    resolver = Resolver(fixed, [("--unused", {"select": ["ALL"], "ignore": [], "per-file-ignores": {}})])
+    report = linter.run(paths, resolver, linter.How(jobs=os.cpu_count() or 1))
     if report.files == 0:
         raise PathError(f"no lintable file in {', '.join(paths)}")
     found = unmatched(report)

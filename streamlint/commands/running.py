@@ -40,10 +40,11 @@ def report_of(options: argparse.Namespace, resolver: Resolver, instead: Mapping[
         data = next(iter(instead.values())) if instead else standard_input(options)
         return linter.run_text(data, name, resolver, coverage, fixes=options.fixes)
     store = None if instead else store_of(options, resolver)
-    told = {"fixes": options.fixes, "trials": fixing.wanted(options)}
     cluster = _cluster(options)
-    jobs = options.jobs if cluster is None else 1  # Dask has threads here: nothing is forked beside them
-    report = linter.run(options.paths, resolver, coverage, jobs, **told, store=store, instead=instead, cluster=cluster)
+    how = linter.How(coverage, options.jobs, options.fixes, fixing.wanted(options), store, instead or {}, cluster)
+    if cluster is not None:
+        how.jobs = 1  # Dask has threads here: nothing is forked beside them
+    report = linter.run(options.paths, resolver, how)
     if store is not None and store.trouble:
         report.remarks.append(store.trouble)
     return report

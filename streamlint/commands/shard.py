@@ -49,7 +49,7 @@ def run_shard(options: argparse.Namespace, resolver: Resolver) -> int:
     target = _target(options)
     shard = Shard(number, count)
     store = store_of(options, resolver)
-    report = linter.run(options.paths, resolver, jobs=options.jobs, store=store, share=shard)
+    report = linter.run(options.paths, resolver, linter.How(jobs=options.jobs, store=store, share=shard))
     progress.finish()
     demand_files(options, report.files)
     if options.since is not None:

@@ -115,7 +115,7 @@ _PAGEABLE_HOLDS = (
 _PAGEABLE_HOLDS_ON_NULL = (Locks(_HOLDS_ALL, "pageable-copy-on-null-holds-all"),)
 
 
-def _copies() -> Iterable[Effect]:
+def _asynchronous_copies() -> Iterable[Effect]:
     async_waits: dict[tuple[Direction, Memory, bool], tuple[Waits, ...]] = {
         (Direction.H2D, Memory.PINNED, False): (Waits(Scope.ITSELF, "h2d-pinned-async-waits"),),
         (Direction.H2D, Memory.PINNED, True): (Waits(Scope.ITSELF, "h2d-pinned-async-waits"),),
@@ -127,14 +127,6 @@ def _copies() -> Iterable[Effect]:
         (Direction.D2H, Memory.PAGEABLE, True): (Waits(Scope.ITSELF, "d2h-pageable-async-waits"),),
         (Direction.H2D, Memory.MANAGED, False): (Waits(Scope.ITSELF, "managed-async-waits"),),
         (Direction.D2H, Memory.MANAGED, False): (Waits(Scope.ITSELF, "managed-async-waits"),),
-    }
-    sync_waits: dict[tuple[Direction, Memory], tuple[Waits, ...]] = {
-        (Direction.H2D, Memory.PINNED): (Waits(Scope.ITSELF, "h2d-pinned-sync-waits"),),
-        (Direction.D2H, Memory.PINNED): (Waits(Scope.ITSELF, "d2h-sync-waits"),),
-        (Direction.H2D, Memory.PAGEABLE): (Waits(Scope.BEFORE, "h2d-pageable-sync-waits"),),
-        (Direction.D2H, Memory.PAGEABLE): (Waits(Scope.ITSELF, "d2h-sync-waits"),),
-        (Direction.H2D, Memory.MANAGED): (Waits(Scope.ITSELF, "managed-sync-waits"),),
-        (Direction.D2H, Memory.MANAGED): (Waits(Scope.ITSELF, "managed-sync-waits"),),
     }
     for (direction, memory, big), waits in async_waits.items():
         pageable = memory is Memory.PAGEABLE
@@ -156,6 +148,17 @@ def _copies() -> Iterable[Effect]:
             asynchronous=True,
             big=big,
         )
+
+
+def _synchronous_copies() -> Iterable[Effect]:
+    sync_waits: dict[tuple[Direction, Memory], tuple[Waits, ...]] = {
+        (Direction.H2D, Memory.PINNED): (Waits(Scope.ITSELF, "h2d-pinned-sync-waits"),),
+        (Direction.D2H, Memory.PINNED): (Waits(Scope.ITSELF, "d2h-sync-waits"),),
+        (Direction.H2D, Memory.PAGEABLE): (Waits(Scope.BEFORE, "h2d-pageable-sync-waits"),),
+        (Direction.D2H, Memory.PAGEABLE): (Waits(Scope.ITSELF, "d2h-sync-waits"),),
+        (Direction.H2D, Memory.MANAGED): (Waits(Scope.ITSELF, "managed-sync-waits"),),
+        (Direction.D2H, Memory.MANAGED): (Waits(Scope.ITSELF, "managed-sync-waits"),),
+    }
     for (direction, memory), waits in sync_waits.items():
         for big in (False, True) if memory is Memory.PAGEABLE else (False,):
             yield Effect(
@@ -170,6 +173,9 @@ def _copies() -> Iterable[Effect]:
                 memory=memory,
                 big=big,
             )
+
+
+def _copies_on_one_side() -> Iterable[Effect]:
     d2d = Effect("memcpyAsync.d2d", "cudaMemcpyAsync", "own", Work.DEVICE, (Waits(Scope.ITSELF, "d2d-waits"),), _ISSUES)
     yield replace(d2d, captured=Captured.NODE, direction=Direction.D2D, memory=Memory.DEVICE, asynchronous=True)
     yield replace(
@@ -262,27 +268,31 @@ def _orders() -> Iterable[Effect]:
     yield Effect("eventQuery", "cudaEventQuery", "", Work.NONE, (), query, unsafe=True)
 
 
-def _objects() -> Iterable[Effect]:
-    def managing(call: str, api: str, fact: str = "", holds: str = "", **more: object) -> Effect:
-        waits = (Waits(Scope.DEVICE, fact),) if fact else ()
-        keeps = (Locks(_HOLDS_ALL, holds),) if holds else ()
-        row = Effect(call, api, "", Work.NONE, waits, _MANAGES, keeps, unsafe=True)
-        return replace(row, **more) if more else row  # type: ignore[arg-type]
+def _managing(call: str, api: str, fact: str = "", holds: str = "", **more: object) -> Effect:
+    waits = (Waits(Scope.DEVICE, fact),) if fact else ()
+    keeps = (Locks(_HOLDS_ALL, holds),) if holds else ()
+    row = Effect(call, api, "", Work.NONE, waits, _MANAGES, keeps, unsafe=True)
+    return replace(row, **more) if more else row  # type: ignore[arg-type]
 
-    yield managing("malloc", "cudaMalloc", "malloc-waits", "free-holds-all", memory=Memory.DEVICE)
-    yield managing("free", "cudaFree", "free-waits", "free-holds-all", memory=Memory.DEVICE)
-    yield managing("hostAlloc", "cudaHostAlloc", "host-alloc-waits", "free-holds-all", memory=Memory.PINNED)
-    yield managing("freeHost", "cudaFreeHost", "free-host-waits", "free-holds-all", memory=Memory.PINNED)
-    yield managing("hostRegister", "cudaHostRegister", "host-register-waits", "free-holds-all", memory=Memory.PINNED)
-    yield managing("hostUnregister", "cudaHostUnregister", "host-unregister-waits", "free-holds-all", memory=Memory.PINNED)
-    yield managing("mallocManaged", "cudaMallocManaged", "malloc-managed-waits", "free-holds-all", memory=Memory.MANAGED)
-    yield managing("freeManaged", "cudaFree of managed memory", "free-managed-waits", "free-holds-all", memory=Memory.MANAGED)
-    yield managing("streamCreate", "cudaStreamCreateWithFlags", "stream-create-waits", "free-holds-all", unsafe=False)
-    yield managing("streamDestroy", "cudaStreamDestroy", "stream-destroy-waits", "free-holds-all", unsafe=False)
-    yield managing("eventCreate", "cudaEventCreateWithFlags", unsafe=False)
-    yield managing("eventDestroy", "cudaEventDestroy", unsafe=False)
-    yield managing("graphInstantiate", "cudaGraphInstantiate", "graph-instantiate-waits", "free-holds-all")
-    yield managing("poolTrim", "cudaMemPoolTrimTo", "pool-trim-waits", takes=_free_of_locks("pool-trim-takes-a-lock"))
+
+def _objects() -> Iterable[Effect]:
+    yield _managing("malloc", "cudaMalloc", "malloc-waits", "free-holds-all", memory=Memory.DEVICE)
+    yield _managing("free", "cudaFree", "free-waits", "free-holds-all", memory=Memory.DEVICE)
+    yield _managing("hostAlloc", "cudaHostAlloc", "host-alloc-waits", "free-holds-all", memory=Memory.PINNED)
+    yield _managing("freeHost", "cudaFreeHost", "free-host-waits", "free-holds-all", memory=Memory.PINNED)
+    yield _managing("hostRegister", "cudaHostRegister", "host-register-waits", "free-holds-all", memory=Memory.PINNED)
+    yield _managing("hostUnregister", "cudaHostUnregister", "host-unregister-waits", "free-holds-all", memory=Memory.PINNED)
+    yield _managing("mallocManaged", "cudaMallocManaged", "malloc-managed-waits", "free-holds-all", memory=Memory.MANAGED)
+    yield _managing("freeManaged", "cudaFree of managed memory", "free-managed-waits", "free-holds-all", memory=Memory.MANAGED)
+    yield _managing("streamCreate", "cudaStreamCreateWithFlags", "stream-create-waits", "free-holds-all", unsafe=False)
+    yield _managing("streamDestroy", "cudaStreamDestroy", "stream-destroy-waits", "free-holds-all", unsafe=False)
+    yield _managing("eventCreate", "cudaEventCreateWithFlags", unsafe=False)
+    yield _managing("eventDestroy", "cudaEventDestroy", unsafe=False)
+    yield _managing("graphInstantiate", "cudaGraphInstantiate", "graph-instantiate-waits", "free-holds-all")
+    yield _managing("poolTrim", "cudaMemPoolTrimTo", "pool-trim-waits", takes=_free_of_locks("pool-trim-takes-a-lock"))
+
+
+def _ordered_memory() -> Iterable[Effect]:
     yield Effect(
         "mallocAsync",
         "cudaMallocAsync",
@@ -305,7 +315,7 @@ def _objects() -> Iterable[Effect]:
         unsafe=True,
         memory=Memory.DEVICE,
     )
-    yield managing(
+    yield _managing(
         "freeOrdered",
         "cudaFree of cudaMallocAsync's memory",
         "free-of-ordered-memory-waits",
@@ -340,4 +350,14 @@ def _peers() -> Iterable[Effect]:
     )
 
 
-EFFECTS: dict[str, Effect] = {row.call: row for rows in (_orders(), _copies(), _sets(), _objects(), _peers()) for row in rows}
+_ALL = (
+    _orders,
+    _asynchronous_copies,
+    _synchronous_copies,
+    _copies_on_one_side,
+    _sets,
+    _objects,
+    _ordered_memory,
+    _peers,
+)
+EFFECTS: dict[str, Effect] = {row.call: row for rows in _ALL for row in rows()}

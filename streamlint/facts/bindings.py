@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cached_property
 
-from streamlint.facts.callers import Tracker
 from streamlint.facts.cpp import Cpp
-from streamlint.facts.cpp_callers import Place
 from streamlint.facts.exports import Export, Exports
 from streamlint.facts.frames import Arguments, Frame
 from streamlint.facts.functions import ClassInfo, Function
-from streamlint.facts.library import SYMBOLS
+from streamlint.facts.library_effects import SYMBOLS
 from streamlint.facts.nodes import Node
 from streamlint.facts.objects import (
     ClassObject,
@@ -29,6 +27,7 @@ from streamlint.facts.objects import (
 )
 from streamlint.facts.program import Unit
 from streamlint.facts.scopes import Definition, ExternalName
+from streamlint.facts.tracker import Place, Tracker
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 

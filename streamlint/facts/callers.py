@@ -1,7 +1,7 @@
 """Looks for the places where a function may be called, an object used, a container changed.
 
-The tracker follows a register forward and proposes places, some of them wrong: by names of attributes, parameters and functions. Each
-proposed call is then evaluated backwards (`calls.Calls.enter` tells whom it enters), so a wrong proposal costs time and changes no result.
+Each call that the tracker proposes is then evaluated backwards (`calls.Calls.enter` tells whom it enters), so a wrong proposal costs time
+and changes no result.
 """
 
 from __future__ import annotations
@@ -12,245 +12,17 @@ from os.path import dirname
 
 from streamlint.facts.autograd import is_differentiated
 from streamlint.facts.calls import Calls
-from streamlint.facts.containers import MUTATORS
 from streamlint.facts.frames import Arguments
 from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.objects import Container, Object
-from streamlint.facts.program import Unit
-from streamlint.facts.scopes import ExternalName
-from streamlint.ir import Instruction, Parameter
+from streamlint.facts.program import Program, Unit
+from streamlint.facts.tracker import ITERATING, OF_OBJECTS, Tracker
+from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.models import Models
 
-MOST_PLACES = 600
-"""Registers that are followed for one function, object or container."""
 MOST_FILES = 60
 """Files that mention a name and are looked through for its uses, the nearest first."""
-_PASSED_ON = frozenset({op.PHI, op.COPY, op.CAST, op.AWAIT, op.ENTER, op.INPLACE})
-_TAKEN_OUT = frozenset({"pop", "popleft", "get", "get_nowait", "values", "items", "popitem", "setdefault", "copy", "peek"})
-_ITERATING = frozenset({"__iter__", "__next__"})
-_OF_OBJECTS = frozenset({"__call__", "forward", "__enter__", "__exit__", "__aenter__"}) | _ITERATING
-"""Methods that are called without their names."""
-
-Place = tuple[Function, Instruction]
-
-
-class Tracker:
-    """Follows one value forward from the registers where it is made."""
-
-    def __init__(self, flow: Callers) -> None:
-        self.flow = flow
-        self.calls: dict[Place, None] = {}  # calls that may call the value, or are given it
-        self.changes: dict[Place, None] = {}  # instructions that may store something in it
-        self._seen: set[tuple[Function, int, int]] = set()
-        self._waiting: list[tuple[Function, int, int]] = []
-        self._attributes: set[str] = set()
-        self._returned: set[Function] = set()
-
-    def follow(self, function: Function, register: int, depth: int = 0) -> None:
-        """A register holds the value; with a depth, something that holds it so many containers down."""
-        key = (function, register, depth)
-        if register >= 0 and key not in self._seen and depth <= 2:
-            self._seen.add(key)
-            self._waiting.append(key)
-
-    def run(self) -> None:
-        """Follow until nothing new is found, or too much was."""
-        while self._waiting and len(self._seen) < MOST_PLACES:
-            function, register, depth = self._waiting.pop()
-            for use in function.uses[register]:
-                self._use(function, register, use, depth)
-
-    def _use(self, function: Function, register: int, use: Instruction, depth: int) -> None:
-        opcode = use[0]
-        if opcode in _PASSED_ON:
-            self.follow(function, use[2], depth)
-            if opcode == op.INPLACE and use[4] == register:
-                self.changes[function, use] = None
-            if opcode == op.ENTER and depth == 0:
-                self.calls[function, use] = None
-        elif opcode == op.STORE:
-            self._cell(function, use, depth)
-        elif opcode == op.SET_NAME:
-            self._name(function, function.text(use[2]), depth)
-        elif opcode == op.SET_ATTR and use[4] == register:
-            self.attribute(function.text(use[3]), function.unit, depth)
-        elif opcode in (op.CALL, op.INVOKE):
-            self._call(function, register, use, depth)
-        elif opcode in (op.BUILD, op.DICT, op.FUNCTION):
-            if opcode == op.FUNCTION:
-                self._default(function, register, use, depth)
-            else:
-                self.follow(function, use[2], depth + 1)
-        elif opcode in (op.ITEM, op.NEXT, op.UNPACK):
-            if opcode == op.NEXT and depth == 0:
-                self.calls[function, use] = None
-            self.follow(function, use[2], max(depth - 1, 0))
-        elif opcode == op.ITER:
-            self.follow(function, use[2], depth)
-        elif opcode in (op.SET_ITEM, op.APPEND, op.PUT):
-            if use[2] == register:
-                self.changes[function, use] = None
-            elif use[-1] == register:
-                self._held_by(function, use[2], depth)
-        elif opcode in (op.RETURN, op.YIELD):
-            self._given_back(function, depth)
-
-    def _cell(self, function: Function, use: Instruction, depth: int) -> None:
-        name, owner = function.unit.ir.constants[use[2]]
-        for inner in function.unit.function(owner).below:
-            for one in inner.by_opcode[op.LOAD]:
-                if inner.unit.ir.constants[one[3]] == (name, owner):
-                    self.follow(inner, one[2], depth)
-
-    def _name(self, function: Function, name: str, depth: int) -> None:
-        """The value has a name of the module or of a class body."""
-        if function.code.kind == "class":
-            self.attribute(name, function.unit, depth)
-            return
-        for inner, one in function.unit.name_uses.get(name, ()):
-            self.follow(inner, one[2], depth)
-        for unit in self.flow.nearest(name, function.unit.path):
-            for inner, one in unit.taken.get(name, ()) if unit is not function.unit else ():
-                self.follow(inner, one[2], depth)
-            if unit is not function.unit and unit.stars:
-                for inner, one in unit.name_uses.get(name, ()):
-                    self.follow(inner, one[2], depth)
-            for inner, one in unit.attribute_uses.get(name, ()):
-                meant = self.flow.scopes.find(unit, inner.dotted(one[3]))
-                if function.unit in meant:
-                    self._attribute_use(inner, one, depth)
-
-    def attribute(self, name: str, unit: Unit, depth: int = 0) -> None:
-        """The value is an attribute of this name."""
-        if name in self._attributes:
-            return
-        self._attributes.add(name)
-        for near in self.flow.nearest(name, unit.path):
-            for function, one in near.attribute_uses.get(name, ()):
-                self._attribute_use(function, one, depth)
-
-    def _attribute_use(self, function: Function, one: Instruction, depth: int) -> None:
-        if one[0] == op.INVOKE:
-            self.calls[function, one] = None
-        else:
-            self.follow(function, one[2], depth)
-
-    def _call(self, function: Function, register: int, use: Instruction, depth: int) -> None:
-        if use[3] == register:
-            if use[0] == op.CALL:
-                self.calls[function, use] = None
-            else:
-                self._method_of_it(function, use, depth)
-        first, shape = (6, use[5]) if use[0] == op.INVOKE else (5, use[4])
-        if register not in use[first:]:
-            return
-        self.calls[function, use] = None
-        kinds = function.unit.ir.constants[shape] if shape != op.NONE else (None,) * (len(use) - first)
-        for index, (argument, kind) in enumerate(zip(use[first:], kinds, strict=False)):
-            if argument == register:
-                self._argument(function, use, index, kind, depth)
-
-    def _method_of_it(self, function: Function, use: Instruction, depth: int) -> None:
-        name = function.text(use[4])
-        if name in MUTATORS:
-            self.changes[function, use] = None
-        if name in _TAKEN_OUT:
-            self.follow(function, use[2], max(depth - 1, 0))
-
-    def _argument(self, function: Function, use: Instruction, index: int, kind: object, depth: int) -> None:
-        """The value is an argument of a call."""
-        name = function.text(use[4]) if use[0] == op.INVOKE else ""
-        if use[0] == op.INVOKE and name in MUTATORS:
-            self._held_by(function, use[3], depth)
-        targets = list(self._static_targets(function, use, name))
-        for target, offset in targets:
-            for number in _positions(target.code.parameters, index + offset, kind):
-                for one in target.by_opcode[op.PARAM]:
-                    if one[3] == number:
-                        spread = target.code.parameters[number].kind in ("star", "double")
-                        self.follow(target, one[2], depth + (1 if spread else 0))
-        if not targets or any(one.decorations for one, _ in targets):
-            self.follow(function, use[2], depth)  # a library's function, or a decorator, may give it back
-
-    def _static_targets(self, function: Function, use: Instruction, name: str) -> Iterator[tuple[Function, int]]:
-        """The functions that a call may enter by the names in it, each with the number of arguments before the first."""
-        dotted = function.dotted(use[3])
-        if use[0] == op.INVOKE:
-            dotted = f"{dotted}.{name}" if dotted else ""
-        found = self.flow.scopes.find(function.unit, dotted) if dotted else ()
-        for one in found:
-            if isinstance(one, Function):
-                yield one, 1 if one.has_receiver and use[0] == op.CALL and one.is_class_method else 0
-            elif isinstance(one, ClassInfo):
-                constructor = self.flow.hierarchy.lookup(one, "__init__")
-                for method in constructor[1] if constructor is not None else ():
-                    yield method, 1
-        named = [one.name for one in found if isinstance(one, ExternalName)]
-        yield from ((target, 0) for target in self.flow.bound_to(named, name))
-        if use[0] == op.CALL and not found and (local := _local_function(function, use[3])) is not None:
-            yield local, 0
-        if use[0] == op.INVOKE and all(isinstance(one, ExternalName) for one in found) and not self._is_library(found):
-            for method in self.flow.methods_named(name, function.unit):
-                yield method, 1 if method.has_receiver else 0
-
-    def _is_library(self, found: tuple[object, ...]) -> bool:
-        return any(isinstance(one, ExternalName) and self.flow.models.is_known(one.name.partition(".")[0]) for one in found)
-
-    def _default(self, function: Function, register: int, use: Instruction, depth: int) -> None:
-        inner = function.unit.function(use[3])
-        defaults = [index for index, parameter in enumerate(inner.code.parameters) if parameter.default]
-        for number, value in zip(defaults, use[4:], strict=False):
-            if value == register:
-                for one in inner.by_opcode[op.PARAM]:
-                    if one[3] == number:
-                        self.follow(inner, one[2], depth)
-
-    def _held_by(self, function: Function, register: int, depth: int) -> None:
-        """The value is put into the container that a register holds: it comes out wherever that is named the same."""
-        self.follow(function, register, depth + 1)
-        one = function.definitions[register]
-        if one is None:
-            return
-        if one[0] == op.ATTR:
-            self.attribute(function.text(one[4]), function.unit, depth + 1)
-        elif one[0] == op.NAME:
-            self._name(function.unit.body, function.text(one[3]), depth + 1)
-        elif one[0] == op.LOAD:
-            name, owner = function.unit.ir.constants[one[3]]
-            for inner in function.unit.function(owner).below:
-                for load in inner.by_opcode[op.LOAD]:
-                    if inner.unit.ir.constants[load[3]] == (name, owner):
-                        self.follow(inner, load[2], depth + 1)
-
-    def _given_back(self, function: Function, depth: int) -> None:
-        if function in self._returned or function.code.kind == "module":
-            return
-        self._returned.add(function)
-        for caller, one in self.flow.call_places(function):
-            self.follow(caller, one[2], depth)
-
-
-def _positions(parameters: tuple[Parameter, ...], position: int, kind: object) -> list[int]:
-    """The parameters that an argument may reach."""
-    if isinstance(kind, str):
-        named = [number for number, one in enumerate(parameters) if one.name == kind and one.kind != "star"]
-        return named or [number for number, one in enumerate(parameters) if one.kind == "double"]
-    if kind is None:
-        if position < len(parameters) and parameters[position].kind == "plain":
-            return [position]
-        return [number for number, one in enumerate(parameters) if one.kind == "star"]
-    return [number for number, one in enumerate(parameters) if one.kind != "captured"]
-
-
-def _local_function(function: Function, register: int) -> Function | None:
-    """The function that a register, or the cell that it was loaded from, is defined as in the same file."""
-    one = function.definitions[register]
-    if one is not None and one[0] == op.LOAD:
-        name, owner = function.unit.ir.constants[one[3]]
-        home = function.unit.function(owner)
-        stored = [store[3] for store in home.by_opcode[op.STORE] if home.unit.ir.constants[store[2]] == (name, owner)]
-        one = home.definitions[stored[0]] if len(stored) == 1 else None
-    return function.unit.function(one[3]) if one is not None and one[0] == op.FUNCTION else None
 
 
 def _around(folder: str) -> Iterator[str]:
@@ -263,6 +35,16 @@ def _around(folder: str) -> Iterator[str]:
 
 class Callers(Calls):
     """Value flow that searches the program for callers."""
+
+    def __init__(self, program: Program, models: Models | None = None) -> None:
+        super().__init__(program, models)
+        self._places: dict[Function, list[tuple[Function, Instruction]]] = {}
+        self._made: dict[ClassInfo, list[tuple[Function, Instruction]]] = {}
+        self._changes: dict[tuple[Function, int], list[tuple[Function, Instruction]]] = {}
+        self._nearest: dict[tuple[str, str], list[Unit]] = {}
+        self._below: dict[str, dict[str, list[Unit]]] = {}  # by name: the files of a folder and of those in it
+        self._searched: set[Function] = set()
+        self._searched_classes: set[ClassInfo] = set()
 
     def bound_to(self, names: list[str], method: str) -> Iterator[Function]:
         """The functions of another language that dotted names, or a method of an unknown object, may mean."""
@@ -318,9 +100,9 @@ class Callers(Calls):
         name = function.code.name
         if name in ("__init__", "__new__", "__post_init__"):
             self._seed_class(tracker, owner, name)
-        if name in _OF_OBJECTS or self._is_forwarded(owner, name):
+        if name in OF_OBJECTS or self._is_forwarded(owner, name):
             self._seed_instances(tracker, owner, name)
-        if name in _ITERATING:
+        if name in ITERATING:
             self._seed_declared(tracker, owner, name)
         for asked in (name, "apply") if name == "forward" and is_differentiated(self.hierarchy, owner) else (name,):
             tracker.attribute(asked, owner.unit)

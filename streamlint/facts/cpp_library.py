@@ -8,7 +8,8 @@ from streamlint.facts.cpp_calls import CppCalls
 from streamlint.facts.cpp_scopes import scope_of
 from streamlint.facts.cpp_types import CALLABLES, SMART, library_name
 from streamlint.facts.frames import Arguments, Frame
-from streamlint.facts.library import EFFECTS, STREAM_TYPES
+from streamlint.facts.library import EFFECTS
+from streamlint.facts.library_effects import STREAM_TYPES
 from streamlint.facts.nodes import Node
 from streamlint.facts.objects import (
     Address,

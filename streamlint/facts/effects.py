@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 from streamlint.facts.call_graph import CallGraph, LibraryCall
 from streamlint.facts.components import components
 from streamlint.facts.functions import Function
-from streamlint.facts.members import LANGUAGE_MEMBERS
+from streamlint.facts.language_members import LANGUAGE_MEMBERS
 from streamlint.facts.objects import Instance, LibraryObject, Memory, Object, Unknown
 from streamlint.facts.rounds import Rounds
 from streamlint.ir import Instruction

@@ -74,9 +74,6 @@ class Flow:
         self.entered_at: dict[tuple[Function, Instruction], dict[Function, None]] = {}  # by instruction: the functions that it enters
         self.entered_through: dict[tuple[Function, Instruction], dict[Joint, None]] = {}  # by instruction: calls of one of many
         self._listeners: dict[Function, dict[Object | None, list[Callable[[FunctionObject, Object | None, Arguments], None]]]] = {}
-        self._places: dict[Function, list[tuple[Function, Instruction]]] = {}
-        self._made: dict[ClassInfo, list[tuple[Function, Instruction]]] = {}
-        self._changes: dict[tuple[Function, int], list[tuple[Function, Instruction]]] = {}
         self._callees: dict[tuple[Frame, Instruction], Node] = {}
         self._declared_nodes: dict[tuple[Unit, str], Node | None] = {}
         self._given: dict[tuple[Site | None, tuple[Object, ...]], Arguments] = {}
@@ -87,15 +84,11 @@ class Flow:
         self._keyed: dict[Object, Keyed] = {}
         self._keyed_of_nodes: dict[Node, Keyed] = {}
         self._rests_held: dict[Rest, Node] = {}
-        self._nearest: dict[tuple[str, str], list[Unit]] = {}
-        self._below: dict[str, dict[str, list[Unit]]] = {}  # by name: the files of a folder and of those in it
         self._element_nodes: dict[Node, Node] = {}
         self._all_nodes: dict[Object, Node] = {}
         self._handed: dict[Arguments, Arguments] = {}
         self._rests: dict[Arguments, Arguments] = {}
         self._mapped: dict[Arguments, Node] = {}
-        self._searched: set[Function] = set()
-        self._searched_classes: set[ClassInfo] = set()
         self._contained: dict[tuple[Container, Key | None], Node] = {}
 
     # --- many objects

@@ -93,12 +93,12 @@ class HotRegions:
         for function in functions:
             row = self.frameworks.row(function)
             if row is not None:
-                self._region(function, None, row, None, None, {})
+                self._region(function, None, row, None, {})
             for handler in self.handlers.of(function):
-                self._region(handler.function, None, handler.row, None, None, {})
+                self._region(handler.function, None, handler.row, None, {})
             for index, progress in self.progress(function).items():
                 if index != NOBODY:
-                    self._region(function, self.body(function).graph.loops[index], None, None, None, {}, progress.does)
+                    self._region(function, self.body(function).graph.loops[index], None, None, {}, progress.does)
         self._spread()
 
     def body(self, function: Function) -> Body:
@@ -173,13 +173,12 @@ class HotRegions:
         function: Function,
         loop: Loop | None,
         row: StepRow | RoundRow | None,
-        caller: Region | None,
-        call: Instruction | None,
+        entered: tuple[Region, Instruction] | None,
         flags: Flags,
         does: str = "",
         resumed: bool = False,
     ) -> None:
-        body = self.body(function)
+        body, (caller, call) = self.body(function), entered or (None, None)
         if caller is None and loop is not None:
             flags = set_before(self, function, function.code.blocks[loop.header][0])
         rare = [one for one in body.conditions.rare(flags) if one.is_decided or not self._makes_progress(function, flags, one)]
@@ -247,7 +246,7 @@ class HotRegions:
                 continue
             entered.add((first.function, first.loop))
             is_generator = "generator" in function.code.flags
-            self._region(function, None, None, caller, call, flags, caller.does, is_generator and resumed)
+            self._region(function, None, None, (caller, call), flags, caller.does, is_generator and resumed)
 
 
 def _sorted(flags: Flags) -> tuple[tuple[int | str, bool], ...]:

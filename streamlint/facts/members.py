@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import builtins
-import collections
-import io
-import threading
 
 from streamlint.facts.containers import Containers
 from streamlint.facts.frames import Arguments
 from streamlint.facts.functions import ClassInfo, Function
+from streamlint.facts.language_members import _OF_CONTAINERS, _OF_SCALARS
 from streamlint.facts.nodes import Node
 from streamlint.facts.objects import (
     Activation,
@@ -45,16 +43,6 @@ MOST_DEFINERS = 200
 """Overriding methods of a name that a call may enter."""
 LAST_POSITION = 16
 """Arguments behind this position are not told apart."""
-_OF_QUEUES = frozenset("empty full get get_nowait join put put_nowait qsize task_done".split())  # to import them costs 8 ms
-_OF_CONTAINERS = _OF_QUEUES.union(*map(dir, (list, dict, set, tuple, collections.deque, collections.OrderedDict)))
-_OF_SCALARS = frozenset(name for kind in (str, bytes, int, float, complex, bool, slice) for name in dir(kind))
-"""What values of the language have; they have no other attribute."""
-LANGUAGE_MEMBERS = (
-    _OF_CONTAINERS
-    | _OF_SCALARS
-    | frozenset(name for kind in (threading.Thread, threading.Event, threading.Condition, io.BufferedRandom) for name in dir(kind))
-)
-"""Names of members that objects of the language and its library have."""
 
 
 class Members(Containers):

@@ -13,15 +13,16 @@ from streamlint.hazards.findings import Lowered, context_of
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.options import Options, Source
-from streamlint.transfer import launches
+from streamlint.transfer import launch_rows, launches
 from streamlint.transfer.actions import Lost
-from streamlint.transfer.launches import Launches, Queued
+from streamlint.transfer.launch_rows import Queued
+from streamlint.transfer.launches import Launches
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import EFFECTS
 
 _MOST = 20  # calls out of view that are named
 _COPYING = frozenset({"copy", "transfer"})
-_NAMED = frozenset({launches.GIVEN, launches.HANDLE, launches.POLICY, launches.CONFIG, launches.OWN})
+_NAMED = frozenset({launch_rows.GIVEN, launch_rows.HANDLE, launch_rows.POLICY, launch_rows.CONFIG, launch_rows.OWN})
 
 
 def find(sources: Sequence[Source], options: Options, lowered: Lowered) -> Told:

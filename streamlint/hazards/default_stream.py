@@ -2,152 +2,41 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator
-from functools import cached_property
 
-from streamlint.build import build_root
-from streamlint.facts.extensions import host_functions
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import Constant as ConstantObject
-from streamlint.facts.objects import LibraryObject, Memory, Scalar, Site
-from streamlint.facts.program import Unit
+from streamlint.facts.objects import Memory, Scalar, Site
 from streamlint.findings import Span
-from streamlint.hazards.streams import LIBRARY_WORDS, Streams, lexical
+from streamlint.hazards.stream_files import OF_PYTHON, StreamFiles, is_cython
+from streamlint.hazards.streams import lexical
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Graph
 from streamlint.models.vocabulary import Selector
 from streamlint.ordering.at_hand import is_constructor, is_destructor
 from streamlint.ordering.beside import Event
-from streamlint.ordering.choices import HELD, MADE, NULL, PARAMETER, Choice
-from streamlint.transfer.launches import FIXED, GIVEN, OMITTED, Queued
+from streamlint.ordering.choice import Choice
+from streamlint.ordering.choices import HELD, MADE, NULL, PARAMETER
+from streamlint.transfer.launch_rows import FIXED, GIVEN, OMITTED, Queued
 from streamlint.transfer.modelled import operands_of
 from streamlint.transfer.transfer import CALLING, last_name
-from streamlint.waits.operands import Given, argument_registers
 
-_PYTHON = frozenset({"cupy", "numba", "cuda_python"})
 _LOW_LEVEL = frozenset({"cython", "cuda-runtime", "cuda-driver", "cuda-libraries"})
-_FEWEST = 4
 _DEEPEST = 24
 """Calls between the function that works with streams and work on the null stream."""
 
 
-class DefaultStream:
+class DefaultStream(StreamFiles):
     """Judges work on the null stream."""
-
-    def __init__(self, streams: Streams) -> None:
-        self.streams = streams
-        self.facts = streams.facts
-        self.transfer = streams.transfer
-        self._counts: dict[str, tuple[int, int]] = {}
-
-    # --- files
-
-    def may_matter(self, unit: Unit) -> bool:
-        """Whether the work of a file can be put on a stream at all, by the names in it and by those that make streams in the program."""
-        if unit.is_cpp:
-            return self.streams.per_thread(unit) is not True
-        if _is_cython(unit):
-            return True
-        return self._makes_streams and any(unit in self.facts.program.mentioning(word) for word in LIBRARY_WORDS)
-
-    @cached_property
-    def _makes_streams(self) -> bool:
-        return any(map(self.facts.program.mentioning, self.transfer.names(frozenset({"stream"}))))
-
-    def uses_streams(self, function: Function) -> bool:
-        """Whether a function may put work on a stream that is not the default one, by the way it is written: solving its calls costs."""
-        if function.is_cpp or _is_cython(function.unit):
-            return True
-        for one in function.by_opcode[op.ENTER]:
-            values = self.transfer.values(function, one[3])
-            if any(isinstance(value, LibraryObject) and value.kind in ("stream", "scope") for value in values):
-                return True
-        for one in (*function.by_opcode[op.CALL], *function.by_opcode[op.INVOKE]):
-            given = argument_registers(function, one)
-            if any(_is_given(selector, given) for selector in self._takers.get(last_name(function, one), ())):
-                return True
-            config = function.definitions[one[3]] if one[0] == op.CALL and one[3] >= 0 else None
-            built = function.definitions[config[4]] if config is not None and config[0] == op.ITEM else None
-            if built is not None and built[0] == op.BUILD and len(built) > 6:
-                return True  # ``kernel[grid, block, stream]``
-        return False
-
-    @cached_property
-    def _takers(self) -> dict[str, list[Selector]]:
-        """By the last part of the name: where the functions of Python's libraries take a stream."""
-        found: dict[str, list[Selector]] = defaultdict(list)
-        for name, row in self.facts.models.calls.items():
-            stream = row.get("stream")
-            if row.library in _PYTHON and isinstance(stream, Selector) and row.effect not in ("synchronize", "query"):
-                found[name.rpartition(".")[2]].append(stream)
-        return dict(found)
-
-    def is_extension(self, unit: Unit) -> bool:
-        """Whether a file is a part of an extension of PyTorch."""
-        return unit.is_cpp and self.streams.extensions.has(unit)
-
-    def is_without_streams(self, unit: Unit) -> bool:
-        """Whether no function of a file works with a stream."""
-        return not any(
-            self.streams.at_hand.is_given(function) or self.streams.at_hand.works_with(function) for function in host_functions(unit)
-        )
-
-    def _lives_on_null(self, unit: Unit) -> bool:
-        """Whether the project works on the null stream by design: most of its launches are there."""
-        root = build_root(unit.path)
-        if root not in self._counts:
-            null = given = 0
-            for other in self.facts.program.units.values():
-                if other.is_cpp and build_root(other.path) == root:
-                    for _, has_stream in self._launches(other):
-                        given, null = given + has_stream, null + (not has_stream)
-            self._counts[root] = null, given
-        null, given = self._counts[root]
-        return null > max(given, _FEWEST)
-
-    def _launches(self, unit: Unit) -> Iterator[tuple[Site, bool]]:
-        """The kernel launches of a file, and whether each names a stream that is not null."""
-        for function in unit.functions:
-            for one in function.by_opcode[op.LAUNCH] if "kernel" not in function.code.flags else ():
-                kinds = {event.choice.kind for event in self.streams.beside.own(function) if event.instruction == one and event.choice}
-                yield Site(function, one), one[5] > 3 and kinds != {NULL}
-
-    def _has_one_stream(self, unit: Unit) -> bool:
-        """Whether a program of its own makes no streams, and switches none: all that it is given is the null stream."""
-        if not self.streams.extensions.is_own_program(unit):
-            return False
-        models = self.facts.cpp_models
-        names = {
-            name.rpartition("::")[2]
-            for name, row in models.calls.items()
-            if row.effect in ("stream", "scope", "set_stream") or (row.effect == "stream_of" and row.get("which") in ("pool", "ptds"))
-        }
-        near = self.facts.program.cpp.visible(unit)
-        return not any(other in near for name in names for other in self.facts.program.mentioning(name))
-
-    def own_stream(self, unit: Unit) -> Site | None:
-        """The first launch on a stream of file scope: four at least are, and four for each on the null stream."""
-        if not unit.is_cpp:
-            return None
-        launches = list(self._launches(unit))
-        own = [site for site, given in launches if given and self._is_of_file(site)]
-        enough = len(own) >= max(_FEWEST, _FEWEST * sum(not given for _, given in launches))
-        return own[0] if enough else None
-
-    def _is_of_file(self, site: Site) -> bool:
-        register = site.instruction[9] if site.instruction[5] > 3 else op.NONE
-        place = self.streams.choices.places.of(site.function, register)
-        return place.root[0] == "global" and not place.path
 
     # --- what matters
 
     def reason(self, function: Function, one: Instruction, work: Queued, choice: Choice) -> str:
         """Why work on the null stream matters; empty where it does not."""
         if not choice.at.function.is_cpp and choice.at.function.unit is not function.unit:
-            is_cython = function.is_cpp and _is_cython(choice.at.function.unit)
-            return self._reason_cython(work, choice) if is_cython else self._reason_crossing(choice)
+            given_by_cython = function.is_cpp and is_cython(choice.at.function.unit)
+            return self._reason_cython(work, choice) if given_by_cython else self._reason_crossing(choice)
         if not function.is_cpp:
             return self._reason_python(function, one, work, choice)
         if self.streams.per_thread(function.unit) is True or self.is_teardown(function) or self._is_made(function, one, work):
@@ -221,7 +110,7 @@ class DefaultStream:
     def _reason_python(self, function: Function, one: Instruction, work: Queued, choice: Choice) -> str:
         if work.library in _LOW_LEVEL and not is_constructor(function):
             return self._reason_cython(work, choice)
-        if work.library not in _PYTHON or is_constructor(function) or function.code.kind == "module":
+        if work.library not in OF_PYTHON or is_constructor(function) or function.code.kind == "module":
             return ""
         is_held_up = self._holds_up_streams(choice.at.function, choice.at.instruction)
         return "other streams have work in flight" if is_held_up and self._is_certain(function, one, work) else ""
@@ -243,7 +132,7 @@ class DefaultStream:
     def _is_hidden(self, event: Event) -> bool:
         """Whether it is work of a library of Python on the null stream that nobody on the way has chosen."""
         work, choice = event.work, event.choice
-        if work is None or choice is None or choice.kind != NULL or choice.calls or work.library not in _PYTHON:
+        if work is None or choice is None or choice.kind != NULL or choice.calls or work.library not in OF_PYTHON:
             return False
         return self._is_certain(event.at.function, event.at.instruction, work)
 
@@ -436,20 +325,6 @@ class DefaultStream:
     def is_uncalled(self, function: Function) -> bool:
         """Whether an extension neither binds nor calls a function, and nobody else can."""
         return self.streams.extensions.has(function.unit) and self.streams.extensions.is_uncalled(function, self.facts.exports)
-
-
-def _is_cython(unit: Unit) -> bool:
-    return unit.source.language == "cython" or unit.path.endswith((".pyx", ".pxd"))
-
-
-def _is_given(selector: Selector, given: list[Given]) -> bool:
-    """Whether a call gives the argument that a selector means."""
-    if selector.kind == "self":
-        return True
-    plain = sum(kind is None for kind, _ in given)
-    return any(kind == selector.keyword for kind, _ in given if kind is not None) or (
-        selector.position is not None and selector.position < plain
-    )
 
 
 def keys_of(events: list[Event]) -> set[object]:

@@ -11,7 +11,8 @@ from streamlint.hazards.streams import LIBRARY_WORDS, Streams
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.beside import Event
-from streamlint.ordering.choices import AMBIENT, MADE, NULL, PTDS, Choice
+from streamlint.ordering.choice import Choice
+from streamlint.ordering.choices import AMBIENT, MADE, NULL, PTDS
 from streamlint.ordering.places import Place
 from streamlint.ordering.storage import Storages
 from streamlint.transfer.actions import Stream

@@ -16,7 +16,8 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.at_hand import is_constructor
 from streamlint.ordering.beside import Event
-from streamlint.ordering.choices import MADE, NULL, PARAMETER, Choice
+from streamlint.ordering.choice import Choice
+from streamlint.ordering.choices import MADE, NULL, PARAMETER
 from streamlint.ordering.early_reads import EarlyRead
 from streamlint.ordering.lanes import Lane
 from streamlint.ordering.null_waits import NullWait, RacesBehindNull, ReadsBehindNull

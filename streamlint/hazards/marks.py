@@ -11,8 +11,9 @@ from streamlint.hazards.default_stream import DefaultStream
 from streamlint.hazards.streams import Streams
 from streamlint.ir import opcodes as op
 from streamlint.ordering.at_hand import is_constructor
-from streamlint.ordering.choices import AMBIENT, NULL, Choice, behind_copies
-from streamlint.transfer.launches import FIXED, GIVEN, OMITTED
+from streamlint.ordering.choice import Choice, behind_copies
+from streamlint.ordering.choices import AMBIENT, NULL
+from streamlint.transfer.launch_rows import FIXED, GIVEN, OMITTED
 from streamlint.transfer.modelled import ModelledCall
 
 

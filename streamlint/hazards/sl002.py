@@ -16,10 +16,11 @@ from streamlint.hazards.default_stream import DefaultStream
 from streamlint.hazards.marks import Marks
 from streamlint.hazards.streams import Streams
 from streamlint.ir import Instruction
-from streamlint.ordering.choices import NULL, Choice
+from streamlint.ordering.choice import Choice
+from streamlint.ordering.choices import NULL
 from streamlint.ordering.kept import KeptStreams
 from streamlint.record import replace
-from streamlint.transfer.launches import Queued
+from streamlint.transfer.launch_rows import Queued
 
 RULE = ImplicitDefaultStream
 _KINDS = {"h2d": "host-to-device copy", "d2h": "device-to-host copy", "d2d": "device-to-device copy"}
@@ -101,20 +102,12 @@ def _told(streams: Streams, judge: DefaultStream, found: Found) -> Finding:
     trail += [Step("called from here", span_of(site)) for site in (*choice.calls, *found.calls) if site != choice.at]
     if not trail and (own := judge.own_stream(holder.unit)) is not None:
         trail.append(Step("other work in this file uses a stream", span_of(own)))
-    finding = RULE().told(
-        span_of(choice.at),
-        what,
-        choice.how,
-        race,
-        trail,
-        _help(judge, holder, work, choice),
-        streams.if_legacy(function.unit),
-        holder.name,
-    )
+    finding = RULE().told(span_of(choice.at), what, choice.how, race, streams.if_legacy(function.unit), holder.name)
     others = [] if choice.at == here else judge.near(level)
     pairs = [pair for other in others for pair in ((span_of(other), span_of(here)), (span_of(here), span_of(other)))]
     facts: dict[str, object] = {"stream": "null", "api": work.library, "direction": work.direction or None}
-    return replace(finding, shown=not judge.is_uncalled(function), facts=facts, pairs=tuple(dict.fromkeys(pairs)))
+    help, shown = _help(judge, holder, work, choice), not judge.is_uncalled(function)
+    return replace(finding, trail=tuple(trail), help=help, shown=shown, facts=facts, pairs=tuple(dict.fromkeys(pairs)))
 
 
 def _help(judge: DefaultStream, holder: Function, work: Queued, choice: Choice) -> str:

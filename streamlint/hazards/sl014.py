@@ -9,6 +9,7 @@ from streamlint.findings import Finding
 from streamlint.hazards.context import Context, span_of
 from streamlint.hazards.legacy_waits import LegacyWaits
 from streamlint.hazards.streams import Streams
+from streamlint.record import replace
 
 RULE = LegacySyncMissesNonblocking
 
@@ -17,7 +18,7 @@ def find(context: Context) -> Iterator[Finding]:
     """The findings of the rule."""
     streams = Streams(context)
     for missed in LegacyWaits(streams).find():
-        yield RULE().told(
+        found = RULE().told(
             span_of(missed.legacy),
             missed.kind,
             span_of(missed.work) if missed.work is not None else None,
@@ -25,5 +26,5 @@ def find(context: Context) -> Iterator[Finding]:
             span_of(missed.read) if missed.read is not None else None,
             span_of(missed.passed) if missed.passed is not None else None,
             [span_of(call) for call in missed.calls],
-            missed.legacy.function.name,
         )
+        yield replace(found, qualname=missed.legacy.function.name)

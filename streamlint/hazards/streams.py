@@ -13,7 +13,8 @@ from streamlint.hazards.context import Context, span_of
 from streamlint.models.vocabulary import Selector
 from streamlint.ordering.at_hand import AtHand
 from streamlint.ordering.beside import Beside
-from streamlint.ordering.choices import Choice, Choices
+from streamlint.ordering.choice import Choice
+from streamlint.ordering.choices import Choices
 from streamlint.ordering.places import Places
 from streamlint.ordering.streams import Currents
 from streamlint.transfer.launches import Launches

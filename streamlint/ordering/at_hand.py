@@ -10,7 +10,7 @@ from streamlint.ir import opcodes as op
 from streamlint.ir.code import TypeTuple
 from streamlint.ordering.beside import Beside
 from streamlint.ordering.choices import NULL
-from streamlint.transfer.launches import GIVEN
+from streamlint.transfer.launch_rows import GIVEN
 from streamlint.transfer.transfer import Transfer, last_name
 
 

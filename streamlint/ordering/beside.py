@@ -10,9 +10,11 @@ from streamlint.facts.objects import Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY
-from streamlint.ordering.choices import AMBIENT, MADE, NULL, PARAMETER, Choice, Choices, given_to
+from streamlint.ordering.choice import Choice, given_to
+from streamlint.ordering.choices import AMBIENT, MADE, NULL, PARAMETER, Choices
 from streamlint.transfer.actions import Stream, Synchronized
-from streamlint.transfer.launches import OMITTED, Launches, Queued
+from streamlint.transfer.launch_rows import OMITTED, Queued
+from streamlint.transfer.launches import Launches
 from streamlint.transfer.transfer import CALLING, Transfer, last_name
 
 _DEEPEST = 3

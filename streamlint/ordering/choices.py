@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from streamlint.facts.cpp_scopes import scope_of
 from streamlint.facts.functions import Function
@@ -11,39 +10,21 @@ from streamlint.facts.objects import Instance, LibraryObject, Memory, Object, Si
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector
+from streamlint.ordering.choice import COPIES, Choice, behind_copies, default_is_null, given_to
 from streamlint.ordering.entered import Entered
 from streamlint.ordering.handles import Handles
 from streamlint.ordering.places import Place, Places
 from streamlint.ordering.streams import Currents
 from streamlint.transfer.actions import Stream, Viewed
-from streamlint.transfer.launches import CONFIG, CURRENT, FIXED, GIVEN, HANDLE, OMITTED, OWN, POLICY, Queued, is_null, policy_in
+from streamlint.transfer.launch_rows import CONFIG, CURRENT, FIXED, GIVEN, HANDLE, OMITTED, OWN, POLICY, Queued, is_null, policy_in
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import Transfer
-from streamlint.waits.operands import operand_of
 
 NULL, PTDS, AMBIENT, MADE, PARAMETER, HELD = "null", "ptds", "current", "made", "parameter", "held"
 """What a stream is. ``held``: some stream that is found in an object, or that a function out of view gives."""
 _DETAILS = {"null": NULL, "default": NULL, "ptds": PTDS, "per-thread": PTDS, "current": AMBIENT}
 _MADE = frozenset({"blocking", "non-blocking", "created", "pool"})
-_COPIES = {op.CAST: 4, op.COPY: 3, op.REBIND: 5, op.AWAIT: 3}
 _DEEPEST = 4
-
-
-class Choice(NamedTuple):
-    """A stream that an operation may work on: what it is, how it was chosen (as in `launches`; ``default``: a parameter or member was
-    left at its default), where, and the calls from there to the operation, the outermost first. ``made`` are the streams it may be."""
-
-    kind: str
-    how: str
-    at: Site
-    calls: tuple[Site, ...] = ()
-    made: frozenset[LibraryObject] = frozenset()
-    place: Place | None = None
-
-    @property
-    def key(self) -> object:
-        """What tells it from other streams."""
-        return frozenset(one.site for one in self.made) if self.made else (self.kind, self.place)
 
 
 class Choices:
@@ -125,8 +106,8 @@ class Choices:
             if one is None or register in seen:
                 continue
             seen.add(register)
-            if one[0] in _COPIES:
-                waiting.append(one[_COPIES[one[0]]])
+            if one[0] in COPIES:
+                waiting.append(one[COPIES[one[0]]])
             elif one[0] == op.PHI:
                 waiting += one[3:]
             elif one[0] == op.PARAM:
@@ -404,33 +385,6 @@ def _is_untyped(function: Function, register: int) -> bool:
     one = function.definitions[register]
     kind = function.code.parameters[one[3]].type if one is not None and one[0] == op.PARAM else None
     return kind is not None and kind[0] == "void" and kind[2] == 1
-
-
-def behind_copies(function: Function, register: int) -> int:
-    """The register of which another one is a copy, a cast, or what it is behind a call that may change it."""
-    while register >= 0 and (one := function.definitions[register]) is not None and one[0] in _COPIES:
-        register = one[_COPIES[one[0]]]
-    return register
-
-
-def default_is_null(function: Function, index: int) -> bool:
-    """Whether a parameter is null where a call leaves it out."""
-    parameter = function.code.parameters[index]
-    if function.is_cpp:
-        made = function.default_of(parameter.name)
-        return made is not None and any(is_null(made, end[2], []) for end in made.by_opcode[op.RETURN] if end[2] >= 0)
-    register, parent = function.default_register(index), function.parent
-    return register is not None and parent is not None and is_null(parent, register, [])
-
-
-def given_to(caller: Function, call: Instruction, callee: Function, index: int) -> int | None:
-    """The register that a call gives for a parameter; None where it is left out, NONE where that is not known."""
-    if call[0] in (op.CALL, op.INVOKE):
-        return operand_of(caller, call, callee, index)
-    if call[0] in (op.CONSTRUCT, op.NEW) and callee.is_cpp:
-        place = index - 1
-        return call[5:][place] if 0 <= place < len(call[5:]) else None
-    return op.NONE
 
 
 def _is_partly_unknown(values: list[Object]) -> bool:

@@ -8,7 +8,7 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ordering.choices import behind_copies, default_is_null, given_to
+from streamlint.ordering.choice import behind_copies, default_is_null, given_to
 from streamlint.ordering.conditions import Frame
 from streamlint.ordering.early_reads import EarlyRead, EarlyReads
 from streamlint.ordering.flow import Tracked
@@ -17,7 +17,7 @@ from streamlint.ordering.places import Place
 from streamlint.ordering.races import Races
 from streamlint.ordering.walk import ORDERED, State, Walk
 from streamlint.transfer.actions import NULL, Action, Recorded, Stream, Synchronized
-from streamlint.transfer.launches import is_null
+from streamlint.transfer.launch_rows import is_null
 from streamlint.transfer.transfer import Transfer
 from streamlint.transfer.waiting import Waited
 from streamlint.transfer.work import Worked

@@ -8,7 +8,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector
 from streamlint.ordering.beside import Event
-from streamlint.ordering.choices import behind_copies, given_to
+from streamlint.ordering.choice import behind_copies, given_to
 from streamlint.ordering.places import ADDRESS, POINTEE, Key, Place, Places
 from streamlint.transfer.actions import Viewed
 from streamlint.transfer.launches import Launches

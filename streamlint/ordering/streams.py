@@ -104,13 +104,7 @@ class Currents:
                         chosen[one] = call.stream_in(register)
         for one, stream in self._lasting.get(function, ()):  # what a called function has set
             chosen.setdefault(one, stream)
-        for one in function.by_opcode[op.CONSTRUCT]:  # C++: a guard, until it is destroyed
-            if str(function.unit.ir.constants[one[3]][0]).rpartition("::")[2] in self._names:
-                for call in self.transfer.modelled(function, one):
-                    selector = call.row.get("stream")
-                    register = call.given(selector) if isinstance(selector, Selector) and call.row.effect == "scope" else None
-                    if register is not None:
-                        opened[one[2]] = call.stream_in(register)
+        opened.update(self._guards(function))
         for one in function.by_opcode[op.ENTER]:
             made = function.definitions[one[3]] if one[3] >= 0 else None
             if made is not None and made[0] == op.CALL and one[3] not in opened:  # by another name
@@ -139,6 +133,16 @@ class Currents:
             if kinds & {"stream", "scope"}:
                 opened[one[3]] = Stream(NAMED if "stream" in kinds else UNKNOWN, one[3])
         return opened, chosen
+
+    def _guards(self, function: Function) -> Iterator[tuple[int, Stream]]:
+        """C++: the registers of guards, each until it is destroyed, and the streams that they make current."""
+        for one in function.by_opcode[op.CONSTRUCT]:
+            if str(function.unit.ir.constants[one[3]][0]).rpartition("::")[2] in self._names:
+                for call in self.transfer.modelled(function, one):
+                    selector = call.row.get("stream")
+                    register = call.given(selector) if isinstance(selector, Selector) and call.row.effect == "scope" else None
+                    if register is not None:
+                        yield one[2], call.stream_in(register)
 
     def _given_scope(self, function: Function, made: Instruction) -> Stream | None:
         """The stream that a function is given and makes a scope of: ``def stream(self, lane): return torch.cuda.stream(lane)``."""

@@ -16,7 +16,7 @@ from streamlint.hazards.explaining import RELEASED, SYNCHRONOUS, Silenced, silen
 from streamlint.hazards.findings import context_of
 from streamlint.layout import Layout, layout
 from streamlint.lines import split_lines
-from streamlint.linter import run
+from streamlint.linter import How, run
 from streamlint.options import Options, Source
 from streamlint.parsing import Parser
 from streamlint.reading import Unreadable, decode, language_of, read_bytes
@@ -54,7 +54,7 @@ def explain(paths: Sequence[str | Path], place: str, resolver: Resolver, jobs: i
         raise ConfigError(f"--explain-silence {place}: the file has {len(rows)} lines")
     answer.source = rows[row - 1].strip()
     looked = _Looked(mine.path)
-    report = run(paths, resolver, engine=looked)
+    report = run(paths, resolver, How(engine=looked))
     told = [finding for finding in report.findings if finding.span.file == mine.path and finding.span.row == row]
     for finding in told:
         answer.add("found", f"this line is not silent: {finding.message}", finding.code)

@@ -11,8 +11,9 @@ from streamlint.hazards.coverage import called_name
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.transfer.actions import CURRENT, NULL, Copied, Lost, Read, Recorded, Stream, Synchronized, Viewed
-from streamlint.transfer.launches import CURRENT as LIBRARY
-from streamlint.transfer.launches import FIXED, GIVEN, OMITTED, Launches
+from streamlint.transfer.launch_rows import CURRENT as LIBRARY
+from streamlint.transfer.launch_rows import FIXED, GIVEN, OMITTED
+from streamlint.transfer.launches import Launches
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import CALLING
 from streamlint.transfer.waiting import Waited

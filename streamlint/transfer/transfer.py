@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from streamlint.facts.call_graph import CallGraph, Edge, LibraryCall
 from streamlint.facts.functions import Function
-from streamlint.facts.members import LANGUAGE_MEMBERS
+from streamlint.facts.language_members import LANGUAGE_MEMBERS
 from streamlint.facts.objects import DeviceValue, Elements, Instance, LibraryObject, Memory, Object, Site
 from streamlint.facts.program import Unit
 from streamlint.facts.rounds import Rounds

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from streamlint.facts.call_graph import CallGraph, LibraryCall
 from streamlint.facts.effects import GOES_BACKWARD
 from streamlint.facts.functions import ClassInfo, Function
-from streamlint.facts.members import LANGUAGE_MEMBERS
+from streamlint.facts.language_members import LANGUAGE_MEMBERS
 from streamlint.facts.objects import Constant, External, Instance, Memory, Scalar
 from streamlint.facts.rounds import Rounds
 from streamlint.ir import Instruction

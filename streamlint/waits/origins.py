@@ -13,7 +13,7 @@ from functools import cached_property
 from streamlint.facts.facts import Facts
 from streamlint.facts.frames import Arguments, Frame
 from streamlint.facts.functions import Function, Store
-from streamlint.facts.members import LANGUAGE_MEMBERS
+from streamlint.facts.language_members import LANGUAGE_MEMBERS
 from streamlint.facts.nodes import Node
 from streamlint.facts.objects import External, Group, Instance, LibraryObject, Memory, Object, Unknown
 from streamlint.facts.program import Program

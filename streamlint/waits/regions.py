@@ -71,13 +71,13 @@ class WaitRegions(HotRegions):
     def _add_training(self, function: Function) -> None:
         row = self.frameworks.row(function)
         if row is not None and row.loop == "optimizer":
-            self._region(function, None, row, None, None, {})
+            self._region(function, None, row, None, {})
         for handler in self.handlers.of(function):
-            self._region(handler.function, None, handler.row, None, None, {})
+            self._region(handler.function, None, handler.row, None, {})
         for index, progress in self.progress(function).items():
             loop = self.body(function).graph.loops[index] if index != NOBODY else None
             if loop is not None and self._trains(function, loop, progress) and not derives(self, function, loop):
-                self._region(function, loop, None, None, None, {}, progress.does if progress.does in TRAINING else "backward")
+                self._region(function, loop, None, None, {}, progress.does if progress.does in TRAINING else "backward")
 
     def _trains(self, function: Function, loop: Loop, progress: Progress) -> bool:
         """Whether the rounds of a loop train: derivatives alone are no training, but with a loop inside that does."""
@@ -89,15 +89,15 @@ class WaitRegions(HotRegions):
     def _add_others(self, function: Function) -> None:
         row = self.frameworks.row(function) or self._forward(function)
         if row is not None and row.loop != "optimizer":
-            self._region(function, None, row, None, None, {})
+            self._region(function, None, row, None, {})
         progress = self.progress(function)
         for index, one in progress.items():
             if index != NOBODY and one.does not in (*TRAINING, DERIVES):
-                self._region(function, self.body(function).graph.loops[index], None, None, None, {}, one.does)
+                self._region(function, self.body(function).graph.loops[index], None, None, {}, one.does)
         if row is None and self._is_whole_step(function):
-            self._region(function, None, None, None, None, {}, STEP)
+            self._region(function, None, None, None, {}, STEP)
         for loop in self._taking_apart(function):
-            self._region(function, loop, None, None, None, {}, PARTS)
+            self._region(function, loop, None, None, {}, PARTS)
 
     def _add_launching(self) -> None:
         """Loops that only launch work, and wait for the device."""
@@ -106,7 +106,7 @@ class WaitRegions(HotRegions):
         for function in sorted(waiting, key=lambda one: (one.unit.number, one.code.number)):
             for loop in found.loops(self.body(function), waiting):
                 if all(region.loop is not loop for region in self.regions.get(function, ())):
-                    self._region(function, loop, None, None, None, {}, LAUNCH)
+                    self._region(function, loop, None, None, {}, LAUNCH)
 
     def _forward(self, function: Function) -> StepRow | None:
         if _KEEPS_NONE.intersection(function.decorators):

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from streamlint.facts.decoding import is_module
 from streamlint.facts.functions import Function
 from streamlint.facts.hot import HotRegions, Region
-from streamlint.facts.members import LANGUAGE_MEMBERS
+from streamlint.facts.language_members import LANGUAGE_MEMBERS
 from streamlint.facts.objects import Memory
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op

@@ -37,7 +37,7 @@ def test_twice_the_fixes_take_twice_the_work(monkeypatch: pytest.MonkeyPatch, tm
 
     def mend(count: int) -> None:
         path.write_text(source(count), encoding="utf-8")
-        report = linter.run([path], Resolver(Settings(), []), fixes=True)
+        report = linter.run([path], Resolver(Settings(), []), linter.How(fixes=True))
         assert len(report.findings) == count
         assert all(finding.fix is not None for finding in report.findings)
 

@@ -23,7 +23,7 @@ OVERRIDES = {"preview": True}
 def report(folder: Path | None) -> Report:
     """What a run over the current folder tells, with the records of a folder or without any."""
     resolver = Resolver(None, [("test", OVERRIDES)], default_excludes=False)
-    found = linter.run(["."], resolver, store=open_store(folder) if folder else None)
+    found = linter.run(["."], resolver, linter.How(store=open_store(folder) if folder else None))
     found.timings, found.built, found.trials = {}, [], {}
     return found
 

@@ -28,7 +28,7 @@ def look(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], dict[s
     Path("CMakeLists.txt").write_text(CMAKE, encoding="utf-8")
 
     def run() -> dict[str, object]:
-        report = linter.run(["."], Resolver(), store=Store(tmp_path / "cache"))
+        report = linter.run(["."], Resolver(), linter.How(store=Store(tmp_path / "cache")))
         return {str(word): said for _, word, said in report.built}
 
     return run

@@ -173,7 +173,7 @@ def test_fixes_are_tried_again_only_where_something_changed(cache: Path, monkeyp
     def fixes(store: Path | None = cache, trials: bool = False) -> list[tuple[str, object]]:
         resolver = Resolver(None, [("test", OVERRIDES)], default_excludes=False)
         tried.clear()
-        found = linter.run(["app"], resolver, fixes=True, trials=trials, store=open_store(store) if store else None)
+        found = linter.run(["app"], resolver, linter.How(fixes=True, trials=trials, store=open_store(store) if store else None))
         return [(f.span.file, f.fix) for f in found.findings]
 
     first = fixes()

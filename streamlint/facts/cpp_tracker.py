@@ -1,0 +1,133 @@
+"""A value of C++ followed forward."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from streamlint import TYPE_CHECKING
+from streamlint.facts.cpp_library import PUT
+from streamlint.facts.cpp_scopes import last_part, scope_of
+from streamlint.facts.functions import ClassInfo, Function
+from streamlint.facts.tracker import Place, Tracker
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+
+if TYPE_CHECKING:
+    from streamlint.facts.cpp_callers import CppCallers
+
+MAKES = frozenset({op.DECLARE, op.CONSTRUCT, op.NEW, op.NEW_ARRAY})
+GIVEN = {op.CONSTRUCT: 5, op.NEW: 5, op.INIT: 5}
+"""Where the arguments of an instruction begin."""
+
+
+class CppTracker(Tracker):
+    """Follows one value forward through C++."""
+
+    def __init__(self, flow: CppCallers) -> None:
+        super().__init__(flow)
+        self.flow: CppCallers = flow
+        self.rounds: dict[Place, None] = {}  # stores of an element in a variable whose address is taken: `for (auto& x : container)`
+
+    def _use(self, function: Function, register: int, use: Instruction, depth: int) -> None:
+        opcode = use[0]
+        if opcode == op.REBIND:
+            if use[5] == register:
+                self.follow(function, use[2], depth)
+        elif opcode == op.DEREF:
+            self.follow(function, use[2], depth)
+        elif opcode == op.SET_DEREF:
+            if use[2] == register:
+                self.changes[function, use] = None
+        elif opcode in (op.ADDRESS_ATTR, op.ADDRESS_ITEM):
+            if use[3] == register:
+                self.changes[function, use] = None
+                self.follow(function, use[2], depth)
+        elif opcode in GIVEN or opcode == op.LAUNCH:
+            self._makes(function, register, use, depth)
+        elif opcode in (op.DESTROY, op.DELETE):
+            self.calls[function, use] = None
+        elif opcode == op.BINARY:
+            self.follow(function, use[2], depth)
+        else:
+            super()._use(function, register, use, depth)
+
+    def _makes(self, function: Function, register: int, use: Instruction, depth: int) -> None:
+        """An object is made of the value, or a kernel launched with it."""
+        self.calls[function, use] = None
+        if use[0] == op.INIT:
+            name = function.text(use[3])
+            self.attribute(name, function.unit, depth)
+        first = 6 + use[5] if use[0] == op.LAUNCH else GIVEN[use[0]]
+        if use[0] != op.INIT:
+            self.follow(function, use[2], depth)
+        for index, argument in enumerate(use[first:]):
+            if argument == register:
+                for target in self.flow.made_by(function, use):
+                    self._to_parameter(target, index + 1, depth)
+
+    def _to_parameter(self, target: Function, number: int, depth: int) -> None:
+        for one in target.by_opcode[op.PARAM]:
+            if one[3] == number:
+                self.follow(target, one[2], depth)
+
+    def _cell(self, function: Function, use: Instruction, depth: int) -> None:
+        super()._cell(function, use, depth)
+        element = function.definitions[use[3]]
+        if element is not None and element[0] == op.NEXT:
+            self.rounds[function, use] = None
+        name, owner = function.unit.ir.constants[use[2]]
+        for inner in function.unit.function(owner).below:
+            for one in inner.by_opcode[op.ADDRESS]:
+                if inner.unit.ir.constants[one[3]] == (name, owner):
+                    self.follow(inner, one[2], depth)
+
+    def _name(self, function: Function, name: str, depth: int) -> None:
+        self.attribute(last_part(name), function.unit, depth)
+
+    def attribute(self, name: str, unit: object, depth: int = 0) -> None:
+        if name in self._attributes:
+            return
+        self._attributes.add(name)
+        for near in self.flow.cpp.mentioning(name):
+            for function, one in near.cpp_uses.get(name, ()):
+                self.follow(function, one[2], depth)
+            for function, one in near.attribute_uses.get(name, ()):
+                self._attribute_use(function, one, depth)
+
+    def _static_targets(self, function: Function, use: Instruction, name: str) -> Iterator[tuple[Function, int]]:
+        if use[0] == op.INVOKE:
+            for unit in self.flow.cpp.mentioning(name):
+                for definition in unit.classes:
+                    for method in definition.methods.get(name, ()):
+                        yield method, 1 if method.has_receiver else 0
+            return
+        one = function.definitions[use[3]]
+        if one is None or one[0] != op.NAME:
+            if one is not None and one[0] == op.FUNCTION:
+                yield function.unit.function(one[3]), 0
+            return
+        text = function.text(one[3])
+        found = list(self.flow.cpp.find(function.unit, scope_of(function), text))
+        owner = function.method.owner if function.method is not None else None
+        if owner is not None and "::" not in text:
+            found += self.flow.overloads(owner, text)
+        for meant in dict.fromkeys(found):
+            if isinstance(meant, Function):
+                yield meant, 1 if meant.has_receiver else 0
+            elif isinstance(meant, ClassInfo):
+                for method in meant.methods.get("__init__", ()):
+                    yield method, 1
+
+    def _method_of_it(self, function: Function, use: Instruction, depth: int) -> None:
+        name = function.text(use[4])
+        if name in PUT:
+            self.changes[function, use] = None
+        self.follow(function, use[2], depth)  # a reference or an iterator, or an element
+
+    def _held_by(self, function: Function, register: int, depth: int) -> None:
+        self.follow(function, register, depth)
+        one = function.definitions[register]
+        if one is not None and one[0] == op.ATTR:
+            self.attribute(function.text(one[4]), function.unit, depth)
+        elif one is not None and one[0] in (op.NAME, op.ADDRESS_NAME):
+            self.attribute(last_part(function.text(one[3])), function.unit, depth)

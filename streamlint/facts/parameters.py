@@ -1,0 +1,188 @@
+"""Value flow of parameters: from the calls of a function, from its defaults, from outside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from streamlint.facts.constructions import Constructions
+from streamlint.facts.frames import Arguments, Frame
+from streamlint.facts.functions import Function
+from streamlint.facts.nodes import Node
+from streamlint.facts.objects import (
+    Constant,
+    FunctionObject,
+    Instance,
+    Key,
+    Object,
+    Rest,
+    Scalar,
+    SomeClass,
+    Varargs,
+)
+from streamlint.ir import Parameter
+
+Entered = Callable[[FunctionObject, "Object | None", Arguments], None]
+
+
+class Parameters(Constructions):
+    """Value flow of parameters, and who is told of calls."""
+
+    def notify(self, called: FunctionObject, receiver: Object | None, arguments: Arguments) -> None:
+        """A call of a function was found."""
+        if arguments.frame is not None and arguments.frame.arguments is not None:
+            return  # the frame that stands for all calls of the caller has the same call
+        if (site := arguments.site) is not None:
+            self.entered_at.setdefault((site.function, site.instruction), {})[called.function] = None
+        elif arguments.joint is not None:
+            arguments.joint.entered[called.function] = None
+        known = self._calls.setdefault(called.function, {}).setdefault(receiver, {})
+        if arguments not in known:
+            known[arguments] = called
+            for asked, listeners in self._listeners.get(called.function, {}).items():
+                if self._may_be_same(asked, receiver):
+                    for listener in listeners:
+                        listener(called, receiver, arguments)
+
+    def when_called(self, function: Function, asked: Object | None, listener: Entered) -> None:
+        """Run a listener for each call of a function, now and later; only for those whose receiver may be one that is asked for."""
+        self._listeners.setdefault(function, {}).setdefault(asked, []).append(listener)
+        for receiver, calls in list(self._calls.get(function, {}).items()):
+            if self._may_be_same(asked, receiver):
+                for arguments, called in list(calls.items()):
+                    listener(called, receiver, arguments)
+
+    def _may_be_same(self, one: Object | None, other: Object | None) -> bool:
+        """Whether two receivers may be the same object, by their classes."""
+        if one is other or not isinstance(one, Instance) or not isinstance(other, Instance):
+            return True
+        if one.exact:
+            return not other.exact and self.hierarchy.derives(one.definition, other.definition)
+        return not other.exact or self.hierarchy.derives(other.definition, one.definition)
+
+    def parameter(self, frame: Frame, index: int, node: Node) -> None:
+        """What a parameter holds."""
+        function = frame.function
+        parameter = function.code.parameters[index]
+        if index == 0 and function.has_receiver:
+            self._receiver(frame, node)
+            return
+        if parameter.kind == "captured":
+            self.default(frame, index, node)
+            return
+        outside = node
+        if self.is_declared_number(function, parameter):
+            node = self._numbers(node)
+        if frame.arguments is not None:
+            offset = 1 if function.has_receiver and frame.receiver is not None else 0
+            self._bind(frame, index, frame.arguments, offset, node)
+            return
+        if parameter.kind in ("star", "double"):
+            self.solver.add(node, self.objects(Rest, frame, index))
+        elif not self.is_settled(function, parameter):
+            self._from_all_calls(frame, index, node)
+        self.from_outside(frame, parameter, outside)
+
+    def _numbers(self, node: Node) -> Node:
+        """A node whose numbers arrive at another one: what is declared as a number is nothing else."""
+        held = Node(None)
+        self.solver.when(held, lambda value: self.solver.add(node, value) if isinstance(value, (Constant, Scalar)) else None)
+        return held
+
+    def _from_all_calls(self, frame: Frame, index: int, node: Node) -> None:
+        """What a parameter, or ``*args``, is given by each call of a function."""
+        function = frame.function
+        self.searched(function)
+
+        def called(found: FunctionObject, receiver: Object | None, arguments: Arguments) -> None:
+            stands_for_all = frame.outer is None or frame.outer.arguments is None
+            if stands_for_all or found.frame is frame.outer or found.frame is None:
+                self._bind(frame, index, arguments, 1 if function.has_receiver and receiver is not None else 0, node)
+
+        self.when_called(function, frame.receiver, called)
+
+    def rest_element(self, value: Rest, key: Key | None) -> Node:
+        found = self._rest_nodes.get((value, key))
+        if found is None:
+            found = self._rest_nodes[value, key] = Node(lambda node: self._rest_of_calls(value, key, node))
+        return found
+
+    def rest_held(self, value: Rest) -> Node:
+        """A node for the arguments behind the last parameter, or those by names, of each call of a function."""
+        held = self._rests_held.get(value)
+        if held is None:
+            held = self._rests_held[value] = Node(None)
+            self._from_all_calls(value.frame, value.index, held)
+        return held
+
+    def _rest_of_calls(self, value: Rest, key: Key | None, node: Node) -> None:
+        self.solver.when(self.rest_held(value), lambda one: self.varargs_element(one, key, node) if isinstance(one, Varargs) else None)
+
+    def searched(self, function: Function) -> None:
+        """Look for the calls of a function in the program."""
+        raise NotImplementedError
+
+    def is_settled(self, function: Function, parameter: Parameter) -> bool:
+        """Whether the declared type of a parameter says all that its callers could tell."""
+        raise NotImplementedError
+
+    def is_declared_number(self, function: Function, parameter: Parameter) -> bool:
+        """Whether a parameter is declared as a whole number or a truth value."""
+        raise NotImplementedError
+
+    def from_outside(self, frame: Frame, parameter: Parameter, node: Node) -> None:
+        """What callers outside of the program may hand over: what is declared, what a framework gives, or anything."""
+        raise NotImplementedError
+
+    def _receiver(self, frame: Frame, node: Node) -> None:
+        function = frame.function
+        owner = function.owner
+        if frame.receiver is not None:
+            self.solver.add(node, frame.receiver)
+        elif owner is not None and function.is_class_method:
+            self.solver.add(node, self.objects(SomeClass, owner))
+        elif owner is not None:
+            self.solver.add(node, self.objects(Instance, owner, False))
+
+    def _bind(self, frame: Frame, index: int, arguments: Arguments, offset: int, node: Node) -> None:
+        """What one call hands over for a parameter."""
+        parameter = frame.function.code.parameters[index]
+        position = index - offset
+        if parameter.kind == "star":
+            self.solver.gather(node, self.objects(Varargs, arguments, max(position, 0), None), arguments.site)
+            return
+        if parameter.kind == "double":
+            named = frozenset(one.name for one in frame.function.code.parameters if one.kind in ("plain", "keyword"))
+            self.solver.gather(node, self.objects(Varargs, arguments, 0, named), arguments.site)
+            return
+        found = False
+        if parameter.kind == "plain" and 0 <= position < len(arguments.positional):
+            self.solver.edge(arguments.positional[position], node, arguments.site)
+            return
+        if parameter.name in arguments.keywords:
+            self.solver.edge(arguments.keywords[parameter.name], node, arguments.site)
+            return
+        if parameter.kind == "plain":
+            for starred in arguments.starred:
+                found = True
+                self.spread(starred, position - len(arguments.positional), node)
+        for double in arguments.double:
+            found = True
+            self.ask(self.keyed_of_node(double), parameter.name, node, double.site)
+        if parameter.default and not found:
+            self.default(frame, index, node)
+
+    def spread(self, source: Node, key: int | str, node: Node) -> None:
+        self.solver.when(source, lambda value: self.element(value, key, node, source.site))
+
+    def default(self, frame: Frame, index: int, node: Node) -> None:
+        """The default of a parameter, or what a closure has captured."""
+        function = frame.function
+        parameters = function.code.parameters
+        made = function.definition
+        if made is None or function.parent is None or not parameters[index].default:
+            return
+        number = sum(1 for one in parameters[:index] if one.default)
+        registers = made[4:]
+        if number < len(registers):
+            home = frame.outer if frame.outer is not None and frame.outer.function is function.parent else self.base(function.parent)
+            self.solver.edge(self.register(home, registers[number]), node)

@@ -1,0 +1,59 @@
+"""A stream that somebody has chosen for work, and what code says of such a choice."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from streamlint.facts.functions import Function
+from streamlint.facts.objects import LibraryObject, Site
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.ordering.places import Place
+from streamlint.transfer.launch_rows import is_null
+from streamlint.waits.operands import operand_of
+
+COPIES = {op.CAST: 4, op.COPY: 3, op.REBIND: 5, op.AWAIT: 3}
+
+
+class Choice(NamedTuple):
+    """A stream that an operation may work on: what it is, how it was chosen (as in `launches`; ``default``: a parameter or member was
+    left at its default), where, and the calls from there to the operation, the outermost first. ``made`` are the streams it may be."""
+
+    kind: str
+    how: str
+    at: Site
+    calls: tuple[Site, ...] = ()
+    made: frozenset[LibraryObject] = frozenset()
+    place: Place | None = None
+
+    @property
+    def key(self) -> object:
+        """What tells it from other streams."""
+        return frozenset(one.site for one in self.made) if self.made else (self.kind, self.place)
+
+
+def behind_copies(function: Function, register: int) -> int:
+    """The register of which another one is a copy, a cast, or what it is behind a call that may change it."""
+    while register >= 0 and (one := function.definitions[register]) is not None and one[0] in COPIES:
+        register = one[COPIES[one[0]]]
+    return register
+
+
+def default_is_null(function: Function, index: int) -> bool:
+    """Whether a parameter is null where a call leaves it out."""
+    parameter = function.code.parameters[index]
+    if function.is_cpp:
+        made = function.default_of(parameter.name)
+        return made is not None and any(is_null(made, end[2], []) for end in made.by_opcode[op.RETURN] if end[2] >= 0)
+    register, parent = function.default_register(index), function.parent
+    return register is not None and parent is not None and is_null(parent, register, [])
+
+
+def given_to(caller: Function, call: Instruction, callee: Function, index: int) -> int | None:
+    """The register that a call gives for a parameter; None where it is left out, NONE where that is not known."""
+    if call[0] in (op.CALL, op.INVOKE):
+        return operand_of(caller, call, callee, index)
+    if call[0] in (op.CONSTRUCT, op.NEW) and callee.is_cpp:
+        place = index - 1
+        return call[5:][place] if 0 <= place < len(call[5:]) else None
+    return op.NONE
