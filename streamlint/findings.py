@@ -221,3 +221,15 @@ class Report:
     models: list[tuple[str, Mapping[str, object]]] = field(default_factory=list)  # the user's rows, of all configurations of the run
     own_rows: list[str] = field(default_factory=list)  # those of them that were met
     trials: dict[str, object] = field(default_factory=dict)  # by file: what tries its fixes
+
+    def add(self, part: Report) -> None:
+        """Take over what was found in some of the files."""
+        self.findings += part.findings
+        self.problems += part.problems
+        self.coverage.update(part.coverage)
+        self.built += part.built
+        self.own_rows += part.own_rows
+        self.remarks += part.remarks
+        self.texts.update(part.texts)
+        for stage, seconds in part.timings.items():
+            self.timings[stage] = self.timings.get(stage, 0.0) + seconds

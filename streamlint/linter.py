@@ -290,7 +290,7 @@ class _Run:
             self.how.share.begin(self._files.values(), [*(source for group in self._sources.values() for source in group), *lost])
         with self.timed("analyse"):
             for options, sources in self._sources.items():
-                self._merge(self._analysed(sources, options))
+                self.report.add(self._analysed(sources, options))
         self.report.problems = told_once(self.report.problems)
         if self.runs is not None:
             with self.timed("cache"):
@@ -365,17 +365,6 @@ class _Run:
                 self.report.texts.update((source.path, source.text) for source in joining)
                 self._sources[options] = sorted([*sources, *map(self._analysable, joining)], key=lambda source: source.path)
         self._seams, self._passed = None, []  # their texts are needed no more
-
-    def _merge(self, part: Report) -> None:
-        self.report.findings += part.findings
-        self.report.problems += part.problems
-        self.report.coverage.update(part.coverage)
-        self.report.built += part.built
-        self.report.own_rows += part.own_rows
-        self.report.remarks += part.remarks
-        self.report.texts.update(part.texts)
-        for stage, seconds in part.timings.items():
-            self.report.timings[stage] = self.report.timings.get(stage, 0.0) + seconds
 
     def _forget_texts(self) -> None:
         """Keep only the texts that findings show, and read those that the engine did not hand over."""

@@ -13,8 +13,9 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.conditions import Frame
 from streamlint.ordering.flow import BUFFER, DONE, EVENT, LATE, SIGNAL, STATUS, STREAM, Tracked
+from streamlint.ordering.holding import Holding
 from streamlint.ordering.parts import Sum
-from streamlint.ordering.places import ADDRESS, Element, Place, register_place, rest_behind
+from streamlint.ordering.places import ADDRESS, Element, Place, register_place
 from streamlint.ordering.streams import sites_of
 from streamlint.ordering.walk import ORDERED, State, Walk, aside
 from streamlint.transfer.actions import (
@@ -22,7 +23,6 @@ from streamlint.transfer.actions import (
     NAMED,
     NULL,
     UNKNOWN,
-    VARIABLE,
     Action,
     Asked,
     Copied,
@@ -50,7 +50,7 @@ class Where(NamedTuple):
     stream: Stream
 
 
-class Pending(Walk):
+class Pending(Holding):
     """Follows copies that the host has not seen end. A subclass says what reaches them too early (`meets`)."""
 
     meets_memory = True
@@ -380,40 +380,6 @@ class Pending(Walk):
         return False if self.has(state, STATUS, condition) or self.has(state, LATE, condition) else None
 
     # --- what registers hold
-
-    def held(self, state: State, register: int, depth: tuple[int, ...] = (0,)) -> Tracked | None:
-        """The copy's memory, if a register holds it, or containers that do."""
-        return self.held_at(state, self.places.names(state.frame.function, register), depth) if register >= 0 else None
-
-    def held_at(self, state: State, names: Iterable[Place], depth: tuple[int, ...] = (0,)) -> Tracked | None:
-        """The copy's memory, if it is at one of some places, or in containers that are."""
-        for place in names:
-            for held in state.tracked:
-                rest = rest_behind(place, held.place) if held.kind == BUFFER else None
-                if rest is not None and len(rest) in depth and all(isinstance(key, Element) for key in rest):
-                    return held
-                if rest == (ADDRESS,) and VARIABLE in depth:
-                    return held
-        return None
-
-    def has(self, state: State, kind: str, register: int) -> bool:
-        """Whether a register holds a tracked object of a kind."""
-        return register >= 0 and self._has_place(state, kind, self.places.names(state.frame.function, register))
-
-    def _has_place(self, state: State, kind: str, names: Iterator[Place] | tuple[Place, ...]) -> bool:
-        return any(held.kind == kind and rest_behind(place, held.place) == () for place in names for held in state.tracked)
-
-    def _leads_to(self, state: State, kind: str, register: int) -> bool:
-        """Whether a register holds something tracked of a kind, or an object that leads to it."""
-        names = self.places.names(state.frame.function, register) if register >= 0 else ()
-        return any(held.kind == kind and rest_behind(place, held.place) is not None for place in names for held in state.tracked)
-
-    def _is_given(self, state: State, register: int) -> bool:
-        """Whether a register holds anything that is tracked, or an object that leads to it."""
-        if register < 0:
-            return False
-        names = self.places.names(state.frame.function, register)
-        return any(rest_behind(place, held.place) is not None for place in names for held in state.tracked)
 
 
 def _is_success(facts: Facts, function: Function, register: int) -> bool:

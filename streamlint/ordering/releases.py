@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import FunctionObject, Site, is_unknown
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ordering.beginnings import CHOOSING
 from streamlint.ordering.conditions import Frame
+from streamlint.ordering.crossing import DROPPED, USED, Crossing, as_lent, is_lent, is_lent_by
 from streamlint.ordering.flow import BUFFER, EVENT, STREAM, Tracked
 from streamlint.ordering.lanes import AMBIENT, WAITER, Lane
-from streamlint.ordering.near_streams import NearStreams
 from streamlint.ordering.places import ANY, Element, Place, rest_behind
 from streamlint.ordering.races import Races
 from streamlint.ordering.walk import ORDERED, State
@@ -25,10 +23,6 @@ from streamlint.transfer.transfer import CALLING, Transfer
 from streamlint.transfer.waiting import Waited
 from streamlint.transfer.work import Kept, Worked
 
-USED, DROPPED = "used", "dropped"
-"""On another stream; and what has referred to the memory last."""
-_KEEPING = frozenset({"record_use"})
-_CROSSING = CHOOSING | _KEEPING
 _SMALL = 1 << 20
 """Bytes of a block up to which PyTorch has pools of their own."""
 _PLAIN = frozenset(
@@ -36,7 +30,6 @@ _PLAIN = frozenset(
     "type zip".split()
 )
 """Functions of the language that keep nothing but what `flow` knows."""
-_LENT = Element(("lent",))
 _MARK = Place(("global", "used"))
 _EMPTYING = frozenset({"pop", "popleft", "clear"})
 _OF_USE = frozenset({USED, DROPPED, STREAM, WAITER, EVENT})
@@ -55,7 +48,7 @@ class Release(NamedTuple):
     library: str
 
 
-class Releases(Races):
+class Releases(Crossing):
     """Finds memory that goes back to its pool too early."""
 
     ordering = (*Races.ordering, Kept)
@@ -66,9 +59,7 @@ class Releases(Races):
     def __init__(self, transfer: Transfer) -> None:
         super().__init__(transfer)
         self._released: dict[Site, Release] = {}
-        self._after: dict[tuple[Function, int], frozenset[int]] = {}
         self._streams: dict[Site, Lane] = {}
-        self._looks = True
         self._raised: list[tuple[State, Lane]] = []
         self._sizes = Sizes(Origins(transfer))
 
@@ -94,66 +85,6 @@ class Releases(Races):
         waiting = self._raised = [(self.start(function, one, frozenset(tracked), frozenset()), lane)]
         for state, self._lane in waiting:
             self.run(state, self._judge)
-
-    # --- where memory may cross streams
-
-    @cached_property
-    def _near(self) -> NearStreams:
-        return NearStreams(self.transfer, self.callers, _CROSSING, self.beginnings.chosen)
-
-    def may_go_up(self, state: State, caller: Function, call: Instruction) -> bool:
-        """Whether a caller may use the memory on another stream, or let go of it while one does."""
-        return caller in self._near or self._is_in_use(state.tracked)
-
-    def _entered(self, state: State, one: Instruction, index: int) -> Iterator[State]:
-        self._looks = self._is_in_use(state.tracked)
-        if self._looks or one[0] != op.NEXT or not any(_is_lent_by(held.place, one[3]) for held in state.tracked):
-            yield from super()._entered(state, one, index)  # else the generator has just lent it
-
-    def sources(self, function: Function, one: Instruction, callee: Function, index: int) -> tuple[Place, ...]:
-        """A generator that is resumed is given nothing."""
-        if one[0] in (op.NEXT, op.ENTER) and not callee.has_receiver:
-            return ()
-        return super().sources(function, one, callee, index)
-
-    def _may_order(self, state: State, block: int, join: int) -> bool:
-        self._looks = self._is_in_use(state.tracked)
-        return (self._looks or state.frame.function in self._keeping) and super()._may_order(state, block, join)
-
-    @cached_property
-    def _keeping(self) -> frozenset[Function]:
-        """The functions that tell pools of uses."""
-        return frozenset(call.function for call in self.transfer.sites(_KEEPING))
-
-    def _orders_inside(self, function: Function) -> bool:
-        """What waits matters once another stream uses the memory."""
-        return self._looks and super()._orders_inside(function)
-
-    def _entering(self, state: State, block: int) -> Iterator[State]:
-        """A path ends where nothing that follows can use the memory. What guards a path does not matter."""
-        for after in super()._entering(state, block):
-            if self._is_in_use(after.tracked) or any(self._may_be_used(after, held) for held in after.tracked):
-                yield after._replace(guards=frozenset())
-
-    def _may_be_used(self, state: State, held: Tracked) -> bool:
-        """Whether a name for the memory may be read from the beginning of a block on."""
-        if held.kind != BUFFER or held.place.root[0] != "register":
-            return held.kind == BUFFER
-        function = state.frame.function
-        blocks = self._following(function, state.block)
-        return any(function.homes[use][0] in blocks for use in function.uses[int(str(held.place.root[1]))])
-
-    def _following(self, function: Function, block: int) -> frozenset[int]:
-        """The blocks that may run from the beginning of one on."""
-        found = self._after.get((function, block))
-        if found is None:
-            seen, waiting = {block}, [block]
-            while waiting:
-                more = [each for each in function.control.successors[waiting.pop()] if each not in seen]
-                seen.update(more)
-                waiting += more
-            found = self._after[function, block] = frozenset(seen)
-        return found
 
     # --- what actions mean
 
@@ -182,9 +113,6 @@ class Releases(Races):
         """What is left when the use is over."""
         rest = frozenset(held for held in state.tracked if held.kind not in _OF_USE)
         return rest if rest else ORDERED
-
-    def _is_in_use(self, tracked: frozenset[Tracked]) -> bool:
-        return any(held.kind == USED for held in tracked)
 
     def _is_home(self, lane: Lane) -> bool:
         """Whether a lane may be the stream of the pool."""
@@ -309,10 +237,10 @@ class Releases(Races):
         """A generator that is resumed refers no longer to what it has lent, and allocates anew."""
         if one[0] != op.NEXT or not self._is_in_use(state.tracked):
             return None
-        lent = {held for held in state.tracked if held.kind == BUFFER and _is_lent_by(held.place, one[3])}
+        lent = {held for held in state.tracked if held.kind == BUFFER and is_lent_by(held.place, one[3])}
         if not lent:
             return None
-        left = {held for held in state.tracked if held.kind != BUFFER or not _is_lent(held.place)}
+        left = {held for held in state.tracked if held.kind != BUFFER or not is_lent(held.place)}
         state = state._replace(tracked=frozenset(left))
         if not self._alive(state) and self._is_home(self.lanes.of(state.frame, one, Stream(CURRENT))):
             self._tell_release(state, one)
@@ -417,7 +345,7 @@ class Releases(Races):
         function = state.frame.function
         if state.frame.caller is not None or self._lane.kind != NAMED or self.callers(function):
             for after in super()._yielded(state, one):
-                yield after._replace(tracked=frozenset(map(_as_lent, after.tracked))) if state.frame.caller is None else after
+                yield after._replace(tracked=frozenset(map(as_lent, after.tracked))) if state.frame.caller is None else after
             return
         tracked = state.tracked
         if self._is_lent(state, one[3]):
@@ -456,23 +384,6 @@ class Releases(Races):
         """The first place in the program that is noted as one of a kind."""
         noted = [held.announced for held in state.tracked if held.kind == kind and held.announced is not None]
         return min(noted, key=lambda site: (site.function.unit.path, site.at), default=otherwise)
-
-
-def _as_lent(held: Tracked) -> Tracked:
-    """An element of what a generator yields: it keeps none."""
-    place = held.place
-    if held.kind != BUFFER or place.root[0] != "register" or place.path[:1] != (ANY,):
-        return held
-    return held._replace(place=Place(place.root, (_LENT, *place.path[1:])))
-
-
-def _is_lent(place: Place) -> bool:
-    return place.path[:1] == (_LENT,)
-
-
-def _is_lent_by(place: Place, iterator: int) -> bool:
-    """Whether an iterator lends what is at a place."""
-    return _is_lent(place) and place.root == ("register", iterator)
 
 
 def _later(held: Tracked) -> Tracked:

@@ -1,0 +1,110 @@
+"""Where memory that is followed may cross streams: the functions that its path enters, the blocks that it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+
+from streamlint.facts.functions import Function
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.ordering.beginnings import CHOOSING
+from streamlint.ordering.flow import BUFFER, Tracked
+from streamlint.ordering.near_streams import NearStreams
+from streamlint.ordering.places import ANY, Element, Place
+from streamlint.ordering.races import Races
+from streamlint.ordering.walk import State
+from streamlint.transfer.transfer import Transfer
+
+USED, DROPPED = "used", "dropped"
+"""On another stream; and what has referred to the memory last."""
+_KEEPING = frozenset({"record_use"})
+_CROSSING = CHOOSING | _KEEPING
+_LENT = Element(("lent",))
+
+
+class Crossing(Races):
+    """Follows memory where it may be used on another stream."""
+
+    def __init__(self, transfer: Transfer) -> None:
+        super().__init__(transfer)
+        self._after: dict[tuple[Function, int], frozenset[int]] = {}
+        self._looks = True
+
+    @cached_property
+    def _near(self) -> NearStreams:
+        return NearStreams(self.transfer, self.callers, _CROSSING, self.beginnings.chosen)
+
+    def may_go_up(self, state: State, caller: Function, call: Instruction) -> bool:
+        """Whether a caller may use the memory on another stream, or let go of it while one does."""
+        return caller in self._near or self._is_in_use(state.tracked)
+
+    def _entered(self, state: State, one: Instruction, index: int) -> Iterator[State]:
+        self._looks = self._is_in_use(state.tracked)
+        if self._looks or one[0] != op.NEXT or not any(is_lent_by(held.place, one[3]) for held in state.tracked):
+            yield from super()._entered(state, one, index)  # else the generator has just lent it
+
+    def sources(self, function: Function, one: Instruction, callee: Function, index: int) -> tuple[Place, ...]:
+        """A generator that is resumed is given nothing."""
+        if one[0] in (op.NEXT, op.ENTER) and not callee.has_receiver:
+            return ()
+        return super().sources(function, one, callee, index)
+
+    def _may_order(self, state: State, block: int, join: int) -> bool:
+        self._looks = self._is_in_use(state.tracked)
+        return (self._looks or state.frame.function in self._keeping) and super()._may_order(state, block, join)
+
+    @cached_property
+    def _keeping(self) -> frozenset[Function]:
+        """The functions that tell pools of uses."""
+        return frozenset(call.function for call in self.transfer.sites(_KEEPING))
+
+    def _orders_inside(self, function: Function) -> bool:
+        """What waits matters once another stream uses the memory."""
+        return self._looks and super()._orders_inside(function)
+
+    def _entering(self, state: State, block: int) -> Iterator[State]:
+        """A path ends where nothing that follows can use the memory. What guards a path does not matter."""
+        for after in super()._entering(state, block):
+            if self._is_in_use(after.tracked) or any(self._may_be_used(after, held) for held in after.tracked):
+                yield after._replace(guards=frozenset())
+
+    def _may_be_used(self, state: State, held: Tracked) -> bool:
+        """Whether a name for the memory may be read from the beginning of a block on."""
+        if held.kind != BUFFER or held.place.root[0] != "register":
+            return held.kind == BUFFER
+        function = state.frame.function
+        blocks = self._following(function, state.block)
+        return any(function.homes[use][0] in blocks for use in function.uses[int(str(held.place.root[1]))])
+
+    def _following(self, function: Function, block: int) -> frozenset[int]:
+        """The blocks that may run from the beginning of one on."""
+        found = self._after.get((function, block))
+        if found is None:
+            seen, waiting = {block}, [block]
+            while waiting:
+                more = [each for each in function.control.successors[waiting.pop()] if each not in seen]
+                seen.update(more)
+                waiting += more
+            found = self._after[function, block] = frozenset(seen)
+        return found
+
+    def _is_in_use(self, tracked: frozenset[Tracked]) -> bool:
+        return any(held.kind == USED for held in tracked)
+
+
+def is_lent(place: Place) -> bool:
+    return place.path[:1] == (_LENT,)
+
+
+def is_lent_by(place: Place, iterator: int) -> bool:
+    """Whether an iterator lends what is at a place."""
+    return is_lent(place) and place.root == ("register", iterator)
+
+
+def as_lent(held: Tracked) -> Tracked:
+    """An element of what a generator yields: it keeps none."""
+    place = held.place
+    if held.kind != BUFFER or place.root[0] != "register" or place.path[:1] != (ANY,):
+        return held
+    return held._replace(place=Place(place.root, (_LENT, *place.path[1:])))
