@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from streamlint import guard, models, progress
 from streamlint.cache.parts import Parts, says_the_same
-from streamlint.cluster.job import Job
 from streamlint.errors import ConfigError
 from streamlint.findings import Finding, Part, Problem, Report
 from streamlint.memory import freeze, seldom_collected
@@ -122,6 +121,8 @@ def looked_for(parser: Parser, options: Options) -> Part:
 
 def _found_far(parser: Parser, options: Options, cluster: Cluster, report: Report) -> list[Part]:
     """Have the workers of a cluster look; rules that were told something else by build files than is said here are asked again here."""
+    from streamlint.cluster.job import Job  # start-up: for the option alone
+
     names = sorted(codes_of(options))
     job = Job(os.getcwd(), tuple(parser.sources), options, parser.sent(), guard.seconds())
     progress.stage(CHECKING, len(names))

@@ -353,8 +353,8 @@ class _Run:
             keep = again.keep
         if self.how.share is not None:
             return self.how.share.analyse(sources, options, self.how.jobs, keep, self.how.store)
-        more: dict[str, Any] = {"cluster": self.how.cluster} if self.how.cluster is not None else {}
-        return engine.analyse(sources, options, self.how.jobs, keep, self.how.store, **more)
+        said: dict[str, Any] = {"store": self.how.store, "cluster": self.how.cluster}
+        return engine.analyse(sources, options, self.how.jobs, keep, **{name: one for name, one in said.items() if one is not None})
 
     def _join_seams(self) -> None:
         """Bindings and Cython that name no CUDA are read where C++ beside them does."""

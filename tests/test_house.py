@@ -238,6 +238,7 @@ LATE = {
     "commands/server.py": "server.app",
     "commands/telling.py": "commands.unused measured report.statistics",
     "config.py": "models.user_rows toml_lines",
+    "engine.py": "cluster.job",
     "fingerprint.py": "layout",
     "frontends/inline.py": "frontends.cuda",
     "frontends/python.py": "frontends.python_statements",
