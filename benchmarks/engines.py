@@ -27,7 +27,7 @@ from streamlint.findings import Finding
 from streamlint.hazards.findings import find_of, registry
 from streamlint.options import Options, Source
 from streamlint.parsing import Parser
-from streamlint.precedence import best
+from streamlint.triage.precedence import best
 
 Place = tuple[str, int]
 

@@ -242,7 +242,7 @@ def changes(folder: Path) -> list[Row]:
 
 def cheap_rows(folder: Path) -> list[Row]:
     """What is run many times."""
-    from streamlint import triggers
+    from streamlint.discovery import triggers
 
     relevant = triggers.relevant("python")
     mentions = {path: relevant(path.read_bytes()) for path in sources(folder)}

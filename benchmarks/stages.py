@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from streamlint import linter, parsing, screening
+from streamlint import linter, parsing
 from streamlint.config import Resolver, Settings
-from streamlint.files import discover
+from streamlint.discovery import screening
+from streamlint.discovery.files import discover
 from streamlint.frontends import python
 from streamlint.hazards import findings as hazards
 from streamlint.reading import read_bytes

@@ -9,20 +9,21 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from streamlint import TYPE_CHECKING, guard, progress, screening
+from streamlint import TYPE_CHECKING, guard, progress
 from streamlint.config import Resolver, Settings
+from streamlint.discovery import screening
+from streamlint.discovery.files import Found, discover, left_out, shown
+from streamlint.discovery.triggers import seam
+from streamlint.discovery.twins import has_original
 from streamlint.errors import StreamlintError
-from streamlint.files import Found, discover, left_out, shown
 from streamlint.findings import Problem, Report
-from streamlint.fingerprint import Statements
 from streamlint.memory import seldom_collected
 from streamlint.options import Options, Source
 from streamlint.reading import Unreadable, decode, language_of, read_bytes
 from streamlint.record import field, record, replace
-from streamlint.telling import settle, told_once
 from streamlint.texts import Texts
-from streamlint.triggers import seam
-from streamlint.twins import has_original
+from streamlint.triage.fingerprint import Statements
+from streamlint.triage.settle import settle, told_once
 
 if TYPE_CHECKING:
     from typing import Any
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
     from streamlint.cache.runs import Runs
     from streamlint.cache.store import Store
     from streamlint.cluster.client import Cluster
+    from streamlint.discovery.seams import Seams
     from streamlint.relint import Relint
-    from streamlint.seams import Seams
     from streamlint.shards import Share
 
 Analyse = Callable[[list[Source], Options], Report]
@@ -151,7 +152,7 @@ class _Run:
     def seams(self) -> Seams:
         """What may belong to the run though it names no CUDA."""
         if self._seams is None:
-            from streamlint.seams import Seams  # start-up: for runs that name CUDA
+            from streamlint.discovery.seams import Seams  # start-up: for runs that name CUDA
 
             self._seams = Seams()
             for file in self._passed:
@@ -381,8 +382,8 @@ class _Run:
 
 def _forget_build_files() -> None:
     """Build files are read again, if any were read in this process."""
-    if (build := sys.modules.get("streamlint.build")) is not None:
-        build.forget()
+    if (build_files := sys.modules.get("streamlint.build_files")) is not None:
+        build_files.forget()
 
 
 def _text(file: str) -> str:

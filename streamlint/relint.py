@@ -12,9 +12,9 @@ from streamlint.findings import Finding
 from streamlint.hazards import findings as hazards
 from streamlint.options import Options, Source
 from streamlint.parsing import Parser
-from streamlint.precedence import winners
 from streamlint.record import replace
 from streamlint.recursion import deeper
+from streamlint.triage.precedence import winners
 
 if TYPE_CHECKING:
     from streamlint.ir import ModuleIR

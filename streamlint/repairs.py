@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from streamlint.catalog import entries
-from streamlint.files import Found
+from streamlint.discovery.files import Found
 from streamlint.findings import Finding, Fix, Problem, Report
 from streamlint.fix import fixer_of
 from streamlint.fix.trial import Trial, together

@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 
 from streamlint.errors import ConfigError
-from streamlint.fingerprint import repository
 from streamlint.reading import Unreadable, decode, encode, language_of, read_bytes
+from streamlint.triage.fingerprint import repository
 from streamlint.writing import refuse_read_only, scratch_beside, settle
 
 

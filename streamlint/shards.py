@@ -23,7 +23,7 @@ from streamlint.tasks import codes_of
 
 if TYPE_CHECKING:
     from streamlint.cache.store import Store
-    from streamlint.files import Found
+    from streamlint.discovery.files import Found
 
 FORMAT = 2
 MARK = "streamlint-shard"

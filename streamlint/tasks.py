@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from streamlint import build, guard, own_rows
+from streamlint import build_files, guard, own_rows
 from streamlint.checks.base import registry
 from streamlint.findings import Part, Problem
 from streamlint.hazards import coverage
@@ -100,9 +100,8 @@ class Task:
                 told = self.kind.find(self.sources, self.options, self.parser.representation)
             part.findings, part.cut, part.coverage, part.own_rows = told.findings, told.cut, told.coverage, sorted(told.own_rows)
             part.problems += [self._problem([code], why) for code, why in told.faults.items()]
-            part.built = sorted(
-                [path, word, build.plain_answer(said)] for path, answers in build.asked.items() for word, said in answers.items()
-            )
+            said = [(path, word, answer) for path, answers in build_files.asked.items() for word, answer in answers.items()]
+            part.built = sorted([path, word, build_files.plain_answer(answer)] for path, word, answer in said)
         except Exception as error:
             return self.lose(f"{type(error).__name__}: {error}")
         return part

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from streamlint.config import FLAGS, GLOBS, PATHS, SELECTORS, WORDS, Settings
-from streamlint.files import DEFAULT_FOLDERS
+from streamlint.discovery.files import DEFAULT_FOLDERS
 from streamlint.schema import TELLS
 
 # An example for each key, as it stands under ``[tool.streamlint]``.

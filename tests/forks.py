@@ -293,7 +293,7 @@ def _import_all() -> None:
 
     modules = [cli.COMMANDS[word][0] for word in ("check", "merge", "clean", "rule")]
     modules += [f"streamlint.commands.{name}" for name in ("fixing", "shard", "watch")]
-    modules += ["streamlint.guard", "streamlint.git", "streamlint.changes", "streamlint.baseline", "streamlint.tasks"]
+    modules += ["streamlint.guard", "streamlint.git", "streamlint.triage.changes", "streamlint.triage.baseline", "streamlint.tasks"]
     modules += [f"streamlint.report.{format.replace('-', '_')}" for format in FORMATS]
     for module in modules:
         importlib.import_module(module)

@@ -43,7 +43,7 @@ _FOUND_FROM = ("checks", "cuda_model", "facts", "hazards", "ir", "ordering", "tr
 
 @pytest.mark.parametrize("folder", _FOUND_FROM)
 def test_what_finds_reads_no_files(folder: str) -> None:
-    """What build files say is asked in `build`, where it is noted: else findings would rest on files that the cache knows nothing of."""
+    """Build files are asked in `build_files`, where it is noted: else findings would rest on files that the cache knows nothing of."""
     for path in (PACKAGE / folder).rglob("*.py"):
         assert not _READING.search(path.read_text(encoding="utf-8")), path
 
@@ -199,7 +199,7 @@ ABOVE = {
         "report",
         "server",
         "tasks",
-        "telling",
+        "triage",
         "verify",
     ),
 }
@@ -229,25 +229,25 @@ def modules(*rooms: str) -> list[Path]:
 # Imports of ours inside functions. Each spares a run what it does not need (a folder of checks costs 0.2 s), or waits for a package that
 # may be missing; the line says which. A new one needs a measurement.
 LATE = {
-    "build.py": "build_python",
+    "build_files/__init__.py": "build_files.python",
     "cli.py": "guard report.terminal",
     "cluster/client.py": "cluster.job streamlint",
     "commands/check.py": "commands.explaining commands.modes commands.shard commands.watch",
     "commands/fixing.py": "repairs",
-    "commands/running.py": "cache.store changes cluster.client",
+    "commands/running.py": "cache.store cluster.client triage.changes",
     "commands/server.py": "server.app",
     "commands/telling.py": "commands.unused measured report.statistics",
     "config.py": "models.user_rows toml_lines",
+    "discovery/triggers.py": "models",
     "engine.py": "cluster.job",
-    "fingerprint.py": "layout",
     "frontends/inline.py": "frontends.cuda",
     "frontends/python.py": "frontends.python_statements",
-    "linter.py": "bare cache.runs engine relint repairs seams",
+    "linter.py": "bare cache.runs discovery.seams engine relint repairs",
     "parsing.py": "frontends.cuda frontends.cuda_headers frontends.cython frontends.python",
     "report/entries.py": "rules",
-    "suppress.py": "rules",
-    "telling.py": "baseline suppress",
-    "triggers.py": "models",
+    "triage/fingerprint.py": "triage.layout",
+    "triage/settle.py": "triage.baseline triage.suppress",
+    "triage/suppress.py": "rules",
     "verify/__main__.py": "verify.command verify.options",
     "verify/far.py": "cluster.client",
 }

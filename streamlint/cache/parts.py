@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from streamlint import build
+from streamlint import build_files
 from streamlint.cache import records
 from streamlint.cache.shapes import PART, fits
 from streamlint.cache.store import Store, digest
@@ -48,7 +48,7 @@ class Parts:
 
 def says_the_same(part: Part) -> bool:
     """Whether build files say here and now what they said for a part."""
-    return all(build.plain_answer(build.answer(str(word), str(path))) == said for path, word, said in part.built)
+    return all(build_files.plain_answer(build_files.answer(str(word), str(path))) == said for path, word, said in part.built)
 
 
 def _told(options: Options) -> str:

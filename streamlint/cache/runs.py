@@ -13,11 +13,11 @@ import time
 from collections import namedtuple
 from collections.abc import Sequence
 
-from streamlint import TYPE_CHECKING, build
+from streamlint import TYPE_CHECKING, build_files
 from streamlint.cache import records
 from streamlint.cache.shapes import is_run
 from streamlint.cache.store import Store, digest
-from streamlint.files import Found
+from streamlint.discovery.files import Found
 from streamlint.findings import Finding, Fix, Problem, Report
 from streamlint.reading import Unreadable, read_bytes
 from streamlint.record import field, record
@@ -25,7 +25,7 @@ from streamlint.record import field, record
 if TYPE_CHECKING:
     from typing import Any
 
-    from streamlint.fingerprint import Statements
+    from streamlint.triage.fingerprint import Statements
 
 _TICK = 2_000_000_000
 _MOST_FRESH = 64  # files that are read once more at the end of a run
@@ -113,13 +113,13 @@ class Runs:
         """Whether build files say what they said; they are asked only where one of them, or what stands beside it, is not as it was."""
         looked = self._old.get("looked")
         try:
-            same = looked is not None and all(map(build.looks_the_same, looked, looked.values()))
+            same = looked is not None and all(map(build_files.looks_the_same, looked, looked.values()))
             for path, word, said in self._old["built"]:
-                if (not same or word.startswith("lies_beside")) and build.answer(word, path) != said:
+                if (not same or word.startswith("lies_beside")) and build_files.answer(word, path) != said:
                     return False
         except (AttributeError, KeyError, TypeError, ValueError):  # nobody of ours has written that
             return False
-        if not same and (seen := build.looked_at(self._started - _TICK)) is not None:
+        if not same and (seen := build_files.looked_at(self._started - _TICK)) is not None:
             self._old["looked"], self._looked = seen, True
         return True
 
@@ -173,8 +173,8 @@ class Runs:
 
     def _looked_at(self, built: Sequence[Sequence[Any]]) -> dict[str, Any] | None:
         """What the answers of build files rest on, if they are here as they were for who asked; None where that proves nothing."""
-        alike = all(build.plain_answer(build.answer(word, path)) == said for path, word, said in built)
-        return build.looked_at(self._started - _TICK) if alike else None
+        alike = all(build_files.plain_answer(build_files.answer(word, path)) == said for path, word, said in built)
+        return build_files.looked_at(self._started - _TICK) if alike else None
 
     def _look_again(self) -> None:
         """Files that had just been written when they were read: by now their times may prove something, if they are as they were."""

@@ -18,8 +18,8 @@ from streamlint import linter
 from streamlint.commands.parser import Parser
 from streamlint.commands.unused import place_of, unmatched
 from streamlint.config import Resolver, Settings, load
+from streamlint.discovery.files import shown
 from streamlint.errors import ConfigError, PathError, did_you_mean
-from streamlint.files import shown
 from streamlint.models.listing import LANGUAGE_NAMES, Entry, find, in_words, meaning_of, of_user, shipped
 from streamlint.report.terminal import Paint, line, wants_color
 

@@ -5,17 +5,18 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from streamlint import TYPE_CHECKING, baseline
+from streamlint import TYPE_CHECKING
 from streamlint.commands import fixing
 from streamlint.commands.diff import print_diff
 from streamlint.commands.running import demand_files
 from streamlint.commands.telling import CLEAN, FOUND, count_of, say
 from streamlint.config import Resolver, Settings
+from streamlint.discovery.files import discover
 from streamlint.errors import ConfigError
-from streamlint.files import discover
-from streamlint.ignores import add_to_files
 from streamlint.record import names_of
 from streamlint.report.terminal import Paint, line, tame, wants_color
+from streamlint.triage import baseline
+from streamlint.triage.ignores import add_to_files
 
 if TYPE_CHECKING:
     import argparse

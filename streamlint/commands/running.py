@@ -115,7 +115,7 @@ def standard_input(options: argparse.Namespace) -> bytes:
 
 
 def keep_changed(options: argparse.Namespace, report: Report) -> None:
-    from streamlint.changes import Changes  # start-up: for the option alone
+    from streamlint.triage.changes import Changes  # start-up: for the option alone
 
     changes = Changes(options.since)
     first = Path(options.stdin_filename or ".") if options.paths == ["-"] else Path(options.paths[0])

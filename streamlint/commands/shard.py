@@ -13,8 +13,8 @@ from streamlint.commands import fixing
 from streamlint.commands.running import demand_files, keep_changed, store_of
 from streamlint.commands.telling import exit_code, write
 from streamlint.config import Resolver
+from streamlint.discovery.files import discover
 from streamlint.errors import ConfigError
-from streamlint.files import discover
 from streamlint.shards import Shard, read_number
 
 # What asks for the whole run, or changes files.

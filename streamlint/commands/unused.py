@@ -8,7 +8,7 @@ from pathlib import Path
 
 from streamlint.catalog import UNREADABLE
 from streamlint.config import line_in
-from streamlint.files import shown
+from streamlint.discovery.files import shown
 from streamlint.findings import Report
 from streamlint.models.listing import Entry, of_user
 

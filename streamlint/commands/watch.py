@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
+from streamlint.discovery.files import TOOL_FOLDERS
 from streamlint.errors import ConfigError, PathError, StreamlintError, not_installed
-from streamlint.files import TOOL_FOLDERS
 from streamlint.reading import language_of
 from streamlint.report.terminal import told
 

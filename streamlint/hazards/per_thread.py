@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from streamlint.build import language_of_source, per_thread_default_stream, sources_built_with
+from streamlint.build_files import language_of_source, per_thread_default_stream, sources_built_with
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import Site
 from streamlint.facts.program import Unit

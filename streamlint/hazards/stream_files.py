@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from functools import cached_property
 
-from streamlint.build import build_root
+from streamlint.build_files import build_root
 from streamlint.facts.extensions import host_functions
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import LibraryObject, Site

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from streamlint.build import default_stream_of_python, per_thread_default_stream, per_thread_place, place_in_text
+from streamlint.build_files import default_stream_of_python, per_thread_default_stream, per_thread_place, place_in_text
+from streamlint.discovery.files import shown
 from streamlint.facts.extensions import Extensions
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import LibraryObject, Site
 from streamlint.facts.program import Unit
-from streamlint.files import shown
 from streamlint.findings import Span, Step
 from streamlint.hazards.context import Context, span_of
 from streamlint.models.vocabulary import Selector

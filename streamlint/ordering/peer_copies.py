@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import NamedTuple
 
-from streamlint.build import build_root, lies_beside
+from streamlint.build_files import build_root, lies_beside
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import Site
 from streamlint.facts.program import Unit

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from streamlint import TYPE_CHECKING
 from streamlint.findings import Finding, Fix, Problem, Report, Span
-from streamlint.fingerprint import Statements, with_fingerprints
 from streamlint.report import View
+from streamlint.triage.fingerprint import Statements, with_fingerprints
 
 if TYPE_CHECKING:
     from typing import Any

@@ -7,7 +7,7 @@ import re
 
 from streamlint.report.pages import markdown
 from streamlint.rules import all_rules, code_of
-from streamlint.suppress import NOQA, OWN
+from streamlint.triage.suppress import NOQA, OWN
 
 
 @functools.cache

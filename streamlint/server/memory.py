@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from streamlint import parsing
+from streamlint.discovery.seams import INCLUDE
 from streamlint.findings import Finding, Problem
 from streamlint.hazards import findings as hazards
 from streamlint.ir import ModuleIR
@@ -15,7 +16,6 @@ from streamlint.memory import freeze, thaw
 from streamlint.options import Options, Source
 from streamlint.parsing import Parser
 from streamlint.recursion import deeper
-from streamlint.seams import INCLUDE
 from streamlint.server.kept import Edit
 from streamlint.tasks import codes_of, kinds
 

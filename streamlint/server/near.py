@@ -11,10 +11,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
-from streamlint.files import Found
-from streamlint.outlines import imports_in
+from streamlint.discovery.files import Found
+from streamlint.discovery.outlines import imports_in
+from streamlint.discovery.seams import INCLUDE, NATIVE, OPENED
 from streamlint.reading import Unreadable, read_bytes
-from streamlint.seams import INCLUDE, NATIVE, OPENED
 
 MOST = 100  # files that one is read with
 

@@ -9,20 +9,20 @@ from pathlib import Path
 
 from streamlint import linter
 from streamlint.config import Resolver
-from streamlint.files import Found, discover, left_out, matches
+from streamlint.discovery.files import Found, discover, left_out, matches
+from streamlint.discovery.screening import is_generated
+from streamlint.discovery.triggers import relevant, seam
+from streamlint.discovery.twins import is_port, speaks_hip_alone
 from streamlint.findings import Finding, Report
 from streamlint.fix.trial import Trial
-from streamlint.ignores import add_ignores
 from streamlint.options import Options, Source
-from streamlint.precedence import winners
 from streamlint.reading import Unreadable, encode, language_of, read_bytes
 from streamlint.relint import Relint
 from streamlint.repairs import Repairs, repairs, trial_of, trials
-from streamlint.screening import is_generated
 from streamlint.server.memory import Memory, Part
 from streamlint.server.near import Entry, Map
-from streamlint.triggers import relevant, seam
-from streamlint.twins import is_port, speaks_hip_alone
+from streamlint.triage.ignores import add_ignores
+from streamlint.triage.precedence import winners
 
 MOST_PASSES = 10  # of fixes, as on the command line
 

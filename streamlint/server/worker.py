@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from streamlint import build, files
+from streamlint import build_files
 from streamlint.config import Resolver, Settings, load
+from streamlint.discovery import files
 from streamlint.errors import StreamlintError
 from streamlint.server import records, warm
 from streamlint.server.jobs import Answer, FixAll, Job, Lint, Linted, Repair, Repairs, Setup, Text, Touched
@@ -142,7 +143,7 @@ class Worker:
     def _anew(self) -> None:
         """Read the configuration and the folders again."""
         files.forget()
-        build.forget()
+        build_files.forget()
         self._projects.clear()
 
     def _touched(self, job: Touched) -> tuple[str, ...]:
@@ -185,7 +186,7 @@ class Worker:
         """The project of a home, which becomes the current folder: findings, patterns and baselines name files from there."""
         if home.folder != self._here:
             os.chdir(home.folder if os.path.isdir(home.folder) else os.path.abspath(os.sep))
-            build.forget()  # it knows files by these names
+            build_files.forget()  # it knows files by these names
             self._here = home.folder
         if home.key not in self._projects:
             memory = self._memories.setdefault(home.folder, Memory(self._breathe))

@@ -7,14 +7,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from streamlint import precedence, suppress
 from streamlint.config import Resolver, Settings
+from streamlint.discovery.files import Found, discover, left_out, shown
+from streamlint.discovery.screening import is_generated
 from streamlint.errors import ConfigError, PathError
-from streamlint.files import Found, discover, left_out, shown
 from streamlint.findings import Finding, Part, Problem, Report
 from streamlint.hazards.explaining import RELEASED, SYNCHRONOUS, Silenced, silenced
 from streamlint.hazards.findings import context_of
-from streamlint.layout import Layout, layout
 from streamlint.lines import split_lines
 from streamlint.linter import How, run
 from streamlint.options import Options, Source
@@ -22,11 +21,12 @@ from streamlint.parsing import Parser
 from streamlint.reading import Unreadable, decode, language_of, read_bytes
 from streamlint.recursion import deeper
 from streamlint.rules import all_rules
-from streamlint.screening import is_generated
 from streamlint.silence.answer import Answer
 from streamlint.silence.line import Line, dig
 from streamlint.tasks import Task, kinds
-from streamlint.telling import codes_of
+from streamlint.triage import precedence, suppress
+from streamlint.triage.layout import Layout, layout
+from streamlint.triage.settle import codes_of
 from streamlint.waits.findings import hot_waits, passed_over
 
 ALL_LOOPS = "all-loops"

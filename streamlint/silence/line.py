@@ -12,11 +12,11 @@ from streamlint.findings import Span
 from streamlint.hazards.context import Context, span_at
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.layout import Layout
 from streamlint.silence import words
 from streamlint.silence.answer import Answer
 from streamlint.silence.bound import tell_bindings
 from streamlint.transfer.launches import Launches
+from streamlint.triage.layout import Layout
 
 _MOST_BRANCHES = 4
 _QUOTED = 60  # characters

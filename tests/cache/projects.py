@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Mapping
 from pathlib import Path
 
-from streamlint import files
+from streamlint.discovery import files
 
 PROJECT = {
     "app/__init__.py": """\

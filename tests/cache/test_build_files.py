@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from streamlint import build, linter
+from streamlint import build_files, linter
 from streamlint.cache import runs
 from streamlint.cache.store import Store
 from streamlint.config import Resolver
@@ -37,8 +37,8 @@ def look(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], dict[s
 def answers(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Collects what is asked from now on."""
     asked: list[str] = []
-    real = build.answer
-    monkeypatch.setattr(build, "answer", lambda word, path: (asked.append(word), real(word, path))[1])
+    real = build_files.answer
+    monkeypatch.setattr(build_files, "answer", lambda word, path: (asked.append(word), real(word, path))[1])
     return asked
 
 
@@ -77,12 +77,12 @@ def test_what_changed_is_asked(look: Callable[[], dict[str, object]], name: str,
 def test_what_changed_just_now_proves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("CMakeLists.txt").write_text(CMAKE, encoding="utf-8")
-    build.forget()
-    build.answer("build_root", str(tmp_path / "a.cu"))
+    build_files.forget()
+    build_files.answer("build_root", str(tmp_path / "a.cu"))
     facts = os.stat("CMakeLists.txt")
-    assert build.looked_at(max(facts.st_mtime_ns, facts.st_ctime_ns)) is None
-    seen = build.looked_at(facts.st_ctime_ns + (1 << 40))
+    assert build_files.looked_at(max(facts.st_mtime_ns, facts.st_ctime_ns)) is None
+    seen = build_files.looked_at(facts.st_ctime_ns + (1 << 40))
     assert seen is not None
-    assert all(build.looks_the_same(folder, said) for folder, said in seen.items())
+    assert all(build_files.looks_the_same(folder, said) for folder, said in seen.items())
     Path("CMakeLists.txt").write_text(CMAKE + "\n", encoding="utf-8")
-    assert not all(build.looks_the_same(folder, said) for folder, said in seen.items())
+    assert not all(build_files.looks_the_same(folder, said) for folder, said in seen.items())

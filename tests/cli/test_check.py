@@ -181,7 +181,7 @@ def test_start_up_imports_no_parser():
         "pathspec",
         "streamlint.engine",
         "streamlint.checks.base",
-        "streamlint.seams",
+        "streamlint.discovery.seams",
         "tomllib",
     ):
         assert f"'{name}'" not in done.stderr

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from waiting import until
 
-from streamlint import build
+from streamlint import build_files
 from streamlint.cache.parts import says_the_same
 from streamlint.checks.base import registry
 from streamlint.cluster import analyst, client, tasks
@@ -26,7 +26,7 @@ from streamlint.findings import Finding, Part
 from streamlint.memory import is_frozen
 from streamlint.options import Options, Source
 from streamlint.parsing import Parser
-from streamlint.precedence import winners
+from streamlint.triage.precedence import winners
 
 ROOT = Path(__file__).parents[2]
 FILES = 20
@@ -246,16 +246,16 @@ def test_other_build_files_are_noticed(tree: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.chdir(tree / "app")
     Path("setup.py").write_text(SETUP)
     sources, options = [Source("kernel.cu", KERNEL, "cuda"), Source("m0.py", STALL.format(number=0, other=1), "python")], Options()
-    build.forget()
+    build_files.forget()
     parser = Parser(sources)
     job = Job(os.getcwd(), tuple(parser.sources), options, parser.sent(), 60)
     Path("setup.py").write_text(beside)
-    build.forget()
+    build_files.forget()
     codes = sorted(registry())
     answers = analyst.Analyst(job).answers(codes)
     assert not is_frozen()
     Path("setup.py").write_text(SETUP)
-    build.forget()
+    build_files.forget()
     first = answers[codes[0]]
     assert isinstance(first, Part)
     assert says_the_same(first) is (beside == SETUP)

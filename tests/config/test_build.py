@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from streamlint.build import language_of_source, per_thread_default_stream, sources_built_with
+from streamlint.build_files import language_of_source, per_thread_default_stream, sources_built_with
 
 FLAG = "--default-stream=per-thread"
 

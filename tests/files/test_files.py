@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from streamlint.config import Resolver, Settings
+from streamlint.discovery.files import discover
 from streamlint.errors import PathError
-from streamlint.files import discover
 
 pytestmark = pytest.mark.usefixtures("made_up_rules")
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 import streamlint
-from streamlint import engine, triggers
+from streamlint import engine
+from streamlint.discovery import triggers
 from streamlint.findings import Category, Finding, Problem, Report, Span
 
 MISUSE = "import torch.cuda\nmisuse = torch.cuda.Stream()\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from streamlint.outlines import Reach, outline
+from streamlint.discovery.outlines import Reach, outline
 
 WORK = "def send(x):\n    return x.cuda()\n\ndef plain(x):\n    return x\n"
 

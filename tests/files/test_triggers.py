@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from streamlint import triggers
 from streamlint.config import parse_toml
+from streamlint.discovery import triggers
 from streamlint.shipped import MODELS
 
 HEADS = sorted(MODELS.glob("*.toml"))

@@ -14,9 +14,10 @@ from hardening.groups import begun
 from hardening.inputs import MISUSE
 from waiting import until
 
-from streamlint import changes, git
-from streamlint.changes import Changes
+from streamlint import git
 from streamlint.errors import ConfigError
+from streamlint.triage import changes
+from streamlint.triage.changes import Changes
 
 WHO = {"GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@b", "GIT_COMMITTER_NAME": "a", "GIT_COMMITTER_EMAIL": "a@b"}
 SINCE = ("--since", "HEAD", "--output-format", "concise")

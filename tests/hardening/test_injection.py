@@ -14,8 +14,8 @@ from hardening.groups import begun, ended
 from hardening.inputs import MISUSE
 
 from streamlint import cli
-from streamlint.baseline import KEYS, VERSION
 from streamlint.report import FORMATS
+from streamlint.triage.baseline import KEYS, VERSION
 
 OBEYED = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 COMMAND = re.compile(r"^\s*::[^:]")

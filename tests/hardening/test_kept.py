@@ -17,9 +17,9 @@ from hardening.groups import begun, kill_group
 from hardening.inputs import MISUSE
 
 from streamlint import cli
-from streamlint.baseline import VERSION
 from streamlint.cache.store import Store
 from streamlint.commands import verify
+from streamlint.triage.baseline import VERSION
 from streamlint.verify.device import Device
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="runs are forked, and killed")

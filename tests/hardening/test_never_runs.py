@@ -183,7 +183,7 @@ def test_git_would_have_started_it(repository: Path) -> None:
 
 def test_changed_lines_that_look_like_a_diff(repository: Path) -> None:
     """What a file says of other files is not believed."""
-    from streamlint.changes import _parse
+    from streamlint.triage.changes import _parse
 
     diff = "diff --git a/a.py b/a.py\n"
     diff += "--- a/a.py\n+++ b/a.py\n@@ -1 +1,3 @@\n-x\n+a\n+++ b/other.py\n+b\x0c+++ b/other.py\n@@ -9,0 +11 @@\n+c\n"

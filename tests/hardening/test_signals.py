@@ -65,7 +65,7 @@ WATCHING, WAITING = [*CHECK, "--watch", "."], [*CHECK, "-"]
 COLD, FIX, BASELINE = ("--cache-dir", "kept", "."), ("--no-cache", "--fix", "."), ("--no-cache", "--write-baseline", "known.json", ".")
 PHASES = [
     ("streamlint.linter.discover", COLD),
-    ("streamlint.screening.flags_of", COLD),
+    ("streamlint.discovery.screening.flags_of", COLD),
     ("streamlint.frontends.python._parse", (*COLD, "--jobs", "1")),
     ("streamlint.frontends.python._parse", (*COLD, "--jobs", "2")),
     ("streamlint.hazards.sl005.find", COLD),

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import streamlint.models
-from streamlint import triggers
+from streamlint.discovery import triggers
 from streamlint.models import ModelError, Models, builtin, load_file
 from streamlint.models.vocabulary import Selector, parse_selector
 

@@ -155,7 +155,7 @@ def test_changes_lead_from_one_text_to_the_other(before, after):
 
 
 def entries(**texts):
-    from streamlint.files import Found
+    from streamlint.discovery.files import Found
 
     names = {
         name.replace("__", "/").replace("_py", ".py").replace("_cuh", ".cuh").replace("_cu", ".cu"): text for name, text in texts.items()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from streamlint.findings import Category, Finding, Span, Step
-from streamlint.fingerprint import Statements, fingerprints
+from streamlint.triage.fingerprint import Statements, fingerprints
 
 
 def marks(text, path="a.py", qualname="f", code="SL001", trail=()):

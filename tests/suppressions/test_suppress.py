@@ -7,8 +7,8 @@ import datetime
 import pytest
 
 from streamlint.findings import Category, Finding, Span
-from streamlint.ignores import add_ignores
-from streamlint.suppress import suppress, unused
+from streamlint.triage.ignores import add_ignores
+from streamlint.triage.suppress import suppress, unused
 
 pytestmark = pytest.mark.usefixtures("made_up_rules")
 TODAY = datetime.date(2026, 11, 20)

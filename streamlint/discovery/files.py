@@ -9,12 +9,12 @@ from pathlib import Path
 
 from streamlint import TYPE_CHECKING
 from streamlint.config import CONFIGURATIONS, Pattern, Resolver, Settings
+from streamlint.discovery.patterns import Patterns, patterns
 from streamlint.errors import PathError
 from streamlint.findings import Problem
-from streamlint.fingerprint import common_folder, forget_repositories
-from streamlint.patterns import Patterns, patterns
 from streamlint.reading import Unreadable, language_of, open_regular, read_bytes
 from streamlint.record import field, record
+from streamlint.triage.fingerprint import common_folder, forget_repositories
 
 if TYPE_CHECKING:
     Ignores = tuple[tuple[str, Patterns], ...]  # by folder, nearest first

@@ -8,12 +8,12 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from streamlint.catalog import UNREADABLE, UNREADABLE_NAME, UNUSED
-from streamlint.files import Found, matches, shown
+from streamlint.discovery.files import Found, matches, shown
 from streamlint.findings import Category, Finding, Problem, Report, Span
-from streamlint.fingerprint import Statements, with_fingerprints
 from streamlint.frontends import NOT_READ
 from streamlint.record import replace
 from streamlint.selection import expand, names_unreadable
+from streamlint.triage.fingerprint import Statements, with_fingerprints
 
 
 def settle(report: Report, files: Mapping[str, Found], commented: Collection[str], statements: Statements) -> None:
@@ -73,7 +73,7 @@ def _kept(report: Report, findings: list[Finding], files: Mapping[str, Found], c
 
 
 def _after_comments(report: Report, file: Found, findings: list[Finding], ran: frozenset[str]) -> list[Finding]:
-    from streamlint import suppress  # start-up: a run without comments of ours
+    from streamlint.triage import suppress  # start-up: a run without comments of ours
 
     text, strict = report.texts[file.path], file.settings.require_reasons
     outcome = suppress.suppress(file.path, text, file.language, findings, require_reasons=strict)
@@ -86,7 +86,7 @@ def _hold_against_baselines(report: Report, files: Mapping[str, Found], unread: 
     paths = {found.settings.baseline for found in files.values()}
     if not any(paths):
         return
-    from streamlint import baseline  # start-up: a run without one
+    from streamlint.triage import baseline  # start-up: a run without one
 
     known = {path: baseline.load(path) for path in paths if path is not None}
     fresh: list[Finding] = []

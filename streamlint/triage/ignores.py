@@ -8,11 +8,11 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from streamlint.catalog import UNREADABLE
 from streamlint.findings import Finding
-from streamlint.layout import layout
 from streamlint.reading import language_of
 from streamlint.record import replace
 from streamlint.rewriting import rewrite
-from streamlint.suppress import OWN, UNTIL, suppress
+from streamlint.triage.layout import layout
+from streamlint.triage.suppress import OWN, UNTIL, suppress
 
 OURS = re.compile(r"(?:#|//) streamlint: ignore\[[^\r\n]*")
 

@@ -9,11 +9,11 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from streamlint.catalog import UNREADABLE
+from streamlint.discovery.files import shown
 from streamlint.errors import ConfigError
-from streamlint.files import shown
 from streamlint.findings import Finding, Span
-from streamlint.fingerprint import repository
 from streamlint.git import GitError, ask
+from streamlint.triage.fingerprint import repository
 
 HUNK = re.compile(r"^@@ -\d+(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 Rows = list[tuple[int, int]]  # the first of some lines, and how many

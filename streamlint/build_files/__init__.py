@@ -10,7 +10,8 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from streamlint import TYPE_CHECKING, build_cmake
+from streamlint import TYPE_CHECKING
+from streamlint.build_files import cmake
 from streamlint.reading import Unreadable, read_bytes
 
 if TYPE_CHECKING:
@@ -76,10 +77,10 @@ def lies_beside(path: str, include: str) -> bool:
 
 def default_stream_of_python(text: str, source: str) -> bool | None:
     """Whether Python that compiles a source gives it per-thread default streams; None where that hangs on a condition."""
-    from streamlint import build_python  # start-up: for Python beside C++
+    from streamlint.build_files import python  # start-up: for Python beside C++
 
     try:
-        return build_python.said_of(text, source)
+        return python.said_of(text, source)
     except (SyntaxError, ValueError, RecursionError):
         return _says_plainly(text)
 
@@ -133,7 +134,7 @@ def _default_stream_of(source: str) -> tuple[bool | None, Path | None]:
 
 def _said_by(file: Path, text: str, source: Path) -> bool | None:
     if file.name == "CMakeLists.txt" or file.suffix == ".cmake":
-        return build_cmake.said_of(text, file.parent, source)
+        return cmake.said_of(text, file.parent, source)
     if file.suffix == ".py":
         return default_stream_of_python(text, str(source))
     return _says_plainly(text)
@@ -147,7 +148,7 @@ def _says_plainly(text: str) -> bool | None:
             depth += 1
         elif re.match(r"\s*endif\b", line):
             depth -= 1
-        elif build_cmake.PER_THREAD.search(line.split("#")[0] if not line.lstrip().startswith("#define") else ""):
+        elif cmake.PER_THREAD.search(line.split("#")[0] if not line.lstrip().startswith("#define") else ""):
             if not depth:
                 return True
             answer = True
@@ -329,7 +330,7 @@ def _commands(folder: str) -> dict[str, bool]:
         for entry in entries:
             command = entry.get("command") or " ".join(entry.get("arguments", ()))
             source = os.path.abspath(os.path.join(folder, entry.get("directory", ""), entry["file"]))
-            found[source] = build_cmake.PER_THREAD.search(command) is not None
+            found[source] = cmake.PER_THREAD.search(command) is not None
     except (Unreadable, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return {}
     return found

@@ -10,9 +10,9 @@ from typing import Any
 
 from streamlint.errors import ConfigError
 from streamlint.findings import Finding
-from streamlint.fingerprint import repository, stable_path
 from streamlint.reading import Unreadable, read_bytes
 from streamlint.record import field, record
+from streamlint.triage.fingerprint import repository, stable_path
 from streamlint.writing import write_output
 
 VERSION = 1

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 
 from streamlint.catalog import UNUSED, code_of
 from streamlint.findings import Finding, Problem, Span
-from streamlint.layout import Comment, Layout, layout
 from streamlint.record import field, record, replace
+from streamlint.triage.layout import Comment, Layout, layout
 
 OWN = re.compile(r"streamlint:\s*(?P<form>[\w-]+)\s*(?:\[(?P<codes>[^\]]*)\])?(?P<reason>[^\r\n]*)")
 NOQA = re.compile(r"noqa:\s*(?P<codes>[A-Za-z]+\d+(?:[,\s]+[A-Za-z]+\d+)*)(?P<reason>[^\r\n]*)", re.IGNORECASE)

@@ -13,7 +13,7 @@ from streamlint.reading import Unreadable, language_of, nearest, read_bytes
 from streamlint.record import replace
 
 if TYPE_CHECKING:
-    from streamlint.layout import Layout
+    from streamlint.triage.layout import Layout
 
 
 class Statements:
@@ -28,7 +28,7 @@ class Statements:
         """The statement at a place."""
         if (file, row) not in self.known:
             if file not in self._layouts:
-                from streamlint.layout import layout  # start-up: a run without findings
+                from streamlint.triage.layout import layout  # start-up: a run without findings
 
                 self._layouts[file] = layout(self._texts.get(file, ""), language_of(file) or "python")
             self.known[file, row] = self._layouts[file].statement_text(row)
