@@ -8,10 +8,11 @@ from streamlint.facts.cpp_library import PUT, CppLibrary
 from streamlint.facts.cpp_scopes import Variable, last_part, scope_of
 from streamlint.facts.cpp_tracker import MAKES, CppTracker
 from streamlint.facts.frames import Frame
-from streamlint.facts.functions import ClassInfo, Function, Store
+from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.nodes import Node
 from streamlint.facts.objects import Address, Constant, Elements, Instance, Object, Site
 from streamlint.facts.program import Program
+from streamlint.facts.stores import Store
 from streamlint.facts.tracker import Place
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op

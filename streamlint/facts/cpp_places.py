@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from streamlint.facts.cpp_scopes import Variable, scope_of
 from streamlint.facts.cpp_types import CppTypes
 from streamlint.facts.frames import Frame
-from streamlint.facts.functions import ClassInfo, Function, Store
+from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.nodes import Node
 from streamlint.facts.objects import (
     Address,
@@ -22,6 +22,7 @@ from streamlint.facts.objects import (
     Site,
 )
 from streamlint.facts.program import Program, Unit
+from streamlint.facts.stores import Store
 from streamlint.ir import FieldIR, Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.code import TypeTuple

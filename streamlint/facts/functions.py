@@ -8,27 +8,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from streamlint.facts.keyword_stores import set_by_keyword
+from streamlint.facts.stores import Store, inner_stores
 from streamlint.ir import ClassIR, Code, DeclarationIR, Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Graph
-from streamlint.record import record
 
 if TYPE_CHECKING:
     from streamlint.facts.program import Unit
-
-DYNAMIC_STORES = frozenset({"register_buffer", "register_parameter", "add_module", "register_module", "__setattr__", "setattr"})
-"""Calls that set the attribute that their constant argument names."""
-
-
-@record(eq=False, slots=True)
-class Store:
-    """An attribute that an instruction sets: the function, the receiver's register, the attribute's name, the value's register."""
-
-    function: Function
-    instruction: Instruction
-    receiver: int
-    name: str
-    value: int
 
 
 class Function:
@@ -393,18 +379,3 @@ class ClassInfo:
                 for call, name, value in set_by_keyword(self, method) if method.has_receiver else ():
                     found[name].append(Store(method, call, call[3], name, value))
         return dict(found)
-
-
-def inner_stores(function: Function) -> Iterator[Store]:
-    """The attributes that a function sets, by assignment or by a call that names them."""
-    for one in function.by_opcode[op.SET_ATTR]:
-        yield Store(function, one, one[2], function.text(one[3]), one[4])
-    for one in function.by_opcode[op.INIT]:
-        if len(one) > 5:
-            yield Store(function, one, one[2], function.text(one[3]), one[5])
-    for one in function.by_opcode[op.INVOKE]:
-        if function.text(one[4]) in DYNAMIC_STORES and len(one) >= 8 and isinstance(name := function.constant(one[6]), str):
-            yield Store(function, one, one[3], name, one[7])
-    for one in function.by_opcode[op.CALL]:
-        if len(one) == 8 and function.dotted(one[3]) == "setattr" and isinstance(name := function.constant(one[6]), str):
-            yield Store(function, one, one[5], name, one[7])

@@ -13,8 +13,9 @@ from functools import cached_property, partial
 from os.path import dirname
 
 from streamlint.facts.cpp_scopes import CppScopes, Meaning, Variable, last_part
-from streamlint.facts.functions import ClassInfo, Function, Store, inner_stores
+from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.modules import Resolver
+from streamlint.facts.stores import Store, inner_stores
 from streamlint.ir import Code, DeclarationIR, Instruction, ModuleIR
 from streamlint.ir import opcodes as op
 from streamlint.record import field, record

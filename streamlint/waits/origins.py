@@ -12,12 +12,13 @@ from functools import cached_property
 
 from streamlint.facts.facts import Facts
 from streamlint.facts.frames import Arguments, Frame
-from streamlint.facts.functions import Function, Store
+from streamlint.facts.functions import Function
 from streamlint.facts.language_members import LANGUAGE_MEMBERS
 from streamlint.facts.nodes import Node
 from streamlint.facts.objects import External, Group, Instance, LibraryObject, Memory, Object, Unknown
 from streamlint.facts.program import Program
 from streamlint.facts.scopes import ExternalName
+from streamlint.facts.stores import Store
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Models

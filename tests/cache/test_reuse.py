@@ -18,6 +18,7 @@ from streamlint import linter
 from streamlint.cache import open_store, runs
 from streamlint.cache.store import Store
 from streamlint.config import Resolver
+from streamlint.findings import Report
 from streamlint.relint import Relint
 
 Check = Callable[..., tuple[int, str]]
@@ -118,9 +119,9 @@ def test_what_was_just_written_is_looked_at_once_more_at_the_end(cache: Path, mo
 
     path.write_text(path.read_text(encoding="utf-8").replace("PINNED = False", "PINNED = 1 == 1"), encoding="utf-8")
     if changed:  # between the first look at it and the last one
-        plain = linter._Run._merge
+        plain = Report.add
         text = path.read_text(encoding="utf-8").replace("1 == 1", "True ")
-        monkeypatch.setattr(linter._Run, "_merge", lambda *given: (path.write_text(text, encoding="utf-8"), plain(*given)))
+        monkeypatch.setattr(Report, "add", lambda *given: (path.write_text(text, encoding="utf-8"), plain(*given)))
     monkeypatch.setattr(runs, "time", Clock)
     report(cache)
     assert len(calls) > 1
