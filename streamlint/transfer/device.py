@@ -10,6 +10,7 @@ from streamlint.facts.objects import Constant, Container, Elements, Group, Libra
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.transfer.actions import CURRENT, DEVICE, NULL, Copied, Read, Stream
+from streamlint.transfer.language import is_told_by_host
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.order import is_event
 from streamlint.transfer.transfer import Transfer
@@ -72,7 +73,7 @@ class DeviceOperations:
 
     def _on_device(self, function: Function, register: int) -> bool:
         one = function.definitions[register] if register >= 0 else None
-        if one is not None and one[0] == op.COMPARE and function.text(one[3]) in ("is", "is not", "in", "not in"):
+        if one is not None and is_told_by_host(function, one):
             return False
         if any(isinstance(value, Memory) and value.space == "device" for value in self.transfer.values(function, register)):
             return True
@@ -136,7 +137,7 @@ class DeviceOperations:
                 yield from self._of_row(call)
         elif one[0] == op.SET_ITEM and not function.is_cpp:
             yield from self._stored(function, one)
-        elif one[0] in (op.BINARY, op.INPLACE, op.UNARY, op.COMPARE) and not function.is_cpp:
+        elif one[0] in (op.BINARY, op.INPLACE, op.UNARY, op.COMPARE) and not function.is_cpp and not is_told_by_host(function, one):
             operands = tuple(op.reads(one))
             yield DeviceOperation(COMPUTE, "operator", "", Stream(CURRENT), needs=operands)
 

@@ -18,6 +18,12 @@ OF_RECORDS = frozenset({"_asdict", "_replace"})
 _FILLING = frozenset({"readinto", "readinto1", "recv_into", "recvfrom_into"})
 """Methods of files and sockets that fill the memory that they are given, before they return."""
 _WAITING = {op.FORMAT: "format", op.BRANCH: "bool"}
+_ON_HOST = frozenset({"is", "is not", "in", "not in"})
+
+
+def is_told_by_host(function: Function, one: Instruction) -> bool:
+    """Whether a comparison asks which object something is, or for a member: the answer is a truth of the language, and no tensor."""
+    return one[0] == op.COMPARE and not function.is_cpp and function.text(one[3]) in _ON_HOST
 
 
 def operator(function: Function, one: Instruction) -> Iterator[Action]:

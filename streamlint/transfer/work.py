@@ -12,6 +12,7 @@ from streamlint.facts.objects import Constant, Container, Instance, LibraryObjec
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.transfer.actions import CURRENT, HANDLE, NULL, UNKNOWN, Action, Copied, Stream
+from streamlint.transfer.language import is_told_by_host
 from streamlint.transfer.modelled import ModelledCall, packed_arguments
 
 _NUMBERS = frozenset({"bool", "char", "double", "float", "half", "int", "long", "long long", "short", "size_t", "unsigned", "unsigned int"})
@@ -73,7 +74,7 @@ def works(facts: Facts, function: Function, one: Instruction, calls: Iterable[Mo
     if one[0] == op.LAUNCH:
         yield from _launched(facts, function, one)
     elif one[0] in (op.BINARY, op.UNARY, op.COMPARE) and not function.is_cpp:
-        if one[0] != op.COMPARE or function.text(one[3]) not in ("is", "is not", "in", "not in"):
+        if not is_told_by_host(function, one):
             yield Worked(Stream(CURRENT), tuple(op.reads(one)), (), "arithmetic", "", one[2])
     elif one[0] == op.INPLACE and not function.is_cpp:
         yield Worked(Stream(CURRENT), tuple(op.reads(one)), (one[4],), "arithmetic", "")
