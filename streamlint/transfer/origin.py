@@ -12,6 +12,7 @@ from streamlint.ir import opcodes as op
 from streamlint.transfer.batches import Batches
 from streamlint.transfer.contexts import Context, Contexts, Known
 from streamlint.transfer.guards import Guards
+from streamlint.transfer.pinnings import Pinnings
 from streamlint.transfer.transfer import Transfer
 
 DEEPEST_CALLS = 9
@@ -68,6 +69,7 @@ class Base:
         self.contexts = Contexts(transfer)
         self.guards = Guards(transfer)
         self.batches = Batches(transfer)
+        self.pinnings = Pinnings(self.contexts, self.guards)
 
     def of(self, function: Function, register: int, context: Context = ()) -> list[Origin]:
         """The origins of what a register holds."""

@@ -44,6 +44,9 @@ class Kept(Base):
             if (one is not None and one[0] == op.ATTR and self._is_other_memory(known, one)) or any(map(self.may_pin, sites)):
                 yield here._replace(pinning="unknown")
                 continue
+            if value.pinning == "pageable" and any(map(self.pinnings.may_pin, sites)):
+                yield here._replace(pinning="unknown")
+                continue
             if last is None or not op.DEFINES[last.instruction[0]] or last.instruction is one:
                 yield self._of_loader(here, one)
                 continue

@@ -221,7 +221,13 @@ class Origins(Parts):
             said = self.guards.at_end(function, predecessors[place], register) if place < len(predecessors) else frozenset()
             decided = self.guards.excluded(function, predecessors[place], way.known.context) if place < len(predecessors) else False
             if not decided:
-                yield from self._guarded(self.walk(way.at(register)), said)
+                is_left = self.pinnings.is_left(function, one, place, way.known.context)
+                yield from self._left(self._guarded(self.walk(way.at(register)), said), is_left)
+
+    def _left(self, origins: Iterator[Origin], is_left: bool) -> Iterator[Origin]:
+        """Origins of what is left as it is where a flag would pin it: whether it is pinned is not known."""
+        for origin in origins:
+            yield origin._replace(pinning="unknown") if is_left and origin.pinning == "pageable" else origin
 
     def _guarded(self, origins: Iterator[Origin], said: frozenset[str]) -> Iterator[Origin]:
         """What is left of origins where branches have asked for their kind."""
@@ -251,7 +257,8 @@ class Origins(Parts):
                 for end in callee.by_opcode[op.RETURN]:
                     if end[2] >= 0 and not self.guards.excluded(callee, callee.blocks[end], inside.known.context):
                         said = self.guards.at(callee, end, end[2])
-                        yield from self._guarded(self.walk(inside.at(end[2])), said)
+                        is_left = self.pinnings.is_left_by(callee, end, inside.known.context)
+                        yield from self._left(self._guarded(self.walk(inside.at(end[2])), said), is_left)
         elif calls:
             for call in calls:
                 yield from self.modelled_by_row(way, call)
