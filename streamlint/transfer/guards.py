@@ -16,6 +16,8 @@ from streamlint.waits.questions import unnegated
 _ASKED = {"is_cuda": "device", "is_cpu": "host"}
 _OTHER = {"device": "host", "host": "device", "pinned": "", "": ""}
 _NAMES = {"cuda": "device", "cpu": "host"}
+_EQUAL = {"==": True, "is": True, "!=": False, "is not": False}
+_CASES = frozenset({"lower", "upper", "strip"})
 
 
 class Guards:
@@ -118,12 +120,31 @@ class Guards:
         """Whether a block is not reached in a context: a flag that a call gives decides against it."""
         if entered_by(context, function) is None:
             return False
-        for condition, holds in self.conditions(function, block):
-            known = self.contexts.traced(Known(function, condition, context))
-            if known.function is function:
-                continue
-            values = list(self.contexts.values(known))
-            truths = {bool(value.value) for value in values if isinstance(value, Constant)}
-            if len(truths) == 1 and all(isinstance(value, Constant) for value in values) and truths != {holds}:
-                return True
-        return False
+        return any(
+            self._is_decided(Known(function, condition, context), not holds) for condition, holds in self.conditions(function, block)
+        )
+
+    def _is_decided(self, known: Known, holds: bool) -> bool:
+        """Whether what calls give decides that a condition has a truth: a flag, or a word that is compared."""
+        function = known.function
+        one = function.definitions[known.register] if known.register >= 0 else None
+        operator = function.text(one[3]) if one is not None and one[0] == op.COMPARE and not function.is_cpp else ""
+        if one is not None and operator in _EQUAL:
+            sides = [self._given_constants(known._replace(register=each)) for each in one[4:6]]
+            is_given = any(is_given for _, is_given in sides)
+            (left, _), (right, _) = sides
+            return is_given and len(left) == len(right) == 1 and (left == right) == (_EQUAL[operator] == holds)
+        constants, is_given = self._given_constants(known)
+        return is_given and {bool(each) for each in constants} == {holds}
+
+    def _given_constants(self, known: Known) -> tuple[list[object], bool]:
+        """The constants that a register holds, none where it may hold something else; and whether it is a call that gives them."""
+        given = self.contexts.traced(known)
+        one = self.contexts.definition(given)
+        if one is not None and one[0] == op.INVOKE and len(one) == 6 and given.function.text(one[4]) in _CASES:
+            inner, is_given = self._given_constants(given._replace(register=one[3]))
+            name = given.function.text(one[4])
+            return [getattr(each, name)() for each in inner if isinstance(each, str)], is_given
+        values = list(self.contexts.values(given))
+        constants = [value.value for value in values if isinstance(value, Constant)]
+        return constants if len(constants) == len(values) else [], given.function is not known.function

@@ -112,13 +112,18 @@ class Kept(Base):
             for site in node.trace(value) if isinstance(value, Unknown) else ():
                 one = site.instruction
                 if one[0] == op.PARAM and site.function is not known.function and not site.function.is_cpp:
-                    yield from self.walk(way._replace(known=Known(site.function, one[2], ())))
+                    found = self.walk(way._replace(known=Known(site.function, one[2], ())))
+                    yield from (origin for origin in found if not self._is_known(origin.known))
                     return
                 if one[0] not in (op.CALL, op.INVOKE) or (site.function is known.function and one[2] == known.register):
                     continue
                 if any(call.row.effect in _MAKING for call in self.transfer.modelled(site.function, one)):
                     yield from self.walk(way._replace(known=Known(site.function, one[2], ())))
                     return
+
+    def _is_known(self, known: Known) -> bool:
+        """Whether the facts know what a register holds as memory: it would have come as memory, too."""
+        return any(isinstance(value, Memory) and value.space != "unknown" for value in self.held(known, known.register))
 
     def _enters(self, site: Site, function: Function) -> bool:
         if site.instruction[0] not in (op.CALL, op.INVOKE):

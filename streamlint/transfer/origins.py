@@ -16,6 +16,7 @@ from streamlint.transfer.contexts import Context, Known, entered_by
 from streamlint.transfer.modelled import operands_of
 from streamlint.transfer.origin import DEEPEST_CALLS, Origin, Way
 from streamlint.transfer.origin_parts import Parts
+from streamlint.transfer.receivers import Receivers
 from streamlint.transfer.transfer import Transfer
 
 _PASSED = frozenset({op.COPY, op.CAST, op.AWAIT})
@@ -32,6 +33,7 @@ class Origins(Parts):
 
     def __init__(self, transfer: Transfer) -> None:
         super().__init__(transfer)
+        self.receivers = Receivers(self.contexts, self.guards)
         self._seen: set[tuple[Known, int]] = set()
         self._above = 0  # steps of the questions that wait for the one that is asked
         self._spent = 0  # steps since somebody asked from outside
@@ -209,6 +211,8 @@ class Origins(Parts):
                 continue
             passing = Site(caller, call)
             given = self.contexts.given(function, one, passing)
+            if not self.receivers.may_give(context, function, passing):
+                continue
             if given is not None and given[0] is caller and caller not in function.below:
                 known = Known(given[0], given[1], (*context, (function, passing)))
                 yield way._replace(known=known, passed=(passing, *way.passed))
