@@ -179,13 +179,14 @@ class Contexts:
         found: dict[str, str] = {}
         for register in registers:
             for value in self.values(Known(call.function, register, context)):
-                space_of(value, partial(_add, found))
+                space_of(value, partial(add, found))
             if found:
                 break
         return found
 
 
-def _add(found: dict[str, str], space: str, evidence: str) -> None:
+def add(found: dict[str, str], space: str, evidence: str) -> None:
+    """Keep the first evidence of a space."""
     found.setdefault(space, evidence)
 
 

@@ -16,6 +16,7 @@ from streamlint.transfer.pinnings import Pinnings
 from streamlint.transfer.transfer import Transfer
 
 DEEPEST_CALLS = 9
+CHOSEN = "chosen"
 
 
 class Origin(NamedTuple):
@@ -29,12 +30,17 @@ class Origin(NamedTuple):
     evidence: str = "none"
     passed: tuple[Site, ...] = ()
     views: tuple[Site, ...] = ()
-    how: str = "factory"  # factory, alloc, computed, fetched, pinned, loader, kept
+    how: str = "factory"  # factory, alloc, computed, fetched, pinned, loader, kept, chosen
 
     @property
     def site(self) -> Site | None:
         one = self.known.function.definitions[self.known.register] if self.known.register >= 0 else None
         return Site(self.known.function, one) if one is not None else None
+
+
+def chosen(origin: Origin) -> Origin:
+    """Memory that may be on the host, though nobody in view wants it there: it is neither pageable nor pinned."""
+    return origin._replace(pinning="unknown", how=CHOSEN)
 
 
 class Way(NamedTuple):

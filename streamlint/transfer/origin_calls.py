@@ -13,7 +13,7 @@ from streamlint.ir import opcodes as op
 from streamlint.transfer.contexts import Context, Known
 from streamlint.transfer.cpp_options import option
 from streamlint.transfer.modelled import ModelledCall
-from streamlint.transfer.origin import Origin, Way
+from streamlint.transfer.origin import CHOSEN, Origin, Way, chosen
 from streamlint.transfer.origin_facts import Kept
 
 
@@ -81,18 +81,21 @@ class Made(Kept):
         """New memory where the operands are."""
         spaces: dict[str, str] = {}
         known = way.known
+        hosts: set[bool] = set()  # whether what is on the host is so by choice
         for register in operands:
             held = self.held(known, register)
             if not any(isinstance(value, (Constant,)) for value in held) or len(held) > 1:
                 ways = [Known(known.function, register, known.context), *self.elements(known.function, register, known.context)]
                 for origin in (each for way_ in ways for each in self.of(*way_)):
                     spaces.setdefault(origin.space, origin.type)
+                    hosts |= {origin.how == CHOSEN} if origin.space == "host" else set()
         types = [value for value in self.held(known, known.register) if isinstance(value, Memory)]
         if not spaces or set(spaces) == {"unknown"}:
             spaces = {value.space: value.type for value in types} or spaces
         for space, kind in spaces.items():
             pinning = "pageable" if space == "host" else "unknown"
-            yield Origin(known, space, pinning, kind, "none", way.passed, way.views, "computed")
+            made = Origin(known, space, pinning, kind, "none", way.passed, way.views, "computed")
+            yield chosen(made) if space == "host" and hosts == {True} else made
         if not spaces:
             yield Origin(known, "unknown", "unknown", "", "none", way.passed, way.views, "computed")
 
@@ -116,6 +119,7 @@ class Made(Kept):
                 held = self.held(way.known, data)
                 of_data = {value.space: value.evidence for value in held if isinstance(value, Memory)}
                 spaces = of_data or ({"unknown": "none"} if is_unknown(held) else spaces)
+        is_chosen = "host" in spaces and self._is_chosen(way, call, len(spaces) > 1)
         pinned = self.contexts.truth(call, "pin", way.known.context)
         if call.function.is_cpp:
             found_options = [option(self.contexts, way.known._replace(register=each)) for each in call.all("device")]
@@ -126,8 +130,24 @@ class Made(Kept):
                 spaces = {named or "host": "literal"}
         for space, evidence in spaces.items():
             memory = "pinned" if pinned else "unknown" if pinned is None else str(row.get("memory", "pageable"))
-            if space != UNMOVED:
+            if space == "host" and is_chosen:
+                yield chosen(Origin(way.known, space, memory, kind, evidence, way.passed, way.views))
+            elif space != UNMOVED:
                 yield Origin(way.known, space, memory, kind, evidence, way.passed, way.views)
+
+    def _is_chosen(self, way: Way, call: ModelledCall, is_open: bool) -> bool:
+        """Whether a call that may make memory on the host does so by choice: by a device that may be another, or beside such memory."""
+        model = call.one("like", call.receiver) if call.row.get("space") == "like" else None
+        for register in call.all("device")[:1]:
+            one = call.function.definitions[register] if register >= 0 else None
+            if one is None or one[0] != op.ATTR or call.function.text(one[4]) != "device":
+                return is_open and not self.is_host_given(call, way.known.context)
+            model = one[3]
+        if model is None:
+            return False
+        origins = self.of(call.function, model, way.known.context)
+        hosts = {origin.how == CHOSEN for origin in origins if origin.space == "host"}
+        return hosts == {True} or (not hosts and bool(way.known.context) and bool(origins))
 
     def _of_asked(self, call: ModelledCall) -> dict[str, str] | None:
         """``device=x.device`` behind a branch that has asked where ``x`` is."""

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
+from functools import cached_property, partial
 
 from streamlint.facts.functions import Function
 from streamlint.facts.nodes import Node
 from streamlint.facts.objects import LibraryObject, Memory, Site, Unknown
+from streamlint.facts.selectors import space_of
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.transfer.contexts import Known
+from streamlint.transfer.contexts import Context, Known, add
 from streamlint.transfer.cpp_declared import declared_type, is_plain_container
-from streamlint.transfer.origin import Base, Origin, Way
+from streamlint.transfer.modelled import ModelledCall
+from streamlint.transfer.origin import CHOSEN, Base, Origin, Way, chosen
 from streamlint.transfer.origin_objects import Makers
 
 _MAKING = frozenset({"factory", "transfer", "compute", "pin"})
@@ -31,6 +33,7 @@ class Kept(Base):
             else:
                 yield from self._by_unknown(way, node)
             return
+        walked: dict[Way, list[Origin]] = {}  # a way is gone once for all kinds of memory that came by it
         for value in list(node.values):
             if not isinstance(value, Memory):
                 continue
@@ -50,14 +53,22 @@ class Kept(Base):
             if last is None or not op.DEFINES[last.instruction[0]] or last.instruction is one:
                 yield self._of_loader(here, one)
                 continue
+            if value.space == "host" and self._is_elsewhere(node, last):
+                yield chosen(here)
+                continue
             if one is not None and one[0] == op.ATTR and self._makers.excludes(known, one[3], last):
                 continue
             if one is not None and one[0] == op.ATTR and last.function is not known.function and self._is_set_before(known.function, one):
                 continue
             passed = tuple(reversed([site for site in sites if self._enters(site, known.function)]))
             behind = Way(Known(last.function, last.instruction[2], known.context), (*passed, *way.passed), way.views)
-            found = [origin for origin in self.walk(behind) if (origin.space, origin.pinning) == (value.space, value.pinning)]
-            yield from found or [here._replace(known=behind.known, passed=behind.passed)]
+            if behind not in walked:
+                walked[behind] = list(self.walk(behind))
+            found = walked[behind]
+            alike = [origin for origin in found if (origin.space, origin.pinning) == (value.space, value.pinning)]
+            alike = alike or [origin for origin in found if value.space == "host" and origin.how == CHOSEN]
+            rest = here._replace(known=behind.known, passed=behind.passed)
+            yield from alike or [chosen(rest) if found and value.space == "host" else rest]
 
     @cached_property
     def _makers(self) -> Makers:
@@ -120,6 +131,29 @@ class Kept(Base):
                 if any(call.row.effect in _MAKING for call in self.transfer.modelled(site.function, one)):
                     yield from self.walk(way._replace(known=Known(site.function, one[2], ())))
                     return
+
+    def is_host_given(self, call: ModelledCall, context: Context) -> bool:
+        """Whether a call of the function says that a device, which may be one or the host, is the host: it names that, or leaves it out."""
+        known = self.contexts.traced(Known(call.function, call.all("device")[0], context)) if call.all("device") else None
+        one = self.contexts.definition(known) if known is not None else None
+        if known is None or one is None or one[0] != op.PARAM:
+            return known is None
+        for caller, passing in self.transfer.callers(known.function):
+            given = self.contexts.given(known.function, one, Site(caller, passing))
+            spaces: dict[str, str] = {}
+            for value in self.held(Known(*given, ()), given[1]) if given is not None else ():
+                space_of(value, partial(add, spaces))
+            if set(spaces) == {"host"}:
+                return True
+        return False
+
+    def _is_elsewhere(self, node: Node, made: Site) -> bool:
+        """Whether a call that has made memory of the host makes it on a device as well, and nobody in view chooses the host."""
+        others = (value for value in node.values if isinstance(value, Memory) and value.space not in ("host", "managed"))
+        if not any(next(iter(list(node.trace(value))[-1:]), None) == made for value in others):
+            return False
+        calls = [call for call in self.transfer.modelled(made.function, made.instruction) if call.all("device")]
+        return bool(calls) and not any(self.is_host_given(call, ()) for call in calls)
 
     def _is_known(self, known: Known) -> bool:
         """Whether the facts know what a register holds as memory: it would have come as memory, too."""
