@@ -78,17 +78,14 @@ class Made(Kept):
             yield from self.computed(way, list(call.operands))
 
     def computed(self, way: Way, operands: list[int]) -> Iterator[Origin]:
-        """New memory where the operands are."""
-        spaces: dict[str, str] = {}
+        """New memory where the operands are: those of one operation are on one device, but for numbers."""
         known = way.known
-        hosts: set[bool] = set()  # whether what is on the host is so by choice
-        for register in operands:
-            held = self.held(known, register)
-            if not any(isinstance(value, (Constant,)) for value in held) or len(held) > 1:
-                ways = [Known(known.function, register, known.context), *self.elements(known.function, register, known.context)]
-                for origin in (each for way_ in ways for each in self.of(*way_)):
-                    spaces.setdefault(origin.space, origin.type)
-                    hosts |= {origin.how == CHOSEN} if origin.space == "host" else set()
+        parts = [origins for register in operands for origins in self._operands(known, register)]
+        found = [origin for origins in parts for origin in origins]
+        if any({origin.space for origin in origins} == {"device"} for origins in parts):
+            found = [origin for origin in found if origin.space != "host"]
+        spaces = {origin.space: origin.type for origin in reversed(found)}
+        hosts = {origin.how == CHOSEN for origin in found if origin.space == "host"}  # whether what is on the host is so by choice
         types = [value for value in self.held(known, known.register) if isinstance(value, Memory)]
         if not spaces or set(spaces) == {"unknown"}:
             spaces = {value.space: value.type for value in types} or spaces
@@ -98,6 +95,13 @@ class Made(Kept):
             yield chosen(made) if space == "host" and hosts == {True} else made
         if not spaces:
             yield Origin(known, "unknown", "unknown", "", "none", way.passed, way.views, "computed")
+
+    def _operands(self, known: Known, register: int) -> Iterator[list[Origin]]:
+        """The origins of an operand, and of each element where it is a list."""
+        held = self.held(known, register)
+        if not any(isinstance(value, Constant) for value in held) or len(held) > 1:
+            ways = [known._replace(register=register), *self.elements(known.function, register, known.context)]
+            yield from (self.of(*each) for each in ways)
 
     def _made(self, way: Way, call: ModelledCall) -> Iterator[Origin]:
         row = call.row
