@@ -97,7 +97,7 @@ class Sizes:
             dtype = dtype or "int64"
         width = _WIDTHS.get(dtype, 8 if row.library == "numpy" else 4)
         data = call.one("data")
-        if data is not None:
+        if data is not None and not (row.get("shape") and self._are_numbers(Known(call.function, data, context))):
             return self._of_data(Known(call.function, data, context), dtype, width, depth)
         total, unknown = 1, 0
         dimensions = [each for register in call.all("shape") for each in self._dimensions(Known(call.function, register, context))]
@@ -135,13 +135,18 @@ class Sizes:
             found = [self.of(each, depth + 1) for each in self.origins.of(*known)]
             joined = _largest(found)
             return joined._replace(counts=joined.counts or (dtype in _WHOLE and joined.bytes is None))
-        if values and all(isinstance(value, (Scalar, Constant)) for value in values):
+        if self._are_numbers(known):
             return Size(width)
         number = self._elements(known, depth)
         if number is not None:
             return Size(number * width)
         is_list = any(isinstance(value, (Container, Group)) for value in values)
         return Size(None, dtype in _WHOLE or is_list)
+
+    def _are_numbers(self, known: Known) -> bool:
+        """Whether a register holds numbers alone: of a constructor that takes data or sizes they are sizes."""
+        values = list(self.contexts.values(known))
+        return bool(values) and all(isinstance(value, (Scalar, Constant)) for value in values)
 
     def _elements(self, known: Known, depth: int) -> int | None:
         """How many numbers a display holds. A list of numbers is taken for a short one, however it is built."""
@@ -152,7 +157,7 @@ class Sizes:
             return None
         if one[0] != op.BUILD:
             values = list(self.contexts.values(known))
-            if values and all(isinstance(value, (Scalar, Constant)) for value in values):
+            if self._are_numbers(known):
                 return 1
             if values and all(isinstance(value, Memory) for value in values):
                 sizes = [self.of(each, depth + 1) for each in self.origins.of(*known)]
