@@ -32,7 +32,7 @@ class Parts(Made):
             for returned in given:
                 yield from self.walk(way._replace(known=returned))
             return
-        is_made = made is not None and made[0] in (op.CALL, op.INVOKE, op.ATTR, op.PARAM, op.PHI) and one[0] == op.ITEM
+        is_made = made is not None and made[0] in (op.CALL, op.INVOKE, op.ATTR, op.PARAM) and one[0] == op.ITEM
         if any(isinstance(value, Memory) for value in held) or (is_made and self.of(way.known.function, base, way.known.context)):
             if one[0] == op.UNPACK and self.is_beside(way.known, one):
                 return
