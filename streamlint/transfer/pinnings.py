@@ -42,7 +42,7 @@ class Pinnings:
 
     def is_left(self, function: Function, join: Instruction, place: int, context: Context) -> bool:
         """Whether a value that is joined is left as it is where a flag that nothing decides would pin it."""
-        predecessors = function.code.predecessors()[self.guards.home(function, join)]
+        predecessors = function.phi_order[function.blocks[join]]
         ways = list(zip(join[3:], predecessors, strict=False))
         if place >= len(ways):
             return False
@@ -52,8 +52,8 @@ class Pinnings:
 
     def is_left_by(self, function: Function, end: Instruction, context: Context) -> bool:
         """The same of what a function returns at one end, and pins at another."""
-        ends = [(each[2], self.guards.home(function, each)) for each in function.by_opcode[op.RETURN] if each[2] >= 0]
-        block = self.guards.home(function, end)
+        ends = [(each[2], function.blocks[each]) for each in function.by_opcode[op.RETURN] if each[2] >= 0]
+        block = function.blocks[end]
         return any(self._is_open(function, end[2], block, each, other, context) for each, other in ends if each != end[2])
 
     def _is_open(self, function: Function, register: int, block: int, other: int, end: int, context: Context) -> bool:

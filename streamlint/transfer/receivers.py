@@ -55,7 +55,7 @@ class Receivers:
         function, context = known.function, known.context
         one = self.contexts.definition(known)
         if one is not None and one[0] == op.PHI and depth < _DEEPEST * 3:
-            predecessors = function.code.predecessors()[self.guards.home(function, one)]
+            predecessors = function.code.predecessors()[function.blocks[one]]
             for register, block in zip(one[3:], predecessors, strict=False):
                 if not self.guards.excluded(function, block, context):
                     yield from self._held(known._replace(register=register), depth + 1)
@@ -68,7 +68,7 @@ class Receivers:
             return
         entered = (*context, (callee, Site(function, one)))
         for end in callee.by_opcode[op.RETURN]:
-            if end[2] >= 0 and not self.guards.excluded(callee, self.guards.home(callee, end), entered):
+            if end[2] >= 0 and not self.guards.excluded(callee, callee.blocks[end], entered):
                 yield from self._held(Known(callee, end[2], entered), depth + 1)
 
     def _has(self, value: Object, callee: Function) -> bool:
