@@ -29,7 +29,7 @@ class Receivers:
             return True
         entered: dict[int, list[Function]] = {}
         for callee, site in context:
-            index = self._parameter(site, function) if callee.method is not None else op.NONE
+            index = self._parameter(context, site, function) if callee.method is not None else op.NONE
             if index != op.NONE:
                 entered.setdefault(index, []).append(callee)
         for index, callees in entered.items():
@@ -39,16 +39,29 @@ class Receivers:
                 return False
         return True
 
-    def _parameter(self, site: Site, function: Function) -> int:
-        """The parameter of a function that a method is called on, in the function or in one that it holds."""
+    def _parameter(self, context: Context, site: Site, function: Function) -> int:
+        """The parameter of a function that a method is called on: in the function, in one that it holds, or in one that it has called."""
         one, holder = site.instruction, site.function
         register = one[3] if one[0] == op.INVOKE else op.NONE
-        made = holder.definitions[register] if register >= 0 else None
-        if made is not None and made[0] == op.LOAD:
-            stored = list(stores_of(holder, made[3]))
-            holder, register = stored[0] if len(stored) == 1 else (holder, op.NONE)
+        for _ in range(len(context)):
+            holder, register = self._stored(holder, register)
             made = holder.definitions[register] if register >= 0 else None
-        return made[3] if made is not None and made[0] == op.PARAM and holder is function else op.NONE
+            if made is None or made[0] != op.PARAM:
+                return op.NONE
+            if holder is function:
+                return made[3]
+            called = next((each for callee, each in context if callee is holder), None)
+            given = operand_of(called.function, called.instruction, holder, made[3]) if called is not None else None
+            if called is None or given is None or called.instruction[0] not in (op.CALL, op.INVOKE):
+                return op.NONE
+            holder, register = called.function, given
+        return op.NONE
+
+    def _stored(self, holder: Function, register: int) -> tuple[Function, int]:
+        """A register, or the one that a variable of a function around was set to."""
+        made = holder.definitions[register] if register >= 0 else None
+        stored = list(stores_of(holder, made[3])) if made is not None and made[0] == op.LOAD else []
+        return stored[0] if len(stored) == 1 else (holder, register)
 
     def _held(self, known: Known, depth: int) -> Iterator[Object]:
         """What a register may hold: of a function that was given constants, what it returns for these."""
