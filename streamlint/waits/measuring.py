@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
-from streamlint.facts.call_graph import CallGraph
+from streamlint.facts.call_graph import CallGraph, LibraryCall
 from streamlint.facts.functions import Function
 from streamlint.facts.hot import Region
+from streamlint.ir import Instruction
+from streamlint.ir.graph import NOBODY
 from streamlint.waits.wait import CACHE, DEVICE, Wait
 
 _FILES = frozenset("test tests benchmark benchmarks bench profile profiler conftest".split())
@@ -19,14 +22,29 @@ def measures(graph: CallGraph, wait: Wait, region: Region) -> bool:
     chain = region.chain()
     if any(_FILES.intersection(re.split(r"[^a-z]+", one.function.unit.path.rpartition("/")[2].lower())) for one in chain):
         return True
-    return wait.what in (DEVICE, CACHE) and any(_looks_at_figures(graph, one.function, one) for one in chain)
+    return wait.what in (DEVICE, CACHE) and any(_is_measured(graph, function, one) for function, one in _way(wait, region))
 
 
-def _looks_at_figures(graph: CallGraph, function: Function, region: Region) -> bool:
-    for call in graph.calls(function).libraries:
-        head, _, last = call.name.rpartition(".")
-        if (head == "time" and last in _CLOCKS) or last in _FIGURES or call.name.endswith("clock::now"):
-            return True
-        if call.row is not None and call.row.effect == "elapsed":
-            return True
-    return False
+def _way(wait: Wait, region: Region) -> Iterator[tuple[Function, Instruction]]:
+    """The wait, and the calls that lead to it in a round, each with its function."""
+    at, inside = wait.instruction, region
+    while True:
+        yield inside.function, at
+        if inside.caller is None or inside.call is None:
+            return
+        at, inside = inside.call, inside.caller
+
+
+def _is_measured(graph: CallGraph, function: Function, one: Instruction) -> bool:
+    """Whether a clock or a peak of memory is read in each round of the innermost loop around an instruction, or else in its function."""
+    block = function.blocks.get(one, NOBODY)
+    loop = function.control.innermost[block] if block != NOBODY else NOBODY
+    calls = (call for call in graph.calls(function).libraries if _is_figure(call))
+    return any(loop == NOBODY or function.blocks[call.instruction] in function.control.loops[loop].body for call in calls)
+
+
+def _is_figure(call: LibraryCall) -> bool:
+    head, _, last = call.name.rpartition(".")
+    if (head == "time" and last in _CLOCKS) or last in _FIGURES or call.name.endswith("clock::now"):
+        return True
+    return call.row is not None and call.row.effect == "elapsed"
