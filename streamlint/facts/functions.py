@@ -11,7 +11,7 @@ from streamlint.facts.keyword_stores import set_by_keyword
 from streamlint.facts.stores import Store, inner_stores
 from streamlint.ir import ClassIR, Code, DeclarationIR, Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ir.graph import NOBODY, Graph
+from streamlint.ir.graph import NOBODY, Graph, Loop, raising
 
 if TYPE_CHECKING:
     from streamlint.facts.program import Unit
@@ -45,9 +45,14 @@ class Function:
         return self.code.predecessors()
 
     @cached_property
-    def loop_heads(self) -> frozenset[int]:
-        """The blocks with which rounds of loops begin."""
-        return frozenset(loop.header for loop in self.control.loops)
+    def loop_heads(self) -> dict[int, Loop]:
+        """The loops by the blocks with which their rounds begin."""
+        return {loop.header: loop for loop in self.control.loops}
+
+    @cached_property
+    def raising(self) -> frozenset[int]:
+        """The blocks from which all ways lead to an exception that leaves the function."""
+        return raising(self.code)
 
     @cached_property
     def homes(self) -> dict[Instruction, tuple[int, int]]:

@@ -23,6 +23,7 @@ from streamlint.transfer.host_copies import ASKED, COPYING, HostCopies, HostCopy
 from streamlint.transfer.origins import Origins
 from streamlint.transfer.registered import Registered
 from streamlint.transfer.sizes import STAGED, Size, Sizes
+from streamlint.waits.questions import conditions
 
 RULE = UnpinnedNonBlocking
 _WHOLE = frozenset({"int32", "int64", "long", "int"})
@@ -83,7 +84,7 @@ class _Search:
         function, site = copy.call.function, copy.origin.site
         if site is None or site.function is not function:
             return False
-        asked = {register for register, holds in self.guards.conditions(function, function.blocks[copy.call.instruction]) if holds}
+        asked = {register for register, holds in conditions(function, function.blocks[copy.call.instruction]) if holds}
         made = self.context.transfer.modelled(function, site.instruction) if asked else ()
         return any(register in asked for call in made for register in call.all("pin"))
 
@@ -156,7 +157,7 @@ class _Search:
         rare = Conditions(self.context.facts, function, function.control).rare({})
         if any(each.why == "the first time" and function.control.dominates(each.after, home) for each in rare):
             return True
-        asked = {place for condition, _ in self.guards.conditions(function, home) for place in read_from(function, condition)}
+        asked = {place for condition, _ in conditions(function, home) for place in read_from(function, condition)}
         return bool(asked) and not asked.isdisjoint(stored_in(function, one[2]))
 
     def _is_repeated(self, site: Site) -> bool:

@@ -72,6 +72,4 @@ def is_uncalled(context: Context, function: Function) -> bool:
         return False
     if not all(one.ir.name.startswith("_") for one in context.facts.hierarchy.order(owner)) or context.facts.hierarchy.libraries(owner):
         return False
-    return not any(
-        edge.callee is function for caller, call in context.facts.call_places(function) for edge in context.transfer.edges(caller, call)
-    )
+    return not any(context.transfer.enters(*place, function) for place in context.facts.call_places(function))

@@ -10,7 +10,6 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import LibraryObject, Memory, Site, Unknown
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ir.graph import raising
 from streamlint.ordering.conditions import Frame
 from streamlint.ordering.event_walk import Unordered
 from streamlint.ordering.flow import BUFFER, Tracked
@@ -71,7 +70,6 @@ class CaptureWalk(Unordered):
         self._joined: set[Site] = set()
         self._left: set[Site] = set()
         self._matters: dict[Function, bool] = {}
-        self._failing: dict[Function, frozenset[int]] = {}
 
     # --- what is on a device
 
@@ -158,16 +156,8 @@ class CaptureWalk(Unordered):
 
     def _fails(self, state: State) -> bool:
         """Whether a path can only end in an exception, which ends the capture with it: what it does before is an error message."""
-        frame, block = state.frame, state.block
-        while True:
-            function = frame.function
-            if function not in self._failing:
-                self._failing[function] = raising(function.code)
-            if block in self._failing[function]:
-                return True
-            if frame.caller is None or frame.call is None:
-                return False
-            block, frame = frame.caller.function.blocks[frame.call], frame.caller
+        function, calls = state.frame.function, state.frame.calls
+        return state.block in function.raising or any(each.function.blocks[each.instruction] in each.function.raising for each in calls)
 
     def _refusal(self, state: State, one: Instruction, operation: DeviceOperation, kind: str, status: Status) -> Refused:
         calls: list[Site] = []

@@ -7,9 +7,7 @@ from collections.abc import Iterable, Iterator
 from streamlint.ordering.flow import BUFFER, Tracked
 from streamlint.ordering.places import ADDRESS, Element, Place, rest_behind
 from streamlint.ordering.walk import State, Walk
-from streamlint.transfer.actions import (
-    VARIABLE,
-)
+from streamlint.transfer.actions import VARIABLE
 
 
 class Holding(Walk):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from streamlint.facts.functions import Function
 from streamlint.ir import opcodes as op
 from streamlint.ordering.flow import BUFFER, Tracked
-from streamlint.waits.questions import Key, alike, unnegated
+from streamlint.waits.questions import Key, asked_by
 
 if TYPE_CHECKING:
     from streamlint.ordering.conditions import Frame
@@ -52,7 +52,7 @@ class Liveness:
         found = []
         for code in function.code.blocks:
             end = code[-1]
-            key = alike(function, unnegated(function, end[2])[0]) if end[0] == op.BRANCH else None
+            key = asked_by(function, end) if end[0] == op.BRANCH else None
             found.append(1 << keys.setdefault(key, len(keys) + 1) if key is not None else 0)
         return found
 

@@ -16,7 +16,7 @@ from streamlint.ir.graph import NOBODY
 from streamlint.ordering.flow import Tracked
 from streamlint.ordering.places import ADDRESS, Place, Root, register_place
 from streamlint.ordering.weights import WEIGHTS
-from streamlint.waits.questions import alike, unnegated
+from streamlint.waits.questions import asked_by, unnegated
 
 if TYPE_CHECKING:
     from streamlint.ordering.walk import Walk
@@ -158,7 +158,7 @@ class Quiet:
     def _decides(self, function: Function, block: int) -> bool:
         """Whether the branch at the end of a block says how another one goes."""
         end = function.code.blocks[block][-1]
-        return end[0] == op.BRANCH and self.walk.says_more(function, alike(function, unnegated(function, end[2])[0]))
+        return end[0] == op.BRANCH and self.walk.says_more(function, asked_by(function, end))
 
     def _of_block(self, function: Function, block: int) -> Touch | None:
         key = function, block

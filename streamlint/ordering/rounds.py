@@ -17,9 +17,8 @@ _MIRRORED = {">": "<", ">=": "<=", "<": ">", "<=": ">="}
 
 def again(function: Function, left: int, entered: int) -> Loop | None:
     """The loop whose next round begins where a path goes from one block to another."""
-    if entered not in function.loop_heads:
-        return None
-    return next((loop for loop in function.control.loops if loop.header == entered and left in loop.body), None)
+    loop = function.loop_heads.get(entered)
+    return loop if loop is not None and left in loop.body else None
 
 
 class Rounds:

@@ -26,12 +26,13 @@ from streamlint.ordering.liveness import Liveness
 from streamlint.ordering.passages import Passages
 from streamlint.ordering.places import ANY, Element, Place, Places, register_place, rest_behind
 from streamlint.ordering.quiet import Quiet
+from streamlint.ordering.rounds import again
 from streamlint.ordering.spread import bound_before, positional, spread
 from streamlint.ordering.streams import Currents
 from streamlint.transfer.actions import UNKNOWN, Action, Asked, Read, Stream, Synchronized, Touched, Viewed
 from streamlint.transfer.transfer import CALLING, Order, Transfer
 from streamlint.waits.operands import operand_of
-from streamlint.waits.questions import Key, alike, unnegated
+from streamlint.waits.questions import Key, alike, asked_by, unnegated
 
 MOST_STATES = 3_000
 """States of one pending operation that are looked at."""
@@ -565,9 +566,9 @@ class Walk:
         before = self._edge(frame.function, state.block, block)
         guards = frozenset(guard for guard in state.guards if guard[0] != frame or guard[2] != block)
         decided = state.decided
-        for loop in frame.function.control.loops if decided and block in frame.function.loop_heads else ():
-            if loop.header == block and state.block in loop.body:  # what a round has computed is computed anew
-                decided = frozenset(known for known in decided if known[0] != frame or not self._changes(frame.function, known[1], loop))
+        loop = again(frame.function, state.block, block) if decided else None
+        if loop is not None:  # what a round has computed is computed anew
+            decided = frozenset(known for known in decided if known[0] != frame or not self._changes(frame.function, known[1], loop))
         decided = self._live.decided(frame, block, decided) if decided else decided
         tracked = self._live.tracked(frame.function, block, state.tracked) if self.forgets else state.tracked
         if tracked:
@@ -595,7 +596,7 @@ class Walk:
         constant = self.conditions.truth(state.frame, condition)
         if constant is not None:
             known = {constant}
-        loop = next((loop for loop in graph.loops if loop.header == state.block), None) if state.block in function.loop_heads else None
+        loop = function.loop_heads.get(state.block)
         is_head = loop is not None
         is_first = loop is not None and self._is_first(state, loop)
         join = graph.post_dominators[state.block]
@@ -639,8 +640,7 @@ class Walk:
         if asked is None:
             asked = self._asked[function] = {}
             for one in function.by_opcode[op.BRANCH]:
-                again = hash(alike(function, unnegated(function, one[2])[0]))
-                asked.setdefault(again, []).append(one[2])
+                asked.setdefault(hash(asked_by(function, one)), []).append(one[2])
         is_stream = _of_stream(key) in self.currents.entered(function)
         return is_stream or len(asked.get(hash(key), ())) > 1
 

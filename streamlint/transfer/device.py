@@ -101,7 +101,7 @@ class DeviceOperations:
     def _given(self, function: Function, index: int) -> Iterator[tuple[Function, int]]:
         """What the calls of a function give for a parameter."""
         for caller, call in self.transfer.facts.call_places(function):
-            if call[0] in (op.CALL, op.INVOKE) and any(edge.callee is function for edge in self.transfer.edges(caller, call)):
+            if call[0] in (op.CALL, op.INVOKE) and self.transfer.enters(caller, call, function):
                 register = operand_of(caller, call, function, index)
                 if register is not None:
                     yield caller, register

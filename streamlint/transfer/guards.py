@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import Constant
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ir.graph import NOBODY
 from streamlint.transfer.contexts import Context, Contexts, Known, entered_by
 from streamlint.transfer.transfer import Transfer
-from streamlint.waits.questions import unnegated
+from streamlint.waits.questions import conditions
 
 _ASKED = {"is_cuda": "device", "is_cpu": "host"}
 _OTHER = {"device": "host", "host": "device", "pinned": "", "": ""}
@@ -27,33 +24,6 @@ class Guards:
         self.transfer = transfer
         self.contexts = Contexts(transfer)
 
-    def conditions(self, function: Function, block: int) -> Iterator[tuple[int, bool]]:
-        """The conditions that hold in a block, and whether they hold as true."""
-        graph = function.control
-        while block != NOBODY and block != graph.dominators[block]:
-            above = graph.dominators[block]
-            if above == NOBODY:
-                return
-            end = function.code.blocks[above][-1]
-            if end[0] == op.BRANCH:
-                ways = [way for way in end[3:5] if way == block or self._leads(function, way, block, above)]
-                if len(ways) == 1:
-                    condition, turned = unnegated(function, end[2])
-                    yield condition, (ways[0] == end[3]) != turned
-            block = above
-
-    def _leads(self, function: Function, start: int, target: int, without: int) -> bool:
-        successors = function.control.successors
-        seen, waiting = {without}, [start]
-        while waiting:
-            number = waiting.pop()
-            if number == target:
-                return True
-            if number not in seen:
-                seen.add(number)
-                waiting += successors[number]
-        return False
-
     def at(self, function: Function, one: Instruction, register: int) -> frozenset[str]:
         """What holds of a register at an instruction: ``host``, ``device``, ``pinned``."""
         return self.at_end(function, function.blocks[one], register)
@@ -62,7 +32,7 @@ class Guards:
         """What holds of a register in a block."""
         same = self._same(function, register)
         found = set()
-        for condition, holds in self.conditions(function, block):
+        for condition, holds in conditions(function, block):
             asked, says = self._asks(function, condition)
             if asked in same and says:
                 found.add(says if holds else _OTHER[says])
@@ -120,9 +90,7 @@ class Guards:
         """Whether a block is not reached in a context: a flag that a call gives decides against it."""
         if entered_by(context, function) is None:
             return False
-        return any(
-            self._is_decided(Known(function, condition, context), not holds) for condition, holds in self.conditions(function, block)
-        )
+        return any(self._is_decided(Known(function, condition, context), not holds) for condition, holds in conditions(function, block))
 
     def _is_decided(self, known: Known, holds: bool) -> bool:
         """Whether what calls give decides that a condition has a truth: a flag, or a word that is compared."""

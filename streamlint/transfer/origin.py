@@ -75,7 +75,7 @@ class Base:
         self.contexts = Contexts(transfer)
         self.guards = Guards(transfer)
         self.batches = Batches(transfer)
-        self.pinnings = Pinnings(self.contexts, self.guards)
+        self.pinnings = Pinnings(self.contexts)
 
     def of(self, function: Function, register: int, context: Context = ()) -> list[Origin]:
         """The origins of what a register holds."""

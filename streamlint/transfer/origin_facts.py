@@ -72,7 +72,7 @@ class Kept(Base):
 
     @cached_property
     def _makers(self) -> Makers:
-        return Makers(self.contexts, self.guards)
+        return Makers(self.contexts)
 
     def _is_set_before(self, function: Function, one: Instruction) -> bool:
         """C++: whether a function has set a member itself on all ways to where it reads it, by the same name or through its address."""
@@ -162,7 +162,7 @@ class Kept(Base):
     def _enters(self, site: Site, function: Function) -> bool:
         if site.instruction[0] not in (op.CALL, op.INVOKE):
             return False
-        return any(edge.callee is function for edge in self.transfer.edges(site.function, site.instruction))
+        return self.transfer.enters(site.function, site.instruction, function)
 
     def _of_loader(self, origin: Origin, one: Instruction | None) -> Origin:
         """The batches of a loader: where the loader was made."""

@@ -7,7 +7,7 @@ from streamlint.facts.objects import Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.transfer.contexts import Contexts, Known
-from streamlint.transfer.guards import Guards
+from streamlint.waits.questions import conditions
 
 _SAME = {op.ENTER: 3, op.AWAIT: 3, op.COPY: 3}
 """By opcode: the register of the object that an instruction gives, as scopes give themselves."""
@@ -17,9 +17,8 @@ _DEEPEST = 3
 class Makers:
     """Asks the calls that make objects for the flags of these."""
 
-    def __init__(self, contexts: Contexts, guards: Guards) -> None:
+    def __init__(self, contexts: Contexts) -> None:
         self.contexts = contexts
-        self.guards = guards
         self.transfer = contexts.transfer
 
     def excludes(self, known: Known, object_: int, kept: Site) -> bool:
@@ -31,7 +30,7 @@ class Makers:
     def _is_barred(self, known: Known, made: tuple[Instruction, Function], owner: ClassInfo, kept: Site, depth: int) -> bool:
         """Whether the flags of an object decide against a place in its methods, or against all calls of the method on the object itself."""
         method = kept.function
-        for condition, holds in self.guards.conditions(method, method.blocks[kept.instruction]):
+        for condition, holds in conditions(method, method.blocks[kept.instruction]):
             one = method.definitions[condition] if condition >= 0 else None
             if one is None or one[0] != op.ATTR or not _is_self(method, one[3]):
                 continue

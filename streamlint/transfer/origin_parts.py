@@ -148,7 +148,9 @@ class Parts(Made):
         elif one[0] == op.PARAM and function.code.parameters[one[3]].kind in ("plain", "keyword"):
             site = entered_by(context, function)
             places = (
-                [site] if site is not None else [Site(*place) for place in self.facts.call_places(function) if self._runs(place, function)]
+                [site]
+                if site is not None
+                else [Site(*place) for place in self.facts.call_places(function) if self.transfer.enters(*place, function)]
             )
             for place in places:
                 given = self.contexts.given(function, one, place)
@@ -172,10 +174,6 @@ class Parts(Made):
                 for end in callee.by_opcode[op.RETURN]:
                     if end[2] >= 0:
                         yield way._replace(known=Known(callee, end[2], entered))
-
-    def _runs(self, place: tuple[Function, Instruction], function: Function) -> bool:
-        """Whether a call may run a function."""
-        return any(edge.callee is function for edge in self.transfer.edges(*place))
 
     def given(self, origin: Origin) -> list[Origin]:
         """Of memory that was computed: the origins of what it was computed from."""

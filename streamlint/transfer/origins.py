@@ -219,8 +219,7 @@ class Origins(Parts):
 
     def _joined(self, way: Way, one: Instruction) -> Iterator[Origin]:
         function = way.known.function
-        home = function.blocks[one]
-        predecessors = function.code.predecessors()[home]
+        predecessors = function.phi_order[function.blocks[one]]
         for place, register in enumerate(one[3:]):
             said = self.guards.at_end(function, predecessors[place], register) if place < len(predecessors) else frozenset()
             decided = self.guards.excluded(function, predecessors[place], way.known.context) if place < len(predecessors) else False

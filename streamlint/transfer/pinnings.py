@@ -7,16 +7,15 @@ from streamlint.facts.objects import Constant, Memory, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.transfer.contexts import Context, Contexts, Known
-from streamlint.transfer.guards import Guards
 from streamlint.transfer.transfer import CALLING
+from streamlint.waits.questions import conditions
 
 
 class Pinnings:
     """Asks for the other branch of memory that is not pinned."""
 
-    def __init__(self, contexts: Contexts, guards: Guards) -> None:
+    def __init__(self, contexts: Contexts) -> None:
         self.contexts = contexts
-        self.guards = guards
         self.transfer = contexts.transfer
 
     def may_pin(self, site: Site, context: Context = ()) -> bool:
@@ -60,8 +59,8 @@ class Pinnings:
         """Whether another way pins what a register holds, behind conditions that nothing in view decides against it."""
         if not self._is_pinned_from(function, other, register):
             return False
-        here = set(self.guards.conditions(function, block))
-        asked = [each for each in self.guards.conditions(function, end) if each not in here]
+        here = set(conditions(function, block))
+        asked = [each for each in conditions(function, end) if each not in here]
         return bool(asked) and not any(self._is_against(Known(function, condition, context), holds) for condition, holds in asked)
 
     def _is_pinned_from(self, function: Function, register: int, source: int) -> bool:

@@ -68,7 +68,7 @@ class Receivers:
         function, context = known.function, known.context
         one = self.contexts.definition(known)
         if one is not None and one[0] == op.PHI and depth < _DEEPEST * 3:
-            predecessors = function.code.predecessors()[function.blocks[one]]
+            predecessors = function.phi_order[function.blocks[one]]
             for register, block in zip(one[3:], predecessors, strict=False):
                 if not self.guards.excluded(function, block, context):
                     yield from self._held(known._replace(register=register), depth + 1)

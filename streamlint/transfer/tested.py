@@ -9,32 +9,24 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import External
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ir.graph import NOBODY
-from streamlint.waits.questions import Key, alike, unnegated
+from streamlint.waits.questions import Key, alike, conditions
 
 _OF_PYTHON = frozenset({"bool", "bytes", "complex", "dict", "float", "frozenset", "int", "list", "range", "set", "str", "tuple"})
 
 
 def is_of_host(facts: Facts, function: Function, one: Instruction, register: int) -> bool:
     """Whether the branches that lead to an instruction say that a register holds an object of a type that lives on the host."""
-    if function.is_cpp or not function.called_names & {"isinstance"}:
+    if function.is_cpp or "isinstance" not in function.called_names:
         return False
-    return any(_are_of_host(facts, function, kinds) for kinds in _tested(function, function.homes[one][0], alike(function, register)))
+    return any(_are_of_host(facts, function, kinds) for kinds in _tested(function, function.blocks[one], alike(function, register)))
 
 
 def _tested(function: Function, block: int, key: Key) -> Iterator[int]:
     """The registers of the types of which all ways to a block have found a value to be."""
-    graph = function.control
-    while block != NOBODY:
-        before = graph.predecessors[block]
-        end = function.code.blocks[before[0]][-1] if len(before) == 1 else None
-        if end is not None and end[0] == op.BRANCH and end[3] != end[4]:
-            asked, is_turned = unnegated(function, end[2])
-            call = function.definitions[asked] if asked >= 0 else None
-            is_test = call is not None and call[0] == op.CALL and len(call) == 7 and (end[3] == block) != is_turned
-            if call is not None and is_test and function.dotted(call[3]) == "isinstance" and alike(function, call[5]) == key:
-                yield call[6]
-        block = graph.dominators[block]
+    for asked, holds in conditions(function, block):
+        call = function.definitions[asked] if asked >= 0 else None
+        if holds and call is not None and call[0] == op.CALL and len(call) == 7 and function.dotted(call[3]) == "isinstance":
+            yield from (call[6],) if alike(function, call[5]) == key else ()
 
 
 def _are_of_host(facts: Facts, function: Function, kinds: int) -> bool:

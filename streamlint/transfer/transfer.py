@@ -143,6 +143,10 @@ class Transfer:
         self._resolve(function, one)
         return self._edges[function, one]
 
+    def enters(self, caller: Function, call: Instruction, function: Function) -> bool:
+        """Whether a call may run a function in any way: others call something of the same name."""
+        return any(edge.callee is function for edge in self.edges(caller, call))
+
     def runs(self, caller: Function, call: Instruction, function: Function) -> bool:
         """Whether a call runs a function as a part of its own: neither later, nor elsewhere."""
         return any(edge.callee is function and edge.is_followed and not edge.is_handed for edge in self.edges(caller, call))

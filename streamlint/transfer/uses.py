@@ -181,13 +181,14 @@ class Uses:
             return self.on_device(*given, depth)
         for caller, call in self.facts.call_places(function):
             register = operand_of(caller, call, function, index) if call[0] in (op.CALL, op.INVOKE) else None
-            if register is not None and register >= 0 and self.on_device(caller, register, depth) and self._enters(caller, call, function):
+            if (
+                register is not None
+                and register >= 0
+                and self.on_device(caller, register, depth)
+                and self.transfer.enters(caller, call, function)
+            ):
                 return True
         return False
-
-    def _enters(self, caller: Function, call: Instruction, function: Function) -> bool:
-        """Whether a call enters a function: others call something of the same name."""
-        return any(edge.callee is function for edge in self.transfer.edges(caller, call))
 
     def on_host(self, function: Function, register: int) -> bool:
         """Whether a register may hold memory of the host, or of a device that nobody knows."""

@@ -154,7 +154,7 @@ def _gives(function: Function, one: Instruction, asked: int) -> bool:
 
 def _is_merged(function: Function, inside: list[int], join: int, asked: int) -> bool:
     """Whether a local that held the tensor holds another one behind these blocks."""
-    before = function.code.predecessors()[join]
+    before = function.phi_order[join]
     for one in function.code.blocks[join]:
         if one[0] == op.PHI and asked in one[3:]:
             ours = [register for block, register in zip(before, one[3:], strict=False) if block in inside]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from streamlint.facts.call_graph import CallGraph, LibraryCall
 from streamlint.facts.functions import Function
@@ -22,17 +21,8 @@ def measures(graph: CallGraph, wait: Wait, region: Region) -> bool:
     chain = region.chain()
     if any(_FILES.intersection(re.split(r"[^a-z]+", one.function.unit.path.rpartition("/")[2].lower())) for one in chain):
         return True
-    return wait.what in (DEVICE, CACHE) and any(_is_measured(graph, function, one) for function, one in _way(wait, region))
-
-
-def _way(wait: Wait, region: Region) -> Iterator[tuple[Function, Instruction]]:
-    """The wait, and the calls that lead to it in a round, each with its function."""
-    at, inside = wait.instruction, region
-    while True:
-        yield inside.function, at
-        if inside.caller is None or inside.call is None:
-            return
-        at, inside = inside.call, inside.caller
+    ways = zip(chain, (*(one.call for one in chain[1:]), wait.instruction), strict=True)  # the calls that lead to the wait, and that itself
+    return wait.what in (DEVICE, CACHE) and any(at is not None and _is_measured(graph, one.function, at) for one, at in ways)
 
 
 def _is_measured(graph: CallGraph, function: Function, one: Instruction) -> bool:

@@ -227,7 +227,7 @@ class _Conditions:
         constants = function.unit.ir.constants
         if region.loop is not None and block not in region.loop.body:
             return False
-        for before, register in zip(self.steadiness.before(function, block), phi[3:], strict=True):
+        for before, register in zip(function.phi_order[block], phi[3:], strict=True):
             one = function.definitions[register] if register >= 0 else None
             if one is not None and one[0] == op.CONST:
                 if not fits(constants[one[3]]) or before not in region.blocks or self._runs_aside(region, before, depth - 1):

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from streamlint.facts.functions import Function
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.ir.graph import NOBODY
 
 Key = tuple[object, ...]
 _ODD = {"isnan": True, "isinf": True, "isposinf": True, "isneginf": True, "isfinite": False}
@@ -25,6 +26,40 @@ def unnegated(function: Function, register: int) -> tuple[int, bool]:
     while (one := _definition(function, register)) is not None and one[0] == op.UNARY and function.text(one[3]) in ("not", "!"):
         register, turned = one[4], not turned
     return register, turned
+
+
+def asked_by(function: Function, branch: Instruction) -> Key:
+    """What a branch asks, without ``not`` around it."""
+    return alike(function, unnegated(function, branch[2])[0])
+
+
+def conditions(function: Function, block: int) -> Iterator[tuple[int, bool]]:
+    """The conditions that hold in a block, and whether they hold as true."""
+    graph = function.control
+    while block != NOBODY and block != graph.dominators[block]:
+        above = graph.dominators[block]
+        if above == NOBODY:
+            return
+        end = function.code.blocks[above][-1]
+        if end[0] == op.BRANCH:
+            ways = [way for way in end[3:5] if way == block or _leads(function, way, block, above)]
+            if len(ways) == 1:
+                condition, turned = unnegated(function, end[2])
+                yield condition, (ways[0] == end[3]) != turned
+        block = above
+
+
+def _leads(function: Function, start: int, target: int, without: int) -> bool:
+    successors = function.control.successors
+    seen, waiting = {without}, [start]
+    while waiting:
+        number = waiting.pop()
+        if number == target:
+            return True
+        if number not in seen:
+            seen.add(number)
+            waiting += successors[number]
+    return False
 
 
 def says_odd(function: Function, register: int) -> bool | None:

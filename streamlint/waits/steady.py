@@ -39,7 +39,6 @@ class Steadiness:
         self._attributes: dict[str, list[tuple[Function, Instruction]]] = defaultdict(list)
         self._names: set[tuple[int, object]] = set()
         self._made: dict[tuple[Region, Instruction, Function], Region] = {}
-        self._before: dict[Function, list[list[int]]] = {}
         for function, one in self._hot_instructions():
             if one[0] == op.SET_ATTR and function.code.name != "__init__":
                 self._attributes[function.text(one[3])].append((function, one))
@@ -56,12 +55,6 @@ class Steadiness:
     def of(self, region: Region, register: int) -> bool:
         """Whether a register holds the same in each round."""
         return self._ask(region, register, {}, _DEEPEST)
-
-    def before(self, function: Function, block: int) -> list[int]:
-        """The blocks that lead to a block, in the order of the operands of its phis."""
-        if function not in self._before:
-            self._before[function] = function.code.predecessors()
-        return self._before[function][block]
 
     def _ask(self, region: Region, register: int, seen: Seen, depth: int) -> bool:
         one = region.function.definitions[register] if register >= 0 else None
