@@ -7,7 +7,7 @@ its kind (`Memory`), not by its allocation: where it was allocated is in the pro
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from streamlint.record import record
 
@@ -227,8 +227,7 @@ class Activation(Object):
     kind: str
 
 
-@record(frozen=True, slots=True)
-class Site:
+class Site(NamedTuple):
     """A place in a function: where an object was made, or a call stands."""
 
     function: Function

@@ -24,7 +24,13 @@ class Kept(Base):
     """Steps back over values that are kept somewhere."""
 
     def kept(self, way: Way) -> Iterator[Origin]:
-        """What the program facts know: for each kind of memory the place that it came from."""
+        """What the program facts know: for each kind of memory the place that it came from, each once.
+
+        Kinds that came one way have the same places; said again for each kind, they would multiply with every object on the way.
+        """
+        yield from dict.fromkeys(self._kept(way))
+
+    def _kept(self, way: Way) -> Iterator[Origin]:
         known = way.known
         node = self.facts.values(known.function, known.register)
         if not any(isinstance(value, Memory) for value in node.values):

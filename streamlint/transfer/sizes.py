@@ -50,11 +50,20 @@ class Sizes:
         self.contexts = origins.contexts
         self.transfer = origins.transfer
         self.cpp = CppSizes(origins.contexts)
+        self._known: dict[tuple[Known, str, str, int], Size] = {}
 
     def of(self, origin: Origin, depth: int = 0) -> Size:
         """The size of memory at its origin."""
+        if depth > _DEEPEST:
+            return Size()
+        key = (origin.known, origin.how, origin.type, depth)
+        if key not in self._known:
+            self._known[key] = self._at_origin(origin, depth)
+        return self._known[key]
+
+    def _at_origin(self, origin: Origin, depth: int) -> Size:
         site = origin.site
-        if site is None or depth > _DEEPEST:
+        if site is None:
             return Size()
         function, one = site.function, site.instruction
         context = origin.known.context
