@@ -40,7 +40,7 @@ class Churning:
 
     def __init__(self, transfer: Transfer, ends: Ends, few: int) -> None:
         self.transfer = transfer
-        self.places = Places(transfer.facts)
+        self.places = transfer.one_of(Places, transfer.facts)
         self.lifetimes = Lifetimes(transfer, self.places, ends)
         self.rounds = EveryRound(transfer, self.places)
         self._few = few

@@ -36,7 +36,7 @@ class Events:
     def __init__(self, transfer: Transfer) -> None:
         self.transfer = transfer
         self.facts = transfer.facts
-        self.places = Places(self.facts)
+        self.places = self.transfer.one_of(Places, self.facts)
         self.lifetimes = Lifetimes(transfer, self.places, lambda function, one: iter(()))
         self._orders: list[tuple[Site, str]] = []
         self._seen: set[tuple[Function, frozenset[Place]]] = set()

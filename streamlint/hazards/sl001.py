@@ -49,10 +49,10 @@ class _Search:
     def __init__(self, context: Context) -> None:
         self.context = context
         self.rule = RULE()
-        self.origins = Origins(context.transfer)
+        self.origins = context.transfer.one_of(Origins, context.transfer)
         self.guards = self.origins.guards
-        self.sizes = Sizes(self.origins)
-        self.copies = HostCopies(self.origins)
+        self.sizes = context.transfer.one_of(Sizes, self.origins)
+        self.copies = context.transfer.one_of(HostCopies, self.origins)
         self.neighbours = Neighbours(context.transfer)
         self.earlier = Earlier(self.origins)
         self.repetition = Repetition(context.transfer)

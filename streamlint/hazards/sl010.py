@@ -34,7 +34,7 @@ def find(context: Context) -> Iterator[Finding]:
     told: set[Site] = set()
     for call in context.transfer.sites(_FETCHING):
         site = Site(call.function, call.instruction)
-        if site not in told and search.holds_all(call) and (trail := search.beside(call)):
+        if site not in told and (trail := search.beside(call)) and search.holds_all(call):
             told.add(site)
             yield search.told(call, trail)
 
@@ -45,10 +45,10 @@ class _Search:
     def __init__(self, context: Context) -> None:
         self.context = context
         self.transfer = context.transfer
-        self.origins = Origins(context.transfer)
-        self.copies = HostCopies(self.origins)
+        self.origins = context.transfer.one_of(Origins, context.transfer)
+        self.copies = context.transfer.one_of(HostCopies, self.origins)
         self.threads = Threads(context.transfer, self.origins.guards)
-        self.currents = Currents(context.transfer)
+        self.currents = context.transfer.one_of(Currents, context.transfer)
         self._works: dict[tuple[Function, ...], Site | None] = {}
         self._entered: dict[Function, bool] = {}
 
@@ -168,7 +168,7 @@ class _Search:
 
     def _of_another(self, started: Started, call: ModelledCall) -> Site | None:
         """What a thread does that was started before the copy, and that nobody has waited for."""
-        if started.awaited:
+        if started.awaited or self.work_of(started.body) is None:
             return None
         where, function = started.site, call.function
         if where.function is function:

@@ -34,7 +34,7 @@ class _Processes:
         self.context = context
         self.rule = RULE()
         self.channels = Channels(context.transfer)
-        self.currents = Currents(context.transfer)
+        self.currents = context.transfer.one_of(Currents, context.transfer)
         self.uses = Uses(context.transfer, self._is_scoped)
         self.misused = ChannelUses(context.transfer, self.channels, self.uses)
         self.writes = LaterWrites(context.transfer, self.channels, self.uses)

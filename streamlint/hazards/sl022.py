@@ -44,9 +44,9 @@ class _Search:
 
     def __init__(self, context: Context) -> None:
         self.context = context
-        self.origins = Origins(context.transfer)
-        self.sizes = Sizes(self.origins)
-        self.copies = HostCopies(self.origins)
+        self.origins = context.transfer.one_of(Origins, context.transfer)
+        self.sizes = context.transfer.one_of(Sizes, self.origins)
+        self.copies = context.transfer.one_of(HostCopies, self.origins)
         self.repetition = Repetition(context.transfer)
 
     def made(self, copy: HostCopy) -> tuple[Origin, Size] | None:

@@ -31,7 +31,7 @@ class Streams:
         self.transfer = context.transfer
         self.facts = context.facts
         self.launches = Launches(self.transfer, presumes)
-        self.choices = Choices(self.transfer, Places(self.facts), Currents(self.transfer, guesses=True))
+        self.choices = Choices(self.transfer, self.transfer.one_of(Places, self.facts), Currents(self.transfer, guesses=True))
         self.beside = Beside(self.transfer, self.launches, self.choices)
         self.at_hand = AtHand(self.transfer, self.beside)
         self.extensions = Extensions(self.facts.program)

@@ -53,7 +53,7 @@ class Neighbours:
 
     def __init__(self, transfer: Transfer) -> None:
         self.transfer = transfer
-        self.currents = Currents(transfer)
+        self.currents = transfer.one_of(Currents, transfer)
 
     def is_waited_for(self, call: ModelledCall, passed: tuple[Site, ...]) -> bool:
         """Whether the host waits for the stream of a copy before anything else happens, on some path, and on none is other work first."""

@@ -44,7 +44,7 @@ class PeerCopies:
     def __init__(self, transfer: Transfer) -> None:
         self.transfer = transfer
         self.facts = transfer.facts
-        self.places = Places(self.facts)
+        self.places = transfer.one_of(Places, transfer.facts)
         self._begins: dict[Unit, Site | None] = {}
 
     def find(self) -> Iterator[PeerCopy]:

@@ -61,7 +61,7 @@ class Releases(Crossing):
         self._released: dict[Site, Release] = {}
         self._streams: dict[Site, Lane] = {}
         self._raised: list[tuple[State, Lane]] = []
-        self._sizes = Sizes(Origins(transfer))
+        self._sizes = transfer.one_of(Sizes, transfer.one_of(Origins, transfer))
 
     def releases(self) -> Iterator[Release]:
         """The releases of the program, one for each allocation."""

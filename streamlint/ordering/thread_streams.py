@@ -40,8 +40,8 @@ class ThreadStreams:
     def __init__(self, transfer: Transfer) -> None:
         self.transfer = transfer
         self.spawns = Spawns(transfer)
-        self.currents = Currents(transfer)
-        self.places = Places(transfer.facts)
+        self.currents = transfer.one_of(Currents, transfer)
+        self.places = transfer.one_of(Places, transfer.facts)
         self.waits = HostWaits(transfer, self.places)
         self.uses = Uses(transfer, self._is_scoped)
 

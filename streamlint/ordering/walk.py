@@ -92,11 +92,11 @@ class Walk:
     def __init__(self, transfer: Transfer) -> None:
         self.transfer = transfer
         self.facts = transfer.facts
-        self.places = Places(self.facts)
+        self.places = transfer.one_of(Places, transfer.facts)
         self.flow = Flow(self.places)
-        self.conditions = Conditions(transfer)
-        self.currents = Currents(self.transfer)
-        self.dispatch = Dispatch(self.facts)
+        self.conditions = transfer.one_of(Conditions, transfer)
+        self.currents = transfer.one_of(Currents, transfer)
+        self.dispatch = transfer.one_of(Dispatch, transfer.facts)
         self._asked: dict[Function, dict[int, list[int]]] = {}
         self._waiting: dict[Function, bool] = {}
         self._passages = Passages(self)

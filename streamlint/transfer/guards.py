@@ -22,7 +22,7 @@ class Guards:
 
     def __init__(self, transfer: Transfer) -> None:
         self.transfer = transfer
-        self.contexts = Contexts(transfer)
+        self.contexts = transfer.one_of(Contexts, transfer)
 
     def at(self, function: Function, one: Instruction, register: int) -> frozenset[str]:
         """What holds of a register at an instruction: ``host``, ``device``, ``pinned``."""

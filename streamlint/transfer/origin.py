@@ -72,8 +72,8 @@ class Base:
     def __init__(self, transfer: Transfer) -> None:
         self.transfer = transfer
         self.facts = transfer.facts
-        self.contexts = Contexts(transfer)
-        self.guards = Guards(transfer)
+        self.contexts = transfer.one_of(Contexts, transfer)
+        self.guards = transfer.one_of(Guards, transfer)
         self.batches = Batches(transfer)
         self.pinnings = Pinnings(self.contexts)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from streamlint.facts.call_graph import CallGraph, Edge, LibraryCall
 from streamlint.facts.functions import Function
@@ -40,6 +40,7 @@ from streamlint.waits.operands import argument_registers, operand_of
 
 Effect = Callable[[ModelledCall], Iterator[Action]]
 RowTest = Callable[[Row], bool]
+Kind = TypeVar("Kind")
 ANY_ROW: RowTest = lambda row: True  # noqa: E731
 EFFECTS: dict[str, Effect] = {
     **copies.EFFECTS,
@@ -89,8 +90,17 @@ class Transfer:
         self._unknown: set[tuple[Function, Instruction]] = set()
         self._calls: dict[Unit, dict[str, list[tuple[int, Function, Instruction, bool]]]] = {}
         self._names: dict[tuple[frozenset[str], RowTest], frozenset[str]] = {}
+        self._shared: dict[tuple[object, ...], Any] = {}
         self.passed: list[Order] | None = None
         """The orders that walks have passed over: only where silence is explained, else they end there."""
+
+    def one_of(self, kind: Callable[..., Kind], *given: object) -> Kind:
+        """The one object of a kind for what it is made from: what it finds out of the program, it finds out once for all rules."""
+        key = (kind, *given)
+        found: Kind | None = self._shared.get(key)
+        if found is None:
+            found = self._shared[key] = kind(*given)
+        return found
 
     def of(self, function: Function, one: Instruction) -> tuple[Action, ...]:
         """What an instruction does."""
@@ -328,9 +338,17 @@ class Transfer:
         """The rows of a method whose name the language has as well, if a call gives names that are theirs: ``x.get(out=host)``."""
         if not names or method not in LANGUAGE_MEMBERS:
             return []
-        called = ((name.rpartition("."), row) for name, row in self.facts.models.calls.items())
-        of_types = (row for (owner, _, last), row in called if last == method and self.facts.models.type_named(owner) is not None)
-        return [row for row in of_types if names <= _keywords(row)]
+        return [row for row in self._of_types.get(method, ()) if names <= _keywords(row)]
+
+    @cached_property
+    def _of_types(self) -> dict[str, list[Row]]:
+        """By name: the rows of methods whose names the language has as well."""
+        found: dict[str, list[Row]] = defaultdict(list)
+        for name, row in self.facts.models.calls.items():
+            owner, _, last = name.rpartition(".")
+            if last in LANGUAGE_MEMBERS and self.facts.models.type_named(owner) is not None:
+                found[last].append(row)
+        return found
 
     def _has_tensors(self, unit: Unit) -> bool:
         """C++: whether a file includes PyTorch."""
