@@ -3,8 +3,9 @@
     python benchmarks/recall/measure.py MIRRORS [--only TEXT] [--to DIR] [--limit SECONDS] [--jobs N] [--missed FILE] [--json FILE]
 
 The fixes stand in fixes.toml, without code. MIRRORS holds clones with their history, bare or not, as OWNER/NAME, OWNER+NAME or NAME. Of
-each fix, the file in question is read out of the clone before and after, with what it includes or imports from the same repository, into
-a folder of its own, and that folder is linted with all rules and no configuration, within a time limit. Nothing of a repository is run.
+each fix, the file in question is read out of the clone before and after, with what it includes or imports from the same repository, and,
+where the project decides, with the files around these; into a folder of its own. That folder is linted with all rules and no
+configuration, within a time limit. Nothing of a repository is run.
 """
 
 from __future__ import annotations
@@ -20,10 +21,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
-sys.path.append(str(Path(__file__).parents[1]))
+sys.path += [str(Path(__file__).parents[1]), str(Path(__file__).parent)]
+from clones import Clone, clone_of, needed
 from shares import share
 
 if sys.version_info >= (3, 11):
@@ -38,12 +40,6 @@ NEAR = 5
 """Lines between a finding, or a step of its trail, and the bug that it tells of."""
 STILL = 1
 """Lines between a finding and the mended place for it to count as noise."""
-BESIDE = 40
-"""Files of the same repository that are put beside the one in question, at most."""
-PYTHON, NATIVE = {".py", ".pyx", ".pxd", ".pxi"}, {".cu", ".cuh", ".c", ".cc", ".cpp", ".cxx", ".h", ".hpp", ".hh", ".inl", ".inc", ".hu"}
-INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.MULTILINE)
-EXTERN = re.compile(r"""^\s*cdef\s+extern\s+from\s+["'<]([^"'>]+)["'>]""", re.MULTILINE)
-IMPORT = re.compile(r"^\s*(?:from\s+(\.*[\w.]*)\s+c?import\s+\(?([\w ,.*]+)|(?:c?import)\s+([\w., ]+))", re.MULTILINE)
 
 
 class RecallError(Exception):
@@ -132,112 +128,6 @@ def _fix(table: Mapping[str, Any]) -> Fix:
     if wrong:
         raise RecallError(f"{FIXES.name}: {name}: {'; '.join(wrong)}")
     return fix
-
-
-# What is read out of a clone
-
-
-class Clone:
-    """A repository's history at hand; files are read by revision, nothing is checked out."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.names = lru_cache(maxsize=4)(self._names)
-
-    def git(self, *words: str) -> bytes | None:
-        """What git prints, or None if it refuses."""
-        done = subprocess.run(["git", f"--git-dir={self.folder}", *words], capture_output=True, check=False)
-        return done.stdout if done.returncode == 0 else None
-
-    def _names(self, revision: str) -> tuple[str, ...]:
-        """Paths of the revision's files that could be included or imported."""
-        listed = self.git("ls-tree", "-r", "--name-only", "-z", revision) or b""
-        names = (name.decode("utf-8", "replace") for name in listed.split(b"\0"))
-        return tuple(name for name in names if PurePosixPath(name).suffix in PYTHON | NATIVE)
-
-    def read(self, revision: str, path: str) -> bytes | None:
-        return self.git("show", f"{revision}:{path}")
-
-
-def clone_of(repository: str, mirrors: Path) -> Clone | None:
-    """The clone of a repository, wherever it stands under the folder."""
-    for name in (repository, repository.replace("/", "+"), repository.partition("/")[2]):
-        for inner in ("", "repo", "repo/.git", ".git"):
-            folder = mirrors / name / inner
-            if (folder / "objects").is_dir() and (folder / "HEAD").is_file():
-                return Clone(folder)
-    return None
-
-
-def needed(clone: Clone, revision: str, fix: Fix) -> dict[str, bytes]:
-    """The file in question, what stands beside it, and what these include or import, nearest first."""
-    names = clone.names(revision)
-    files: dict[str, bytes] = {}
-    queue = [fix.path, *fix.beside]
-    while queue and len(files) <= BESIDE:
-        path = queue.pop(0)
-        if path in files or (text := clone.read(revision, path)) is None:
-            continue
-        files[path] = text
-        queue += [f"{path[:-4]}.pxd"] if path.endswith(".pyx") else []  # Cython reads it without being asked
-        queue += [name for name in wanted(path, text.decode("utf-8", "replace"), names) if name not in files]
-    return files
-
-
-def wanted(path: str, text: str, names: Sequence[str]) -> Iterator[str]:
-    """Files of the repository that a file includes or imports; of what other packages bring, nothing is looked for."""
-    native = PurePosixPath(path).suffix in NATIVE
-    near = set(PurePosixPath(path).parts[:-1]) | {PurePosixPath(name).stem for name in beside(path, names)}
-    declared = [] if native else [str(PurePosixPath(name)) for name in EXTERN.findall(text)]
-    for target in included(text) if native else [*imported(path, text), *declared]:
-        if not native and target not in declared and PurePosixPath(target).parts[0].partition(".")[0] not in near:
-            continue
-        matches = [name for name in names if name == target or name.endswith(f"/{target}")]
-        if matches:
-            yield max(matches, key=lambda name: (shared(name, path), -len(name)))
-
-
-def beside(path: str, names: Sequence[str]) -> Iterator[str]:
-    """Modules and packages in a file's own folder."""
-    folder = PurePosixPath(path).parent.as_posix()
-    start = "" if folder == "." else f"{folder}/"
-    return (name[len(start) :].partition("/")[0] for name in names if name.startswith(start))
-
-
-def included(text: str) -> Iterator[str]:
-    for match in INCLUDE.finditer(text):
-        yield str(PurePosixPath(*(part for part in PurePosixPath(match[1]).parts if part not in (".", ".."))))
-
-
-def imported(path: str, text: str) -> Iterator[str]:
-    """Files that a module may come from: itself, or as a package."""
-    for match in IMPORT.finditer(text):
-        source, members, plain = match[1], match[2], match[3]
-        bases = [source] if source else [word.split()[0] for word in (plain or "").split(",") if word.strip()]
-        for base in bases:
-            module = anchored(path, base)
-            inner = [f"{module}/{word.split()[0]}" for word in (members or "").split(",") if word.strip()]
-            for stem in (*inner, module):
-                yield from (f"{stem}{ending}" for ending in (".py", "/__init__.py", ".pyx", ".pxd") if stem)
-
-
-def anchored(path: str, module: str) -> str:
-    """A module's path without its ending; a relative one from the file that imports it."""
-    level = len(module) - len(module.lstrip("."))
-    parts = [part for part in module.lstrip(".").split(".") if part]
-    if level:
-        parts = [*PurePosixPath(path).parts[:-level], *parts]
-    return "/".join(parts)
-
-
-def shared(one: str, other: str) -> int:
-    """How many leading folders two paths share."""
-    count = 0
-    for left, right in zip(PurePosixPath(one).parts[:-1], PurePosixPath(other).parts[:-1], strict=False):
-        if left != right:
-            break
-        count += 1
-    return count
 
 
 # What the linter says
@@ -389,7 +279,7 @@ def main(words: Sequence[str] | None = None) -> int:
         print(error, file=sys.stderr)
         return 2
     with tempfile.TemporaryDirectory() as folder:
-        outcomes = measure(fixes, options.mirrors, options.to or Path(folder), options.limit, options.jobs)
+        outcomes = measure(fixes, options.mirrors, (options.to or Path(folder)).resolve(), options.limit, options.jobs)
     print("\n".join(report(outcomes)))
     if options.missed:
         options.missed.write_text("".join(f"{line}\n" for line in missed(outcomes)), encoding="utf-8")

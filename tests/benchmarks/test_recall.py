@@ -6,6 +6,7 @@ import importlib
 import importlib.util
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,11 @@ def recall() -> Any:
     spec.loader.exec_module(module)
     yield module
     sys.modules.pop("benchmarks_recall")
+
+
+@pytest.fixture(scope="module")
+def clones(recall: Any) -> Any:
+    return sys.modules[recall.Clone.__module__]
 
 
 def git(folder: Path, *words: str) -> str:
@@ -141,16 +147,24 @@ def test_the_nearest_included_file_stands_beside(recall: Any, mirrors: Any) -> N
     assert files["csrc/grid.cuh"] == b"#define GRID 8\n"
 
 
-def test_imports_are_followed_from_where_they_stand(recall: Any) -> None:
+def test_where_the_project_decides_who_includes_a_file_stands_beside(recall: Any, mirrors: Any) -> None:
+    folder, shas = mirrors
+    clone = recall.clone_of("some/project", folder)
+    header = fix(recall, shas["fix"], path="csrc/grid.cuh")
+    assert sorted(recall.needed(clone, shas["fix"], header)) == ["csrc/grid.cuh"]
+    assert sorted(recall.needed(clone, shas["fix"], replace(header, decidable="project"))) == ["csrc/grid.cuh", "csrc/run.cu"]
+
+
+def test_imports_are_followed_from_where_they_stand(clones: Any) -> None:
     names = ("pkg/__init__.py", "pkg/ops/run.py", "pkg/ops/copy.py", "pkg/streams.py", "tests/streams.py", "pkg/native.pyx")
     text = "import torch\nfrom . import copy\nfrom ..streams import side\nfrom pkg import native\n"
-    assert set(recall.wanted("pkg/ops/run.py", text, names)) == {"pkg/ops/copy.py", "pkg/streams.py", "pkg/native.pyx", "pkg/__init__.py"}
+    assert set(clones.wanted("pkg/ops/run.py", text, names)) == {"pkg/ops/copy.py", "pkg/streams.py", "pkg/native.pyx", "pkg/__init__.py"}
 
 
-def test_cython_declares_headers(recall: Any) -> None:
+def test_cython_declares_headers(clones: Any) -> None:
     text = 'from .rings cimport Ring\ncdef extern from "ring/all.h" nogil:\n    pass\n'
     names = ("pkg/native.pyx", "pkg/rings.pxd", "include/ring/all.h", "include/other.h")
-    assert set(recall.wanted("pkg/native.pyx", text, names)) == {"pkg/rings.pxd", "include/ring/all.h"}
+    assert set(clones.wanted("pkg/native.pyx", text, names)) == {"pkg/rings.pxd", "include/ring/all.h"}
 
 
 def test_the_interval_is_wilsons(recall: Any) -> None:
