@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from os.path import commonpath
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
@@ -90,8 +91,9 @@ class CppScopes:
             found = self._included[unit] = {unit: None}
             waiting = [unit]
             while waiting:
-                for include in waiting.pop().ir.includes:
-                    target = self.included(include, unit)
+                including = waiting.pop()
+                for include in including.ir.includes:
+                    target = self.included(include, including)
                     if target is not None and target not in found:
                         found[target] = None
                         waiting.append(target)
@@ -102,10 +104,11 @@ class CppScopes:
         return [one for files in self._files.values() for one in files if unit in self.visible(one)]
 
     def included(self, include: str, unit: Unit) -> Unit | None:
-        """The file that an include names: the longest tail of its path that fits, the nearest one of several."""
+        """The file that an include of a file names: by its path from there, or the nearest one of those whose paths end so."""
+        beside = posixpath.normpath(posixpath.join(posixpath.dirname(unit.path), include))
         tail = include.replace("\\", "/").lstrip("./")
         fitting = [one for one in self._files.get(tail.rpartition("/")[2], ()) if f"/{one.path}".endswith(f"/{tail}")]
-        return max(fitting, key=lambda one: len(_common(one.path, unit.path)), default=None)
+        return max(fitting, key=lambda one: (one.path == beside, len(_common(one.path, unit.path))), default=None)
 
     def mentioning(self, name: str) -> list[Unit]:
         """The C++ files that mention an identifier."""
