@@ -162,6 +162,11 @@ class Pending(Holding):
 
     def raised(self, state: State, call: Instruction) -> State:
         """A path goes up to a caller: what is current there is the stream of a copy on the current stream."""
+        given = [held for held in state.tracked if held.kind == BUFFER and held.place.root[0] == "register"]
+        for held in given:
+            kept = self._given_back(state.frame.function, int(str(held.place.root[1])))
+            more = {held._replace(place=place.behind(*held.place.path)) for place in kept}
+            state = state._replace(tracked=state.tracked | more)
         if state.stream.kind != CURRENT:
             return state
         return self._on(state, self._where(state.frame, call, state.stream._replace(register=op.NONE)))
