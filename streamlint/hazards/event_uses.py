@@ -10,7 +10,7 @@ from streamlint.facts.objects import Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.lifetimes import Held, Lifetimes, made_by
-from streamlint.ordering.places import Key, Place, Places, register_place, rest_behind
+from streamlint.ordering.places import ANY, Element, Key, Place, Places, register_place, rest_behind
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import CALLING, Transfer
 
@@ -66,7 +66,7 @@ class Events:
         held = self.lifetimes.spread(Held(function, made, places, False))
         for place in held.places:
             if place.root[0] in _OWN and place.path and isinstance(place.path[0], str) and self._is_own(function, place):
-                self._follow_member(function, place.path[0], depth)
+                self._follow_member(function, place.path[0], depth, any(isinstance(key, Element) for key in place.path[1:]))
             elif place.root[0] in ("global", "this") or (place.root[0] == "parameter" and place not in places and place.path):
                 self._is_lost = True
         for one in function.code.instructions():
@@ -86,8 +86,8 @@ class Events:
 
     # --- members
 
-    def _follow_member(self, function: Function, name: str, depth: int) -> None:
-        """The member of an object: in the methods of its class, and wherever a member of this name is read."""
+    def _follow_member(self, function: Function, name: str, depth: int, is_inside: bool) -> None:
+        """The member of an object, or what ``is_inside`` it: in the methods of its class, and wherever a member of this name is read."""
         owner = function.method.owner if function.method is not None else None
         if owner is None or depth >= _DEEPEST:
             self._is_lost = True
@@ -98,7 +98,7 @@ class Events:
                 for one, place in self._reads(other, name):
                     other_owner = other.method.owner if other.method is not None else None
                     if one[0] == op.ATTR or other_owner is owner:
-                        self._follow(other, one, frozenset({place}), depth + 1)
+                        self._follow(other, one, frozenset({place, place.behind(ANY)} if is_inside else {place}), depth + 1)
 
     def _reads(self, function: Function, name: str) -> Iterator[tuple[Instruction, Place]]:
         for opcode, at in ((op.ATTR, 4), (op.ADDRESS_ATTR, 4), (op.NAME, 3), (op.ADDRESS_NAME, 3)):
