@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cached_property
 
+from streamlint.facts.cpp_scopes import SOURCES
 from streamlint.facts.exports import Exports
 from streamlint.facts.functions import Function
 from streamlint.facts.program import Program, Unit
@@ -40,9 +41,15 @@ class Extensions:
         """Whether the work of a file is done for PyTorch, on a stream that the caller has chosen."""
         found = self._is_extension.get(unit)
         if found is None:
-            found = not self.is_own_program(unit) and (self.works_on_tensors(unit) or self._is_linked(unit))
-            self._is_extension[unit] = found
+            self._is_extension[unit] = False
+            is_part = self.works_on_tensors(unit) or self._is_linked(unit) or self._is_header(unit)
+            found = self._is_extension[unit] = is_part and not self.is_own_program(unit)
         return found
+
+    def _is_header(self, unit: Unit) -> bool:
+        """Whether parts of extensions include a file, and no source that is none."""
+        sources = [one for one in self.program.cpp.seeing(unit) if one is not unit and one.path.endswith(SOURCES)]
+        return not unit.path.endswith(SOURCES) and bool(sources) and all(map(self.has, sources))
 
     def binds(self, unit: Unit) -> bool:
         """Whether a file says what Python can call of it."""

@@ -97,6 +97,8 @@ def _told(streams: Streams, judge: DefaultStream, found: Found) -> Finding:
     )
     here = Site(function, found.instruction)
     trail = [Step(f"{found.reason}: stream created here", span) for span in judge.made_beside(level)]
+    if choice.asked is not None and choice.asked not in (choice.at, here):
+        trail.append(Step("default stream obtained here", span_of(choice.asked)))
     if choice.at != here:
         trail.append(Step("the work on the default stream", span_of(here)))
     trail += [Step("called from here", span_of(site)) for site in (*choice.calls, *found.calls) if site != choice.at]

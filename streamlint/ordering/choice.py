@@ -17,7 +17,8 @@ COPIES = {op.CAST: 4, op.COPY: 3, op.REBIND: 5, op.AWAIT: 3}
 
 class Choice(NamedTuple):
     """A stream that an operation may work on: what it is, how it was chosen (as in `launches`; ``default``: a parameter or member was
-    left at its default), where, and the calls from there to the operation, the outermost first. ``made`` are the streams it may be."""
+    left at its default), where, and the calls from there to the operation, the outermost first. ``made`` are the streams it may be;
+    ``asked`` is the call that gave the default stream."""
 
     kind: str
     how: str
@@ -25,6 +26,7 @@ class Choice(NamedTuple):
     calls: tuple[Site, ...] = ()
     made: frozenset[LibraryObject] = frozenset()
     place: Place | None = None
+    asked: Site | None = None
 
     @property
     def key(self) -> object:

@@ -145,7 +145,8 @@ class Choices:
         return one is not None and one[0] == op.PARAM and not (one[3] == 0 and function.has_receiver)
 
     def _by_values(self, function: Function, register: int, one: Instruction, at: Site, calls: tuple[Site, ...]) -> Iterator[Choice]:
-        values = list(self.facts.values(function, register).values)
+        node = self.facts.values(function, register)
+        values = list(node.values)
         place = self.places.of(function, register)
         if is_null(function, register, values):
             yield Choice(NULL, "literal", at, calls)
@@ -163,7 +164,8 @@ class Choices:
         if made:
             yield Choice(MADE, GIVEN, at, calls, made, place)
         elif len(kinds) == 1 and all(value.detail in _DETAILS for value in streams) and (kinds != {NULL} or not _is_partly_unknown(values)):
-            yield Choice(kinds.pop(), "literal", at, calls, frozenset(), place)
+            asked = [site for site in list(node.trace(streams[0]))[-1:] if site.instruction[0] in (op.CALL, op.INVOKE)]
+            yield Choice(kinds.pop(), "literal", at, calls, frozenset(), place, asked[0] if asked else None)
         elif one[0] == op.INVOKE and not streams:
             inner = self._stream_inside(function, one[3])
             if inner:
