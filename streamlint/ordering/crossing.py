@@ -14,6 +14,7 @@ from streamlint.ordering.near_streams import NearStreams
 from streamlint.ordering.places import ANY, Element, Place
 from streamlint.ordering.races import Races
 from streamlint.ordering.walk import State
+from streamlint.transfer.actions import NAMED
 from streamlint.transfer.transfer import Transfer
 
 USED, DROPPED = "used", "dropped"
@@ -43,6 +44,11 @@ class Crossing(Races):
         self._looks = self._is_in_use(state.tracked)
         if self._looks or one[0] != op.NEXT or not any(is_lent_by(held.place, one[3]) for held in state.tracked):
             yield from super()._entered(state, one, index)  # else the generator has just lent it
+
+    def may_meet(self, tracked: frozenset[Tracked], callee: Function) -> bool:
+        """A function that makes a stream current may allocate on that of the pool."""
+        is_pool = self._lane.kind == NAMED and self._is_in_use(tracked)
+        return super().may_meet(tracked, callee) or (is_pool and callee in self._near)
 
     def sources(self, function: Function, one: Instruction, callee: Function, index: int) -> tuple[Place, ...]:
         """A generator that is resumed is given nothing."""

@@ -14,6 +14,7 @@ from streamlint.facts.objects import ClassObject, Instance, ModuleObject
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.c_api import taken_apart
+from streamlint.ordering.old_values import OldValues
 from streamlint.waits.questions import alike
 
 MOST_KEYS = 5
@@ -80,6 +81,7 @@ class Places:
         self._known: dict[Function, dict[int, Place]] = {}
         self._apart: dict[Function, dict[object, int]] = {}
         self._fields: dict[tuple[Function, Instruction], tuple[str, ...]] = {}
+        self._old = OldValues()
 
     def of(self, function: Function, register: int) -> Place:
         """Where the value of a register is found: by the names that it was read by."""
@@ -93,7 +95,10 @@ class Places:
     def names(self, function: Function, register: int) -> tuple[Place, ...]:
         """The register alone, and where its value is found."""
         alone, found = register_place(register), self.of(function, register)
-        return (alone,) if alone == found else (alone, found)
+        one = function.definitions[register] if register >= 0 else None
+        if alone == found or (one is not None and one[0] == op.ATTR and self._old.is_old(function, one)):
+            return (alone,)
+        return (alone, found)
 
     def _find(self, function: Function, register: int) -> Place:
         one = function.definitions[register] if register >= 0 else None

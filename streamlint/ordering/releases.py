@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import FunctionObject, Site, is_unknown
+from streamlint.facts.objects import External, FunctionObject, ModuleObject, Site, is_unknown
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.conditions import Frame
@@ -150,8 +150,11 @@ class Releases(Crossing):
         return found
 
     def _may_own(self, function: Function, one: Instruction) -> bool:
-        """Whether a call out of view may keep what it is given: a method, or a value of which nothing is known."""
-        return one[0] == op.INVOKE or is_unknown(self.transfer.values(function, one[3]))
+        """Whether a call out of view may keep what it is given: a method, or an unknown value whose result nobody uses."""
+        called = list(self.transfer.values(function, one[3]))
+        if function.uses.get(one[2]) and (one[0] == op.CALL or any(isinstance(value, (External, ModuleObject)) for value in called)):
+            return False
+        return one[0] == op.INVOKE or is_unknown(called)
 
     def _allocates(self, function: Function, work: Worked) -> bool:
         """Whether work makes memory: operators also make numbers."""
@@ -213,7 +216,7 @@ class Releases(Crossing):
 
     def _is_kept(self, state: State, held: Tracked) -> bool:
         """Whether a place outlives a round: a container, an attribute, a variable that holds what the last round has made."""
-        if held.place.path or held.place.root[0] in ("cell", "global"):
+        if (held.place.path and not self._is_unpacked(state, held)) or held.place.root[0] in ("cell", "global", "aside"):
             return True
         if held.place.root[0] != "register":
             return False
@@ -226,9 +229,14 @@ class Releases(Crossing):
         """Whether something refers to the memory: a name, an attribute, an element, a variable of a caller."""
         return any(self._refers(state, held) for held in state.tracked if held.kind == BUFFER)
 
+    def _is_unpacked(self, state: State, held: Tracked) -> bool:
+        """Whether a register holds a tuple that is taken apart, and nothing else refers to."""
+        uses = state.frame.function.uses[int(str(held.place.root[1]))] if held.place.root[0] == "register" else ()
+        return bool(uses) and all(use[0] == op.UNPACK for use in uses)
+
     def _refers(self, state: State, held: Tracked) -> bool:
         if held.place.path or held.place.root[0] != "register":
-            return True
+            return not self._is_unpacked(state, held)
         function = state.frame.function
         register = int(str(held.place.root[1]))
         return any(use[0] in (op.BIND, op.PHI) for use in function.uses[register])
