@@ -1,4 +1,4 @@
-"""Slots of two buffers that take turns: what a round calls ``i % 2``, the next one calls ``1 - i % 2``."""
+"""Slots by the names of the next round: what a round calls ``i % 2``, the next one calls ``1 - i % 2``; what it calls ``i``, ``i - 1``."""
 
 from __future__ import annotations
 
@@ -22,13 +22,16 @@ class Alternation:
 
     def __init__(self) -> None:
         self._known: dict[tuple[Function, int], list[Turn]] = {}
+        self._steps: dict[tuple[Function, int], list[Turn]] = {}
 
     def next_round(self, function: Function, loop: Loop, tracked: frozenset[Tracked]) -> frozenset[Tracked]:
         """What is tracked, by the names that the next round has for it."""
         turns = self._known.get((function, loop.header))
         if turns is None:
             turns = self._known[function, loop.header] = list(_turns(function, loop))
-        return frozenset(one for held in tracked for one in _turned(held, turns)) if turns else tracked
+            self._steps[function, loop.header] = list(_steps(function, loop))
+        ways = [*turns, *((other, mine) for mine, other in turns), *self._steps[function, loop.header]]
+        return frozenset(one for held in tracked for one in _turned(held, ways)) if ways else tracked
 
     def takes_turns(self, function: Function, place: Place) -> bool:
         """Whether a slot on the way to a place is one of two in a loop that a path has gone round."""
@@ -41,13 +44,40 @@ def _turned(held: Tracked, turns: list[Turn]) -> Iterator[Tracked]:
     path = held.place.path
     for index, key in enumerate(path):
         told = key.key if isinstance(key, Element) else None
-        for mine, other in turns:
-            for here, there in ((mine, other), (other, mine)):
-                if told in here:
-                    for name in there:
-                        yield held._replace(place=Place(held.place.root, (*path[:index], Element(name), *path[index + 1 :])))
-                    return
+        for here, there in turns:
+            if told in here:
+                for name in there:
+                    yield held._replace(place=Place(held.place.root, (*path[:index], Element(name), *path[index + 1 :])))
+                return
     yield held
+
+
+def _steps(function: Function, loop: Loop) -> Iterator[Turn]:
+    """What a counter that grows by one names in a round, and in the next one: ``i``, then ``i - 1``; ``i + 1``, then ``i``."""
+    inside = [one for one in function.by_opcode[op.BINARY] if function.blocks[one] in loop.body]
+    for operator in "-+":
+        found = [one for one in inside if _is(function, one, operator, 5, 1) and _counts_rounds(function, loop, one[4])]
+        for counter in {one[4] for one in found}:
+            mine, other = frozenset({alike(function, counter)}), frozenset(alike(function, one[2]) for one in found if one[4] == counter)
+            yield (mine, other) if operator == "-" else (other, mine)
+
+
+def _counts_rounds(function: Function, loop: Loop, register: int) -> bool:
+    """Whether a register is one more in each round of a loop: by ``range``, ``enumerate`` or an addition at its end."""
+    one = function.definitions[register] if register >= 0 else None
+    if one is None or not is_counter(function, function.control, function.blocks, register):
+        return False
+    if one[0] == op.PHI:
+        raised = [function.definitions[value] for value in one[3:]]
+        return function.blocks[one] == loop.header and any(
+            each is not None and each[0] in (op.BINARY, op.INPLACE) and 1 in map(function.constant, each[4:6]) for each in raised
+        )
+    given = function.definitions[one[3]] if one[0] == op.UNPACK else one
+    made = function.definitions[given[3]] if given is not None and given[0] == op.NEXT else None
+    source = function.definitions[made[3]] if made is not None and made[0] == op.ITER else None
+    around = min((each for each in function.control.loops if function.blocks[one] in each.body), key=lambda each: len(each.body))
+    is_plain = source is not None and len(source) <= (7 if function.dotted(source[3]) == "range" else 6)
+    return is_plain and around == loop
 
 
 def _turns(function: Function, loop: Loop) -> Iterator[Turn]:

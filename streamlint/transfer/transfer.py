@@ -117,7 +117,7 @@ class Transfer:
         if found is None:
             actions = self.of(function, one)
             calls = list(self.modelled(function, one)) if one[0] in CALLING else []
-            made = [*work.works(self.facts, function, one, calls, actions), *modules.moved(calls)]
+            made = [*work.works(self.facts, function, one, calls, actions), *modules.moved(calls), *work.reordered(calls, self.modelled)]
             if one[0] == op.CALL and not made:
                 made += numba_kernels.launched(self.facts, self.libraries, function, one)
                 made += kernel_texts.launched(self.facts, self.libraries, function, one)

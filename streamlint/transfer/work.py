@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from streamlint.facts.call_graph import LibraryCall
@@ -163,6 +163,15 @@ def _compute(call: ModelledCall) -> Iterator[Worked]:
     reads = tuple(call.all("reads")) if row.get("reads") is not None else call.operands
     is_new = row.get("result") not in ("self", "none", "scalar") and not writes
     yield Worked(call.stream(), reads, writes, call.name, row.library, call.result if is_new else op.NONE)
+
+
+def reordered(calls: Iterable[ModelledCall], modelled: Callable[[Function, Instruction], Iterable[ModelledCall]]) -> Iterator[Worked]:
+    """``x.transpose(0, 1).contiguous()``: what may be a view is a copy where the strides say so."""
+    for call in calls:
+        of = call.one("of", call.receiver)
+        made = call.function.definitions[of] if call.row.get("part") == "contiguous" and of is not None and of >= 0 else None
+        if made is not None and of is not None and any(each.row.get("part") == "strided" for each in modelled(call.function, made)):
+            yield Worked(Stream(CURRENT, library=call.row.library), (of,), (), call.name, call.row.library, call.result)
 
 
 def _factory(call: ModelledCall) -> Iterator[Worked]:
