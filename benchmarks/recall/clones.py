@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 
 BESIDE = 40
 """Files of the same repository that are put beside the one in question, at most."""
-AROUND = 200
+AROUND = 100
 """The same where the project decides: then also files that name what is there already."""
 PYTHON, NATIVE = {".py", ".pyx", ".pxd", ".pxi"}, {".cu", ".cuh", ".c", ".cc", ".cpp", ".cxx", ".h", ".hpp", ".hh", ".inl", ".inc", ".hu"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.MULTILINE)

@@ -23,9 +23,11 @@ from streamlint.transfer.actions import CURRENT, NAMED, Action, Lost, Recorded, 
 from streamlint.transfer.transfer import Transfer
 from streamlint.transfer.waiting import Waited
 from streamlint.waits.operands import operand_of
+from streamlint.waits.questions import unnegated
 
 AGAIN = "recorded again"
 _HIGHEST = 3
+_INTEGERS = frozenset({"int", "long", "long long", "short", "size_t", "unsigned", "unsigned int"})
 
 
 class LostRecord(NamedTuple):
@@ -127,7 +129,27 @@ class LostRecords(EventWalk):
                 waiting.append(one[5])
             elif one[0] not in (op.CALL, op.INVOKE):
                 waiting += op.reads(one)
+            elif self._is_out_of_view(function, one):  # a number chooses what it gives
+                numbers = [given for given in op.reads(one) if _is_number(function, given)]
+                if any(self._is_of_round(function, loop, number) for number in numbers):
+                    return True
+                waiting += numbers
         return False
+
+    def _is_out_of_view(self, function: Function, one: Instruction) -> bool:
+        return function.is_cpp and one[0] == op.CALL and not any(edge.is_followed for edge in self.transfer.edges(function, one))
+
+    def _is_of_round(self, function: Function, loop: Loop, number: int) -> bool:
+        """C++: whether a number is taken from what each round of a loop moves on: ``while (next(list)) … = number(list)``."""
+        one = function.definitions[number]
+        while one is not None and one[0] == op.CAST:
+            one = function.definitions[one[4]]
+        end = function.code.blocks[loop.header][-1]
+        asked = function.definitions[unnegated(function, end[2])[0]] if end[0] == op.BRANCH else None
+        if asked is None or one is None or not all(self._is_out_of_view(function, each) for each in (asked, one)):
+            return False
+        moved = {self._origin(function, each) for each in asked[5:] if function.constant(each) is None}
+        return any(self._origin(function, each) in moved for each in one[5:])
 
     def _is_unchanged(self, function: Function, one: Instruction) -> bool:
         """C++: a variable that a call may have changed by reference, and nothing else: a handle that is passed by value."""
@@ -223,3 +245,10 @@ class LostRecords(EventWalk):
     def _is_event(self, state: State, kind: str, register: int) -> bool:
         names: tuple[Place, ...] = self.events.names(state.frame.function, register)
         return any(held.kind == kind and rest_behind(place, held.place) == () for place in names for held in state.tracked)
+
+
+def _is_number(function: Function, register: int) -> bool:
+    """C++: whether a register holds an integer by its declaration."""
+    one = function.definitions[register] if register >= 0 else None
+    kind = function.unit.ir.constants[one[3]] if one is not None and one[0] == op.CAST else None
+    return isinstance(kind, tuple) and kind[0] in _INTEGERS
