@@ -19,6 +19,7 @@ from streamlint.transfer import device
 from streamlint.transfer.device import DeviceOperation
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import CALLING, Transfer
+from streamlint.waits.operands import operand_of
 
 FOR_GPU, FOR_DRIVER = "waits for the GPU", "may wait for the driver"
 _DEEPEST = 12
@@ -26,13 +27,15 @@ Saved = tuple[tuple[int, bool], ...]
 
 
 class Held(NamedTuple):
-    """A wait with the GIL held: why, the calls that lead to it, and the host function before it that needs the GIL, if there is one."""
+    """A wait with the GIL held: why, the calls that lead to it, and the host function before it that needs the GIL, if there is one.
+    ``target``: the parameter that a copy fills, where it waits if callers give pageable memory for that."""
 
     operation: DeviceOperation
     site: Site
     why: str
     calls: tuple[Site, ...] = ()
     needing: Site | None = None
+    target: int = op.NONE
 
 
 _Found = dict[tuple[Site, tuple[Site, ...], str], Held]
@@ -67,7 +70,8 @@ class Gil:
         self._entered = {entry.function for entry in entries if not entry.function.is_cpp}
         for entry in entries:
             for held in self.within(entry.function, True, False)[0]:
-                yield entry, held
+                if held.target == op.NONE:
+                    yield entry, held
 
     def within(
         self, function: Function, held: bool, on_device: bool, depth: int = 0, given: Given = NOTHING
@@ -135,6 +139,8 @@ class Gil:
                 found.setdefault((site, (), why), Held(operation, site, why, (), state.needing if why == FOR_GPU else None))
             elif operation.kind == device.SYNCHRONIZE:
                 state = state._replace(needing=None)
+            elif state.held and (filled := self._filled(function, operation)) != op.NONE:
+                found.setdefault((site, (), FOR_GPU), Held(operation, site, FOR_GPU, (), state.needing, filled))
         outs: set[bool] = set()
         edges = self.reach.edges(function).get(one, [])
         for edge in self.callables.narrowed(function, one, edges, given):
@@ -144,8 +150,9 @@ class Gil:
             waits, ends = self.within(edge.callee, state.held, on_device, depth + 1, handed)
             outs |= ends
             for each in waits:
-                calls = (site, *each.calls)
-                found.setdefault((each.site, calls, each.why), each._replace(calls=calls))
+                calls, target = (site, *each.calls), self._given_for(function, one, edge.callee, each.target)
+                if target is not None:
+                    found.setdefault((each.site, calls, each.why), each._replace(calls=calls, target=target))
         return [state._replace(held=held) for held in outs] if outs else [state]
 
     # --- the GIL
@@ -253,6 +260,25 @@ class Gil:
             return source is not None and call.space(source) == "host"
         return True
 
+    def _filled(self, function: Function, operation: DeviceOperation) -> int:
+        """C++: the parameter that an asynchronous copy from the device fills."""
+        call = operation.call
+        is_fetched = operation.kind == device.COPY and operation.direction == "d2h" and call is not None and call.row.effect == "copy"
+        target = call.one("dst") if is_fetched and call is not None else None
+        return _parameter(function, target) if function.is_cpp and target is not None else op.NONE
+
+    def _given_for(self, function: Function, one: Instruction, callee: Function, target: int) -> int | None:
+        """The parameter of a caller for that of a callee; `NONE` where pageable memory is given for it, None where other memory may be."""
+        if target == op.NONE:
+            return target
+        register = operand_of(function, one, callee, target) if one[0] in (op.CALL, op.INVOKE) else None
+        if register is None or register < 0:
+            return None
+        if self._is_pageable(function, register):
+            return op.NONE
+        outer = _parameter(function, register)
+        return outer if outer != op.NONE else None
+
     def _is_pageable(self, function: Function, register: int) -> bool:
         """Whether a register points to pageable memory: a variable of the function is that, too."""
         one = function.definitions[register] if register >= 0 else None
@@ -301,6 +327,14 @@ class Policies:
             return ""
         values = self.call.values(one[2])
         return next((value.name for value in values if isinstance(value, CppName)), function.text(one[3]))
+
+
+def _parameter(function: Function, register: int) -> int:
+    """The parameter that a register holds, behind casts."""
+    one = function.definitions[register] if register >= 0 else None
+    while one is not None and one[0] in (op.CAST, op.COPY):
+        one = function.definitions[one[4] if one[0] == op.CAST else one[3]]
+    return one[3] if one is not None and one[0] == op.PARAM else op.NONE
 
 
 def _changed(state: _At, part: str, scope: int) -> _At:
