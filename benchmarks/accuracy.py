@@ -198,7 +198,7 @@ A rule with at least {ledger.ENOUGH} judged findings is to be on by default only
 above {ledger.BOUND}; one with fewer, while at most one was wrong."""
 RECALL_NOTE = """\
 Each fix is a commit of a public repository with the lines of the bug and of its repair; how far one must look to decide it was
-recorded before the linter was run. Of what a project decides, the 100 files around the one in question were at hand here."""
+recorded before the linter was run. Of what a project decides, only the file and what it includes or imports was at hand here."""
 
 
 def data(packages: Sequence[ledger.Package]) -> dict[str, dict[str, int]]:
