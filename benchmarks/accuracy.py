@@ -86,7 +86,7 @@ def at_first_sight(
         each = ", ".join(f"{one['real']} of {one['told']}" for one in counted)
         yield (
             f"Since then {drawn} packages in {len(counted)} draws by a seed, linted before anything was mended on what they show "
-            f"and judged by one reader, those of the last draw by two: {told} default findings, {real} of them real "
+            f"and judged by one reader, those of the eighth draw by two: {told} default findings, {real} of them real "
             f"({share(real, told)}; {each})."
         )
 
