@@ -29,7 +29,7 @@ from streamlint.transfer.work import ON_DEVICES, Worked
 from streamlint.waits.operands import operand_of
 
 CHOOSING = frozenset({"scope", "set_stream"})
-WORKING = frozenset({"launch", "copy", "memset", "free", "transfer", "compute", "write", "read", "move"})
+WORKING = frozenset({"launch", "copy", "memset", "free", "transfer", "compute", "write", "read"})
 """Effects of calls that may be given a stream."""
 _MAKING = frozenset({"stream"})
 _WITH_SCOPES = ("cupy",)

@@ -21,7 +21,7 @@ from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.operands import operand_of
 
-COPYING = frozenset({"copy", "transfer", "move"})
+COPYING = frozenset({"copy", "transfer"})
 _OF_TENSORS = ("torch.", "numpy.", "cupy.")
 """Libraries whose functions take tensors and arrays: what they are given is one."""
 _GETTER = frozenset({op.PARAM, op.BIND, op.NAME, op.ATTR, op.DEREF, op.ITEM, op.COPY, op.CAST, op.CONST, op.RETURN, op.OUT})
@@ -99,7 +99,7 @@ class EarlyReads(Updating):
 
     def _is_told(self, call: ModelledCall) -> bool:
         """Whether a transfer goes to the host for sure: by its function, or by the function that asks for it, or its caller."""
-        if call.row.effect not in ("transfer", "move") or call.row.get("to") != "argument":
+        if call.row.effect != "transfer" or call.row.get("to") != "argument":
             return True
         return call.device_spaces() == {"host"} or any(self._choosing(call.function, register) for register in call.all("device"))
 

@@ -25,7 +25,7 @@ from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.operands import operand_of
 
-COPYING = frozenset({"copy", "transfer", "move"})
+COPYING = frozenset({"copy", "transfer"})
 _UP = frozenset({"h2d", "unknown<host", "device<unknown", "unknown<unknown"})
 _DOWN = frozenset({"d2h", "host<unknown", "host<device"})
 _VIEWING = frozenset({op.ATTR, op.CALL, op.INVOKE, op.ITEM, op.BINARY})

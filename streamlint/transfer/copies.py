@@ -67,4 +67,4 @@ def _direction(call: ModelledCall, target: int | None, source: int | None) -> st
     return _DIRECTIONS.get((sides[0], sides[1]), f"{sides[0]}<{sides[1]}")
 
 
-EFFECTS = {"copy": copy, "transfer": transfer, "move": transfer}
+EFFECTS = {"copy": copy, "transfer": transfer}

@@ -80,6 +80,7 @@ EFFECTS = {
     "write": write,
     "view": view,
     "same": view,
+    "move": view,
     "pin": view,
     "extension": extension,
     "factory": factory,

@@ -90,7 +90,7 @@ class Uses:
             yield Use(OTHER, call.name, row.library, Stream(CURRENT, library=row.library))
         elif effect in _QUEUED:
             yield Use(WORK, call.name, row.library, call.stream())
-        elif effect in ("copy", "transfer", "move"):
+        elif effect in ("copy", "transfer"):
             for action in self.transfer.of(function, call.instruction):
                 if isinstance(action, Copied) and self._is_between(call, action):
                     yield Use(WORK, call.name, row.library, action.stream, self._given(call))

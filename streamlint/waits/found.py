@@ -77,7 +77,7 @@ class WaitFinder:
                 is_read = call.name.endswith(("item", "tolist"))
                 if register is not None and self.reasons(function, register, is_read):
                     yield Wait(function, one, READ if is_read else CAST, call.name, register)
-        elif row.effect in ("transfer", "move"):
+        elif row.effect == "transfer":
             yield from self._transfer(function, call, row, is_method)
         elif row.effect == "factory":
             yield from self._made(function, call, row, is_method)
