@@ -1,11 +1,13 @@
-"""Loops that go backward to look at derivatives: they hand the gradients to the host, and no optimizer takes a step in them."""
+"""Loops that go backward and train nothing: they look at derivatives, or test a module under an attack."""
 
 from __future__ import annotations
 
+from streamlint.facts.effects import Effect, Effects
 from streamlint.facts.functions import Function
 from streamlint.facts.hot import HotRegions
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import Loop
+from streamlint.waits.operands import argument_registers, behind
 
 _TO_HOST = frozenset({"cpu", "numpy", "tolist"})
 _KEEPS = frozenset(
@@ -33,3 +35,20 @@ def _is_gradient(function: Function, register: int) -> bool:
             return False
         register = one[3]
     return False
+
+
+def evaluates(hot: HotRegions, effects: Effects, function: Function, loop: Loop) -> bool:
+    """Whether a loop goes over data with a module that was put into evaluation before, and nothing steps: it tests an attack."""
+    graph, home = hot.body(function).graph, hot.body(function).home
+    modes = [one for one in function.by_opcode[op.INVOKE] if function.text(one[4]) in ("eval", "train") and len(one) == 6]
+    before = [one for one in modes if home[one] not in loop.body and graph.dominates(home[one], loop.header)]
+    if not before or function.text(before[-1][4]) != "eval" or any(home[one] in loop.body for one in modes):
+        return False
+    return _goes_over_data(function, loop) and not effects.of(function) & Effect.OPTIMIZER
+
+
+def _goes_over_data(function: Function, loop: Loop) -> bool:
+    begun = (function.definitions[one[3]] for one in function.code.blocks[loop.header] if one[0] == op.MORE)
+    source = next((one[3] for one in begun if one is not None and one[0] == op.ITER), op.NONE)
+    made = behind(function, [source], lambda one: [each for _, each in argument_registers(function, one)] if one[0] == op.CALL else ())
+    return source >= 0 and not any(one[0] == op.CALL and function.dotted(one[3]) == "range" for one in made)

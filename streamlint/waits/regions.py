@@ -17,7 +17,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Loop
 from streamlint.models import StepRow, first_part, last_part
-from streamlint.waits.derivatives import derives
+from streamlint.waits.derivatives import derives, evaluates
 from streamlint.waits.launching import Launching
 
 PARTS, STEP, LAUNCH = "parts", "step", "launch"
@@ -76,7 +76,9 @@ class WaitRegions(HotRegions):
             self._region(handler.function, None, handler.row, None, {})
         for index, progress in self.progress(function).items():
             loop = self.body(function).graph.loops[index] if index != NOBODY else None
-            if loop is not None and self._trains(function, loop, progress) and not derives(self, function, loop):
+            if loop is None or not self._trains(function, loop, progress) or derives(self, function, loop):
+                continue
+            if not evaluates(self, self.effects, function, loop):
                 self._region(function, loop, None, None, {}, progress.does if progress.does in TRAINING else "backward")
 
     def _trains(self, function: Function, loop: Loop, progress: Progress) -> bool:
