@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from streamlint.facts.call_graph import Edge
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import Constant as ConstantObject
 from streamlint.facts.objects import Memory, Scalar, Site
@@ -61,7 +62,7 @@ class DefaultStream(StreamFiles):
         is_at_rest = self._fetches_at_rest(holder, place, work, beside)
         if is_at_rest and not self._is_of_given_stream(holder, place):
             return ""
-        if not beside and self._sets_up(holder, place, work):
+        if not beside and (self._sets_up(holder, place, work) or self._is_before_streams_work(holder, work)):
             return ""
         race = self.is_race(choice.at)
         if not race and self._is_timed(holder):
@@ -239,6 +240,23 @@ class DefaultStream(StreamFiles):
         others = [event for event in self.streams.beside.events(holder) if event.work is not None and event.choice is not None]
         return bool(makers) or all(event.choice is not None and event.choice.kind == NULL for event in others)
 
+    def _is_before_streams_work(self, holder: Function, work: Queued) -> bool:
+        """Whether it fills memory for callers that have just made the streams, on which nothing was put yet."""
+        if work.kind not in ("copy", "memset") or work.direction == "d2h" or any(map(_is_on_stream, self.streams.beside.events(holder))):
+            return False
+        places = list(self.facts.call_places(holder))
+        return bool(places) and all(self._has_idle_streams(caller, call) for caller, call in places)
+
+    def _has_idle_streams(self, caller: Function, call: Instruction) -> bool:
+        """Whether streams are made before a call, and no work on one comes before it."""
+        if any(map(_is_on_stream, self.streams.beside.before(caller, call))):
+            return False
+        made = [one for one in caller.code.instructions() if one[0] in CALLING and any(map(self._makes, self.transfer.edges(caller, one)))]
+        return any(self.streams.beside.leads_to(caller, one, call) for one in made)
+
+    def _makes(self, edge: Edge) -> bool:
+        return edge.is_followed and self.streams.at_hand.makes(edge.callee)
+
     def _is_on_own_memory(self, function: Function, one: Instruction, work: Queued) -> bool:
         """Whether it works on memory that the function has from the driver: a program of its own in the extension."""
         return self._is_allocated_here(function, work, keeps=False)
@@ -325,6 +343,10 @@ class DefaultStream(StreamFiles):
     def is_uncalled(self, function: Function) -> bool:
         """Whether an extension neither binds nor calls a function, and nobody else can."""
         return self.streams.extensions.has(function.unit) and self.streams.extensions.is_uncalled(function, self.facts.exports)
+
+
+def _is_on_stream(event: Event) -> bool:
+    return event.work is not None and event.choice is not None and event.choice.kind != NULL
 
 
 def keys_of(events: list[Event]) -> set[object]:
