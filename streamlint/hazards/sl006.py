@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamlint.checks.sl006_cross_stream_use_without_wait import CrossStreamUseWithoutWait
+from streamlint.facts.functions import Function
+from streamlint.facts.objects import Site
 from streamlint.findings import Finding, Step
 from streamlint.hazards.context import Context, span_of
 from streamlint.hazards.streams import Streams
@@ -20,8 +22,11 @@ def find(context: Context) -> Iterator[Finding]:
     """The findings of the rule."""
     rule, streams, races = RULE(), Streams(context), Races(context.transfer)
     races.lanes.per_thread = lambda unit: streams.per_thread(unit) is True
-    for race in races.find():
-        yield _told(rule, context, race, streams)
+    told: dict[tuple[Site, tuple[Site, ...]], Function] = {}
+    for race in sorted(races.find(), key=lambda race: span_of(race.second)):
+        first = told.setdefault((race.first, race.second_calls), race.second.function)
+        if first is race.second.function or not race.second_calls:  # one of several functions that a call may enter speaks for all
+            yield _told(rule, context, race, streams)
 
 
 def _told(rule: CrossStreamUseWithoutWait, context: Context, race: Race, asked: Streams) -> Finding:
