@@ -11,14 +11,17 @@ _NEVER_LOCAL = ("function_definition", "template_declaration", "namespace_defini
 _OWN_SCOPE = ("lambda_expression", "class_specifier", "struct_specifier", "union_specifier")
 
 
-def lacks_braces(node: Syntax) -> bool:
+def lacks_braces(node: Syntax, code: str) -> bool:
     """Whether a tree holds fewer closing braces than opening ones.
 
-    Otherwise no function goes on to the end of the file, whatever the parser made of unknown macros.
+    Otherwise no function goes on to the end of the file, whatever the parser made of unknown macros. No block of C++ begins with an
+    operator of two sides, as in ``{% if %}``: that is a template, of which a generator makes C++.
     """
     depth, stack = 0, [node]
     while stack:
         current = stack.pop()
+        if current.type == "{" and code[current.end_byte : current.end_byte + 1] == "%":
+            return False
         if not current.is_missing:
             depth += (current.type == "{") - (current.type == "}")
             stack.extend(current.children)

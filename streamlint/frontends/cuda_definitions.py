@@ -45,7 +45,7 @@ class DefinitionReader(FunctionReader):
 
     def read(self, root: Syntax) -> None:
         """Lower a whole translation unit."""
-        self.lacks_braces = root.has_error and lacks_braces(root)
+        self.lacks_braces = root.has_error and lacks_braces(root, self.code)
         self.scope_body(root, "")
         self.flush_stray()
         self.join()

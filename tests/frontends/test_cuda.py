@@ -6,7 +6,7 @@ import textwrap
 
 import pytest
 
-from streamlint.frontends import UnreadableSource
+from streamlint.frontends import LOST, UnreadableSource
 from streamlint.frontends.cuda import lower
 from streamlint.program import (
     AddressOf,
@@ -746,6 +746,18 @@ def test_error_costs_a_statement() -> None:
 )
 def test_broken_text_is_survived(source: str) -> None:
     lower("a.cu", source)
+
+
+TORN = "void first(float* x) {\n  if (x) {\n    k<<<1, 1>>>(x);\n}\n\nvoid second() {}\n"
+TEMPLATE = "void {{ name }}(float* x) {\n  {% if doubled %}\n  if (x) {\n  {% endif %}\n  k<<<1, 1>>>(x);\n}\n\nvoid second() {}\n"
+FORMAT = 'void first(float* x) {\n  if (x) {\n    printf("{%d}", 1);\n    k<<<1, 1>>>(x);\n}\n\nvoid second() {}\n'
+
+
+@pytest.mark.parametrize(("source", "is_lost"), [(TORN, True), (FORMAT, True), (TEMPLATE, False)])
+def test_a_function_without_its_brace_is_told_but_in_a_template(source: str, is_lost: bool) -> None:
+    problems = lower("a.cu", source).problems
+    assert problems
+    assert any(text.startswith(LOST) for _, text in problems) == is_lost
 
 
 def test_stray_statements_are_not_lost() -> None:
