@@ -13,7 +13,7 @@ from streamlint.facts.aliases import path_of
 from streamlint.facts.call_graph import CallGraph
 from streamlint.facts.conditions import Conditions, Rare
 from streamlint.facts.functions import Function
-from streamlint.facts.rounds import Rounds
+from streamlint.facts.rounds import Round, Rounds
 from streamlint.facts.trials import is_one, is_search, is_trial
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -111,7 +111,21 @@ class Body:
 
     def tries_out(self, index: int) -> bool:
         """Whether what makes progress in a loop, or in the function where it is NOBODY, is no training."""
+        if index == NOBODY and any(map(self._is_made_here, self.rounds.of(self.function))):
+            return True  # a whole fit: who calls it again and again makes no steps of one training
         return is_trial(self.function, self.home, self.graph.loops[index].body if index != NOBODY else None)
+
+    def _is_made_here(self, step: Round) -> bool:
+        """Whether an optimizer that is stepped was made by the function itself, so that it lives for this call alone."""
+        function, one = self.function, step.instruction
+        if step.row.does != "optimizer" or one[0] != op.INVOKE:
+            return False
+        kinds = {name.rpartition(".")[0] for name in step.row.names}
+        makers = {call.instruction[2] for call in self.calls.calls(function).libraries if call.row and call.row.get("type") in kinds}
+        held, constants = function.definitions[one[3]], function.unit.ir.constants
+        if held is not None and held[0] == op.LOAD:  # a function inside of it works with it, too
+            return any(each[3] in makers for each in function.by_opcode[op.STORE] if constants[each[2]] == constants[held[3]])
+        return one[3] in makers
 
     def accumulated_by(self, index: int) -> int | None:
         """The loop over slices around one that cuts each slice into pieces and accumulates them: one step is made for a slice."""
