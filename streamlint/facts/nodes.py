@@ -72,6 +72,14 @@ class Node:
         self._applied.add(rule)
         return True
 
+    def began(self, value: Object) -> Node:
+        """The node with which the way of an object to this one begins; one on a ring, where the object goes round."""
+        node, seen = self, set[int]()
+        while (before := node.values[value].node) is not None and value in before.values and id(node) not in seen:
+            seen.add(id(node))
+            node = before
+        return node
+
     def trace(self, value: Object) -> Iterator[Site]:
         """The places on the way of an object to this node, the nearest first."""
         node: Node | None = self
@@ -126,9 +134,12 @@ class Solver:
         self.steps = 0  # nodes that were looked at, objects that were carried on over an edge or given to an action
 
     def demand(self, node: Node) -> Node:
-        """Have a node find its sources."""
+        """Have a node find its sources, and those that a question has left on the way to it."""
         if node._make is not None:
             self._open.append(node)
+        elif self.cut and self.beyond in node.values and (left := node.began(self.beyond))._make is not None:
+            del left.values[self.beyond]  # it comes again, from where the next question is cut
+            self._open.append(left)
         return node
 
     def add(self, node: Node, value: Object, source: Node | None = None, site: Site | None = None) -> None:

@@ -127,3 +127,25 @@ def test_a_question_that_takes_too_long_is_cut_and_another_goes_on() -> None:
     solver.demand(nodes[-1])
     solver.solve()
     assert (set(first.values), solver.cut) == ({"anything", "found"}, 1)
+
+
+def test_a_question_goes_on_where_an_earlier_one_was_cut() -> None:
+    solver = Solver(*[lambda value: value] * 4)
+    solver.beyond, solver.most = "anything", 100  # type: ignore[assignment]
+
+    def node(index: int) -> Node:
+        def make(target: Node) -> None:
+            if index:
+                solver.edge(node(index - 1), target)
+            else:
+                solver.add(target, "found")  # type: ignore[arg-type]
+
+        return Node(make)
+
+    asked = solver.demand(node(250))
+    solver.solve()
+    for cuts in (1, 2):
+        assert (list(asked.values), solver.cut) == (["anything"], cuts)
+        solver.demand(asked)
+        solver.solve()
+    assert set(asked.values) == {"anything", "found"}
