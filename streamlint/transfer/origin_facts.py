@@ -18,6 +18,7 @@ from streamlint.transfer.origin import CHOSEN, Base, Origin, Way, chosen
 from streamlint.transfer.origin_objects import Makers
 
 _MAKING = frozenset({"factory", "transfer", "compute", "pin"})
+_PUTTING = frozenset({op.APPEND, op.BUILD, op.DICT, op.PUT})
 
 
 class Kept(Base):
@@ -41,6 +42,9 @@ class Kept(Base):
             last = sites[-1] if sites else None
             here = Origin(known, value.space, value.pinning, value.type, value.evidence, way.passed, way.views, "kept")
             one = self.contexts.definition(known)
+            said = {each for site in sites if op.DEFINES[site.instruction[0]] for each in self.said_of(site.function, site.instruction[2])}
+            if value.space == "host" and ("device" in said or ("pinned" in said and value.pinning == "pageable")):
+                continue
             if self._is_moved_elsewhere(sites):
                 yield here._replace(space="device", pinning="unknown")
                 continue
@@ -69,6 +73,12 @@ class Kept(Base):
             alike = alike or [origin for origin in found if value.space == "host" and origin.how == CHOSEN]
             rest = here._replace(known=behind.known, passed=behind.passed)
             yield from alike or [chosen(rest) if found and value.space == "host" else rest]
+
+    def said_of(self, function: Function, register: int) -> frozenset[str]:
+        """What branches have asked of a value wherever it is put into a container or an object."""
+        puts = [use for use in function.uses[register] if _puts(function, use, register)]
+        said = [self.guards.at(function, use, register) for use in puts]
+        return frozenset.intersection(*said) if said else frozenset()
 
     @cached_property
     def _makers(self) -> Makers:
@@ -193,3 +203,9 @@ class Kept(Base):
         if owner is None or "torch.nn.Module" not in self.facts.hierarchy.libraries(owner):
             return False
         return any(use[0] == op.SET_ATTR and use[4] == one[2] for use in function.uses[one[2]])
+
+
+def _puts(function: Function, use: Instruction, register: int) -> bool:
+    """Whether an instruction puts a value into a container or an object."""
+    is_added = use[0] == op.INVOKE and function.text(use[4]) == "append"
+    return is_added or use[0] in _PUTTING or (use[0] in (op.SET_ITEM, op.SET_ATTR) and use[4] == register)

@@ -45,7 +45,7 @@ class Parts(Made):
         if elements and all(each is not None for each in elements):
             for each in elements:
                 assert each is not None
-                yield from self.walk(each)
+                yield from guarded(self.walk(each), self.said_of(each.known.function, each.known.register))
             return
         yield from self.kept(way)
 
@@ -188,3 +188,13 @@ class Parts(Made):
         """The elements of a list that stands there, or that a caller gives; empty where they are not to be told."""
         found = list(self.ways_to_elements(Way(Known(function, register, context)), 0))
         return [way.known for way in found if way is not None] if None not in found else []
+
+
+def guarded(origins: Iterator[Origin], said: frozenset[str]) -> Iterator[Origin]:
+    """What is left of origins where branches have asked for their kind."""
+    for origin in origins:
+        if "device" in said or ("host" in said and origin.space == "device"):
+            continue
+        if "host" in said and origin.space == "unknown":
+            origin = origin._replace(space="host", pinning="pageable" if origin.how == "computed" else origin.pinning)
+        yield origin._replace(pinning="pinned") if "pinned" in said else origin

@@ -15,7 +15,7 @@ from streamlint.ir import opcodes as op
 from streamlint.transfer.contexts import Context, Known, entered_by
 from streamlint.transfer.modelled import operands_of
 from streamlint.transfer.origin import DEEPEST_CALLS, Origin, Way
-from streamlint.transfer.origin_parts import Parts
+from streamlint.transfer.origin_parts import Parts, guarded
 from streamlint.transfer.receivers import Receivers
 from streamlint.transfer.transfer import Transfer
 
@@ -192,7 +192,7 @@ class Origins(Parts):
         for argument in arguments:
             caller, call = argument.known.function, (site or argument.passed[0]).instruction
             said = self.guards.at(caller, call, argument.known.register) if call in caller.homes else frozenset[str]()
-            yield from self._guarded(self.walk(argument), said)
+            yield from guarded(self.walk(argument), said)
         if not arguments:
             yield from self.kept(way)
 
@@ -225,23 +225,12 @@ class Origins(Parts):
             decided = self.guards.excluded(function, predecessors[place], way.known.context) if place < len(predecessors) else False
             if not decided:
                 is_left = self.pinnings.is_left(function, one, place, way.known.context)
-                yield from self._left(self._guarded(self.walk(way.at(register)), said), is_left)
+                yield from self._left(guarded(self.walk(way.at(register)), said), is_left)
 
     def _left(self, origins: Iterator[Origin], is_left: bool) -> Iterator[Origin]:
         """Origins of what is left as it is where a flag would pin it: whether it is pinned is not known."""
         for origin in origins:
             yield origin._replace(pinning="unknown") if is_left and origin.pinning == "pageable" else origin
-
-    def _guarded(self, origins: Iterator[Origin], said: frozenset[str]) -> Iterator[Origin]:
-        """What is left of origins where branches have asked for their kind."""
-        for origin in origins:
-            if "device" in said:
-                continue
-            if "host" in said and origin.space == "unknown":
-                origin = origin._replace(space="host", pinning="pageable" if origin.how == "computed" else origin.pinning)
-            if "host" in said and origin.space == "device":
-                continue
-            yield origin._replace(pinning="pinned") if "pinned" in said else origin
 
     def _called(self, way: Way, one: Instruction) -> Iterator[Origin]:
         function, context = way.known.function, way.known.context
@@ -261,7 +250,7 @@ class Origins(Parts):
                     if end[2] >= 0 and not self.guards.excluded(callee, callee.blocks[end], inside.known.context):
                         said = self.guards.at(callee, end, end[2])
                         is_left = self.pinnings.is_left_by(callee, end, inside.known.context)
-                        yield from self._left(self._guarded(self.walk(inside.at(end[2])), said), is_left)
+                        yield from self._left(guarded(self.walk(inside.at(end[2])), said), is_left)
         elif calls:
             for call in calls:
                 yield from self.modelled_by_row(way, call)
