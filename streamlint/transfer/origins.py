@@ -14,7 +14,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.transfer.contexts import Context, Known, entered_by
 from streamlint.transfer.modelled import operands_of
-from streamlint.transfer.origin import DEEPEST_CALLS, Origin, Way
+from streamlint.transfer.origin import DEEPEST_CALLS, Origin, Way, chosen
 from streamlint.transfer.origin_parts import Parts, guarded
 from streamlint.transfer.receivers import Receivers
 from streamlint.transfer.transfer import Transfer
@@ -240,17 +240,10 @@ class Origins(Parts):
         if len(entered) > 1 and self.may_pin(Site(function, one)):
             yield from self.kept(way)
         elif entered and len(context) < DEEPEST_CALLS:
-            for edge in entered:
-                callee = edge.callee
-                inside = way._replace(known=Known(callee, op.NONE, (*context, (callee, Site(function, one)))))
-                if callee.code.name == "__init__" or callee.by_opcode[op.YIELD]:
-                    yield from self.kept(way)
-                    continue
-                for end in callee.by_opcode[op.RETURN]:
-                    if end[2] >= 0 and not self.guards.excluded(callee, callee.blocks[end], inside.known.context):
-                        said = self.guards.at(callee, end, end[2])
-                        is_left = self.pinnings.is_left_by(callee, end, inside.known.context)
-                        yield from self._left(guarded(self.walk(inside.at(end[2])), said), is_left)
+            found = [list(self._returned(way, one, edge.callee)) for edge in entered]
+            others = {origin.space for each in found for origin in each} - {"host"}
+            for origins in found:  # of several functions, which one runs, nothing says
+                yield from (chosen(each) if others and len(found) > 1 and each.space == "host" else each for each in origins)
         elif calls:
             for call in calls:
                 yield from self.modelled_by_row(way, call)
@@ -260,6 +253,18 @@ class Origins(Parts):
             yield Origin(way.known, "device", "unknown", "torch.Tensor", "none", way.passed, way.views, "computed")
         else:
             yield from self.kept(way)
+
+    def _returned(self, way: Way, one: Instruction, callee: Function) -> Iterator[Origin]:
+        """What a function gives back to a call that enters it."""
+        inside = way._replace(known=Known(callee, op.NONE, (*way.known.context, (callee, Site(way.known.function, one)))))
+        if callee.code.name == "__init__" or callee.by_opcode[op.YIELD]:
+            yield from self.kept(way)
+            return
+        for end in callee.by_opcode[op.RETURN]:
+            if end[2] >= 0 and not self.guards.excluded(callee, callee.blocks[end], inside.known.context):
+                said = self.guards.at(callee, end, end[2])
+                is_left = self.pinnings.is_left_by(callee, end, inside.known.context)
+                yield from self._left(guarded(self.walk(inside.at(end[2])), said), is_left)
 
     def _is_inside(self, function: Function, one: Instruction) -> bool:
         """C++: whether a method of a container or pointer of the standard library gives its memory."""
