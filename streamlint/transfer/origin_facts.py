@@ -48,8 +48,7 @@ class Kept(Base):
             last = sites[-1] if sites else None
             here = Origin(known, value.space, value.pinning, value.type, value.evidence, way.passed, way.views, "kept")
             one = self.contexts.definition(known)
-            said = {each for site in sites if op.DEFINES[site.instruction[0]] for each in self.said_of(site.function, site.instruction[2])}
-            if value.space == "host" and ("device" in said or ("pinned" in said and value.pinning == "pageable")):
+            if value.space == "host" and self._is_excluded(value, sites):
                 continue
             if self._is_moved_elsewhere(sites):
                 yield here._replace(space="device", pinning="unknown")
@@ -79,6 +78,11 @@ class Kept(Base):
             alike = alike or [origin for origin in found if value.space == "host" and origin.how == CHOSEN]
             rest = here._replace(known=behind.known, passed=behind.passed)
             yield from alike or [chosen(rest) if found and value.space == "host" else rest]
+
+    def _is_excluded(self, value: Memory, sites: list[Site]) -> bool:
+        """Whether branches have asked for another kind of memory where a value is put."""
+        said = {each for site in sites if op.DEFINES[site.instruction[0]] for each in self.said_of(site.function, site.instruction[2])}
+        return "device" in said or ("pinned" in said and value.pinning == "pageable")
 
     def said_of(self, function: Function, register: int) -> frozenset[str]:
         """What branches have asked of a value wherever it is put into a container or an object."""
