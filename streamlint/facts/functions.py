@@ -59,6 +59,11 @@ class Function:
         """By instruction: its block, and its place in that."""
         return {one: (number, index) for number, block in enumerate(self.code.blocks) for index, one in enumerate(block)}
 
+    def runs_before(self, first: Instruction, second: Instruction) -> bool:
+        """Whether an instruction has run before another one whenever that runs, in the same round of a loop."""
+        (block, index), (other, place) = self.homes[first], self.homes[second]
+        return index < place if block == other else self.control.dominates(block, other)
+
     @cached_property
     def blocks(self) -> dict[Instruction, int]:
         """By instruction: its block."""

@@ -35,9 +35,9 @@ class Missed:
         first: list[Site] = []
         second: list[Site] = []
         for site, lane in self._works(calls[0].function if calls else wait.function):
-            if record is None or (records is not None and _may_be(records, record, lane, site) and not self._is_behind(site, record)):
+            if record is None or (records is not None and _may_be(records, record, lane, site) and not _is_behind(site, record)):
                 first.append(site)
-            if _may_be(waits, wait, lane, site) and not self._is_behind(wait, site):
+            if _may_be(waits, wait, lane, site) and not _is_behind(wait, site):
                 second.append(site)
         return [(one, other) for one in first[:_MOST_WORK] for other in second[:_MOST_WORK] if one != other]
 
@@ -60,14 +60,6 @@ class Missed:
                 return self.lanes.of(Frame(site.function, None, None, 0), site.instruction, action.stream)
         return None
 
-    def _is_behind(self, one: Site, other: Site) -> bool:
-        """Whether an instruction comes after another one for sure, in the same round of a loop."""
-        if one.function is not other.function:
-            return False
-        block, index = one.function.homes[one.instruction]
-        before, place = other.function.homes[other.instruction]
-        return index > place if block == before else one.function.control.dominates(before, block)
-
 
 def _may_be(one: Lane, site: Site, other: Lane, place: Site) -> bool:
     """Whether the streams of two instructions may be one, by where they were made, or in one function by how they are named."""
@@ -78,3 +70,8 @@ def _may_be(one: Lane, site: Site, other: Lane, place: Site) -> bool:
     if CURRENT in (one.kind, other.kind):
         return one.kind == other.kind
     return not (one.made and other.made) and not set(one.places).isdisjoint(other.places)
+
+
+def _is_behind(one: Site, other: Site) -> bool:
+    """Whether an instruction comes after another one for sure, in the same round of a loop."""
+    return one.function is other.function and one.function.runs_before(other.instruction, one.instruction)

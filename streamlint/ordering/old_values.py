@@ -31,7 +31,7 @@ class OldValues:
         uses = [use for use in function.uses[one[2]] if use[0] != op.BIND]
         calls = (each for each in function.by_opcode[op.INVOKE] if self._is_at_hand(function, each[3]))
         setting = [each for each in calls if _sets(function, function.text(each[4]), function.text(one[4]), _DEEPEST)]
-        return any(_is_behind(function, one, each) and any(_is_behind(function, each, use) for use in uses) for each in setting)
+        return any(function.runs_before(one, each) and any(function.runs_before(each, use) for use in uses) for each in setting)
 
     def _is_at_hand(self, function: Function, register: int) -> bool:
         made = function.definitions[register] if register >= 0 else None
@@ -56,9 +56,3 @@ def _called(method: Function) -> Iterator[str]:
         made = method.definitions[one[3]] if one[3] >= 0 else None
         if made is not None and made[0] == op.PARAM and made[3] == 0:
             yield method.text(one[4])
-
-
-def _is_behind(function: Function, first: Instruction, second: Instruction) -> bool:
-    """Whether an instruction runs behind another one whenever it runs."""
-    (block, index), (other, place) = function.homes[first], function.homes[second]
-    return index < place if block == other else function.control.dominates(block, other)
