@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from streamlint.facts.aliases import SELF, path_of
 from streamlint.facts.call_graph import CallGraph
-from streamlint.facts.effects import Effects
+from streamlint.facts.effects import Effect, Effects
 from streamlint.facts.functions import Function
-from streamlint.facts.hot import Region
+from streamlint.facts.hot import TRAINING, Region
 from streamlint.facts.loops import Body
 from streamlint.facts.objects import Site
 from streamlint.facts.program import Program
@@ -235,6 +235,13 @@ class HotWaits:
             return NOT_ON_DEVICE
         if not is_met(self.hot, wait, region, self.all_loops):
             return NOT_MET
+        if (
+            origin == GRADIENTS
+            and first.loop is not None
+            and first.does in TRAINING
+            and not self.hot.effects.of(first.function) & Effect.OPTIMIZER
+        ):
+            return NEEDED  # nothing else is done with them
         if (
             wait.what in (READ, CAST)
             and not self._uses.is_avoidable(wait, region, self.all_loops)
