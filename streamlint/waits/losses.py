@@ -11,6 +11,7 @@ from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.language_members import LANGUAGE_MEMBERS
 from streamlint.facts.objects import Constant, External, Instance, Memory, Scalar
 from streamlint.facts.rounds import Rounds
+from streamlint.facts.scopes import ExternalName
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import last_part
@@ -186,7 +187,7 @@ class LossSlice:
                 self._is_term(function, one, library)
                 yield from ((function, operand) for operand in operands)
             return
-        is_method = one[0] == op.INVOKE and name not in LANGUAGE_MEMBERS and not library  # another library's function is none of a tensor
+        is_method = one[0] == op.INVOKE and name not in LANGUAGE_MEMBERS and not library and not self._is_of_import(function, one)
         separator = "::" if function.is_cpp else "."
         method = self.facts.models.method(tensor_of(function), name, separator) if is_method else None
         if method is not None:
@@ -204,6 +205,11 @@ class LossSlice:
             return
         self.seeds.setdefault((function, one[2]), f"{UNSURE}{OUTPUT}")
         yield from ((function, operand) for operand in operands if self._is_computed(function, operand))
+
+    def _is_of_import(self, function: Function, one: Instruction) -> bool:
+        """Whether a function of an imported module is called: none of a tensor, also where the steps of the facts ran out."""
+        called = function.dotted(one[3])
+        return bool(called) and any(isinstance(each, ExternalName) for each in self.facts.scopes.find(function.unit, called))
 
     def _is_number(self, function: Function, register: int) -> bool:
         """Whether a register may hold a number or text of the host: then no tensor that the loss was computed from."""

@@ -74,3 +74,30 @@ def test_a_fault_of_ours_costs_the_two_rules(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(tasks.waits, "find", fail)
     (problem,) = look().problems
     assert problem.message == "internal error: SL020, SL021 saw no Python file of this run: ValueError: odd"
+
+
+SETTINGS = """import {module}
+import torch
+
+
+def train(model, loader, optimizer, path):
+    with open(path) as file:
+        pieces = {module}.{name}(file)
+    for x in loader:
+        loss = model(x.cuda()).sum()
+        if pieces > 1:
+            loss = loss / pieces
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        print(loss.item())
+"""
+
+
+@pytest.mark.parametrize(("module", "name"), [("yaml", "load"), ("msgpack", "unpack"), ("settings", "chunk")])
+@pytest.mark.parametrize("most", [10, 40_000])
+def test_functions_of_imports_are_none_of_tensors(module: str, name: str, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor are they where the steps ran out, and the module is not known any more."""
+    monkeypatch.setattr(findings, "MOST_STEPS", most)
+    report = look(sources=[Source("loop.py", SETTINGS.format(module=module, name=name), "python")])
+    assert told(report) == [("loop.py", 15, "SL020")]
