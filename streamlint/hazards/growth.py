@@ -1,4 +1,4 @@
-"""Guards of what is made once and kept: buffers that only grow, and what is made where there is none yet."""
+"""Guards of what is made once and kept: buffers that only grow, what is made where there is none yet, or for another size."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ from collections.abc import Iterable, Iterator
 from streamlint.facts.functions import Function
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ir.graph import Graph
+from streamlint.ir.graph import NOBODY, Graph
 from streamlint.ordering.places import ADDRESS, POINTEE, Element, Place, Places
-from streamlint.waits.operands import behind
+from streamlint.waits.operands import behind, operand_of
 from streamlint.waits.questions import unnegated
 
 Edge = tuple[int, int]
 _LARGER = {">": True, ">=": True, "<": False, "<=": False}
 _THIS = ("parameter", 0)
+_CHANGING = frozenset({op.NEXT, op.INPLACE, op.ITEM, op.CALL, op.INVOKE})
+_COMPUTING = frozenset({op.PHI, op.COPY, op.CAST, op.BINARY, op.UNARY})
 
 
 class Growth:
@@ -37,7 +39,7 @@ class Growth:
             register, turned = unnegated(self.function, end[2])
             for truth, after in ((True, end[3]), (False, end[4])):
                 reached = self._behind(number, after, within)
-                if self._settles(register, truth != turned, reached):
+                if self._settles(register, truth != turned, reached, within):
                     yield number, after
 
     def _behind(self, block: int, after: int, within: frozenset[int] | None) -> frozenset[int]:
@@ -53,7 +55,7 @@ class Growth:
             waiting += self.graph.successors[number]
         return frozenset(found)
 
-    def _settles(self, register: int, truth: bool, reached: frozenset[int]) -> bool:
+    def _settles(self, register: int, truth: bool, reached: frozenset[int], within: frozenset[int] | None) -> bool:
         one = self.function.definitions[register] if register >= 0 else None
         if one is None:
             return False
@@ -64,8 +66,32 @@ class Growth:
                 return self._is_raised(smaller, larger, reached)
             if operator in ("==", "!=", "is", "is not") and self._is_nothing(right):
                 return (operator in ("==", "is")) == truth and self._is_filled(left, reached)
-            return False
+            return operator in ("==", "!=") and (operator == "!=") == truth and self._is_kept_for(left, right, reached, within)
         return not truth and self._is_filled(register, reached)
+
+    def _is_kept_for(self, left: int, right: int, reached: frozenset[int], within: frozenset[int] | None) -> bool:
+        """Whether one side is what something was made for, and is set to the other, which is the same in all rounds of the loop."""
+        sides = ((left, right), (right, left))
+        return any(self._is_steady(wanted, within) and self._is_raised(kept, wanted, reached) for kept, wanted in sides)
+
+    def _is_steady(self, register: int, within: frozenset[int] | None) -> bool:
+        """Whether a value is not made in the loop, and no caller counts it in a loop of its own."""
+        leaves = self._leaves([register])
+        made = [self.function.definitions[leaf] for leaf in leaves if isinstance(leaf, int)]
+        if within is not None:
+            return not any(one is not None and self.home[one] in within for one in made)
+        given = [int(str(leaf.root[1])) for leaf in leaves if isinstance(leaf, Place) and leaf.root[0] == "parameter"]
+        places = self.places.facts.call_places(self.function) if given else ()
+        return not any(self._is_counted(caller, call, index) for caller, call in places for index in given)
+
+    def _is_counted(self, caller: Function, call: Instruction, index: int) -> bool:
+        """Whether a call gives a value that the rounds of a loop around it change."""
+        given = operand_of(caller, call, self.function, index) if call[0] in (op.CALL, op.INVOKE) else None
+        made = list(behind(caller, [op.NONE if given is None else given], _computed_from))
+        back = {register for one in made if one[0] == op.PHI for register in one[3:]}
+        made = [one for one in made if one[0] != op.CALL or caller.dotted(one[3]) != "sizeof"]
+        changing = (one for one in made if one[0] in _CHANGING or (one[0] == op.BINARY and one[2] in back))
+        return any(caller.control.innermost[caller.homes[one][0]] != NOBODY for one in changing)
 
     # --- what grows
 
@@ -172,6 +198,11 @@ class Growth:
     def _points_to(self, register: int, place: Place) -> bool:
         found = self.places.of(self.function, register)
         return bool(found.path) and found.path[-1] == ADDRESS and _general(found.behind(POINTEE)) == place
+
+
+def _computed_from(one: Instruction) -> Iterable[int]:
+    """The registers that arithmetic, or a name for a value, reads."""
+    return one[-1:] if one[0] == op.REBIND else op.reads(one) if one[0] in _COMPUTING else ()
 
 
 def _general(place: Place) -> Place:
