@@ -29,7 +29,6 @@ class Crossing(Races):
 
     def __init__(self, transfer: Transfer) -> None:
         super().__init__(transfer)
-        self._after: dict[tuple[Function, int], frozenset[int]] = {}
         self._looks = True
 
     @cached_property
@@ -79,21 +78,7 @@ class Crossing(Races):
         """Whether a name for the memory may be read from the beginning of a block on."""
         if held.kind != BUFFER or held.place.root[0] != "register":
             return held.kind == BUFFER
-        function = state.frame.function
-        blocks = self._following(function, state.block)
-        return any(function.homes[use][0] in blocks for use in function.uses[int(str(held.place.root[1]))])
-
-    def _following(self, function: Function, block: int) -> frozenset[int]:
-        """The blocks that may run from the beginning of one on."""
-        found = self._after.get((function, block))
-        if found is None:
-            seen, waiting = {block}, [block]
-            while waiting:
-                more = [each for each in function.control.successors[waiting.pop()] if each not in seen]
-                seen.update(more)
-                waiting += more
-            found = self._after[function, block] = frozenset(seen)
-        return found
+        return self._live.is_read(state.frame.function, state.block, int(str(held.place.root[1])))
 
     def _is_in_use(self, tracked: frozenset[Tracked]) -> bool:
         return any(held.kind == USED for held in tracked)

@@ -28,6 +28,7 @@ class Liveness:
         self._asked: dict[Function, list[int]] = {}
         self._keys: dict[Function, dict[Key, int]] = {}
         self._named: dict[Function, list[int]] = {}
+        self._read: dict[Function, list[int]] = {}
 
     def decided(self, frame: Frame, block: int, decided: Decided) -> Decided:
         """What a path knows of conditions, without what no branch of its function asks from a block on, and no caller is told."""
@@ -63,6 +64,14 @@ class Liveness:
             named = self._named[function] = spread(function, [self._names(function, number) for number in range(len(function.code.blocks))])
         mask = named[block]
         return frozenset(held for held in tracked if not _is_register(held) or mask >> int(str(held.place.root[1])) & 1)
+
+    def is_read(self, function: Function, block: int, register: int) -> bool:
+        """Whether an instruction from a block on reads a register."""
+        read = self._read.get(function)
+        if read is None:
+            reads = ({register for one in code for register in op.reads(one) if register >= 0} for code in function.code.blocks)
+            read = self._read[function] = spread(function, [sum(1 << register for register in own) for own in reads])
+        return bool(read[block] >> register & 1)
 
     def _names(self, function: Function, block: int) -> int:
         """The registers that the instructions of a block name, as bits."""
