@@ -187,16 +187,11 @@ class Choices:
         return frozenset(one for one in found if one.detail in _MADE)
 
     def _streams_of_class(self, value: Instance) -> set[LibraryObject]:
-        found: set[LibraryObject] = set()
-        methods = value.definition.methods
-        for name in methods:
-            for method in methods[name]:
-                if name.startswith("operator ") or name in ("stream", "get", "value"):
-                    for end in method.by_opcode[op.RETURN]:
-                        if end[2] >= 0:
-                            inner = self.facts.values(method, end[2]).values
-                            found |= {each for each in inner if isinstance(each, LibraryObject) and each.kind == "stream"}
-        return found
+        """The streams that the methods of an object give."""
+        methods = (method for each in value.definition.methods.values() for method in each)
+        given = ((method, end[2]) for method in methods for end in method.by_opcode[op.RETURN] if end[2] >= 0)
+        held = (one for method, register in given for one in self.facts.values(method, register).values)
+        return {one for one in held if isinstance(one, LibraryObject) and one.kind == "stream"}
 
     # --- parameters
 

@@ -29,7 +29,7 @@ from streamlint.ordering.settled import Settled
 from streamlint.ordering.walk import MOST_GUESSES, ORDERED, State
 from streamlint.ordering.weights import ModuleMemory
 from streamlint.transfer.actions import CURRENT, NAMED, UNKNOWN, Action, Asked, Copied, Lost, Read, Recorded, Stream, Synchronized, Viewed
-from streamlint.transfer.transfer import Order, Transfer, last_name
+from streamlint.transfer.transfer import Order, Transfer
 from streamlint.transfer.waiting import Waited
 from streamlint.transfer.work import Worked
 from streamlint.waits.questions import alike
@@ -285,8 +285,6 @@ class Races(Repeated):
         elif isinstance(action, Asked) and op.DEFINES[one[0]]:
             if self._has(state, EVENT, action.of) or self._has(state, STREAM, action.of):
                 return tracked | {Tracked(STATUS if action.is_status else DONE, register_place(one[2]))}
-        elif isinstance(action, Lost) and _says_that_it_waits(state.frame.function, one):
-            return ORDERED
         elif isinstance(action, Lost) and any(self._leads_to_order(state, register, one) for register in action.registers):
             is_module = any(work.runs and not work.assumed for work in self.transfer.works(state.frame.function, one))
             return None if is_module else ORDERED
@@ -630,12 +628,6 @@ def _functions(frame: Frame) -> Iterator[Function]:
     while inner is not None:
         yield inner.function
         inner = inner.caller
-
-
-def _says_that_it_waits(function: Function, one: Instruction) -> bool:
-    """C++: whether a function out of view is named for waiting, as the functions of CUDA are."""
-    name = last_name(function, one) if function.is_cpp else ""
-    return "ynchronize" in name and "Async" not in name
 
 
 def _is_range(key: Key) -> bool:
