@@ -9,7 +9,7 @@ from streamlint.facts.call_graph import CallGraph, LibraryCall
 from streamlint.facts.effects import GOES_BACKWARD
 from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.language_members import LANGUAGE_MEMBERS
-from streamlint.facts.objects import Constant, External, Instance, Memory, Scalar
+from streamlint.facts.objects import Constant, External, Instance, Memory, Scalar, Unknown
 from streamlint.facts.rounds import Rounds
 from streamlint.facts.scopes import ExternalName
 from streamlint.ir import Instruction
@@ -212,8 +212,11 @@ class LossSlice:
         return bool(called) and any(isinstance(each, ExternalName) for each in self.facts.scopes.find(function.unit, called))
 
     def _is_number(self, function: Function, register: int) -> bool:
-        """Whether a register may hold a number or text of the host: then no tensor that the loss was computed from."""
-        values = self.facts.values(function, register).values
+        """Whether a register may hold a number or text of the host, and was not computed with unknown values: no tensor of the loss."""
+        values = list(self.facts.values(function, register).values)
+        one = function.definitions[register] if register >= 0 else None
+        if one is not None and one[0] in (op.BINARY, op.INPLACE) and any(isinstance(value, Unknown) for value in values):
+            return False
         return any(isinstance(value, Scalar) or (isinstance(value, Constant) and value.value is not None) for value in values)
 
     def _is_term(self, function: Function, one: Instruction, library: list[LibraryCall]) -> None:
