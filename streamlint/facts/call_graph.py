@@ -135,25 +135,22 @@ class CallGraph:
     def _written(self, function: Function) -> Calls:
         facts, found = self.facts, _Found()
         calling = [one for opcode in _CALLING for one in function.by_opcode[opcode]]
-        nodes = {one: self.called(function, one) for one in calling}
         others = [one for opcode in _PROTOCOLS for one in function.by_opcode[opcode]]
         others += [one for one in function.by_opcode[op.ATTR] if self._is_computed(function.text(one[4]))]
         others += [one for one in function.by_opcode[op.SET_ATTR] if self._is_computed(function.text(one[3]))]
         others += function.by_opcode[op.ITEM] if facts.program.defines("__getitem__") else ()
-        self.ask(function, others)
-        for one in calling:
-            self._demand(function, _named_arguments(function, one))
         self._demand(function, _ended(function))
-        facts.solver.solve()
-        plain = {one: all(map(_is_plain, node.values)) for one, node in nodes.items()}
-        self.ask(function, (one for one in calling if not plain[one]))
-        facts.solver.solve()
-        for one in (*calling, *others):
-            self._look_at(function, one, found)
-            if plain.get(one):
-                found.enter(Edge(one, value.function) for value in facts.functions_in(nodes[one].values))
+        self._look(function, calling, others, found)
         self._at_ends(function, found)
         return found.calls()
+
+    def _is_plain(self, value: Object) -> bool:
+        """Whether the called object alone tells what a call enters."""
+        if isinstance(value, External):
+            row = self.facts.row_of(value)
+            is_later = row is not None and row.effect in _ELSEWHERE
+            return not is_later and _ASKING.isdisjoint(OF_FUNCTIONS.get(value.name.removeprefix("builtins."), ()))
+        return isinstance(value, (FunctionObject, BoundMethod, LibraryObject, Memory, Unknown))
 
     def _is_computed(self, name: str) -> bool:
         """Whether an attribute of a name may run a method: a property, or whatever stands for it."""
@@ -182,14 +179,23 @@ class CallGraph:
         if any(one[0] not in _ENTERING for one in asked):
             return self.all_calls(function)
         found = _Found()
-        self.ask(function, asked)
-        for one in asked:
-            if one[0] in (op.CONSTRUCT, op.NEW):
-                self.called(function, one)  # no value flows from there
-        self.facts.solver.solve()
-        for one in asked:
-            self._look_at(function, one, found)
+        self._look(function, [one for one in asked if one[0] in _CALLING], [one for one in asked if one[0] not in _CALLING], found)
         return found.calls()
+
+    def _look(self, function: Function, calling: Iterable[Instruction], others: Iterable[Instruction], found: _Found) -> None:
+        """What instructions call. What calls give back is solved only where the called values do not tell what they enter."""
+        nodes = {one: self.called(function, one) for one in calling}
+        self.ask(function, others)
+        for one in nodes:
+            self._demand(function, _named_arguments(function, one))
+        self.facts.solver.solve()
+        plain = {one: all(map(self._is_plain, node.values)) for one, node in nodes.items()}
+        self.ask(function, (one for one in nodes if not plain[one]))
+        self.facts.solver.solve()
+        for one in (*nodes, *others):
+            self._look_at(function, one, found)
+            if plain.get(one):
+                found.enter(Edge(one, value.function) for value in self.facts.functions_in(nodes[one].values))
 
     def meant(self, function: Function, instructions: Iterable[Instruction]) -> tuple[Calls, bool]:
         """What some calls call by the called values alone, and whether that is all: what is given to them and given back is not solved.
@@ -319,13 +325,6 @@ def _ended(function: Function) -> Iterator[int]:
     """The registers of what ends with a scope."""
     yield from (one[3] for one in function.by_opcode[op.EXIT])
     yield from (one[2] for one in function.by_opcode[op.DESTROY])
-
-
-def _is_plain(value: Object) -> bool:
-    """Whether the called object alone tells what a call enters."""
-    if isinstance(value, External):
-        return _ASKING.isdisjoint(OF_FUNCTIONS.get(value.name.removeprefix("builtins."), ()))
-    return isinstance(value, (FunctionObject, BoundMethod, LibraryObject, Memory, Unknown))
 
 
 def _named_arguments(function: Function, call: Instruction) -> Iterator[int]:

@@ -14,6 +14,7 @@ from streamlint.hazards.context import span_of
 from streamlint.hazards.streams import Streams
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.models import Row
 from streamlint.ordering.at_hand import is_constructor
 from streamlint.ordering.beside import Event
 from streamlint.ordering.choice import Choice
@@ -67,6 +68,11 @@ class CopiesOnNull(RacesBehindNull):
             read = {register for each in queued for register in each.reads}
             work = work._replace(writes=tuple(each for each in work.writes if each in written), reads=tuple(read))
         super()._follow_work(function, one, work)
+
+
+def _is_no_tensor(row: Row) -> bool:
+    """Whether a call may copy on the null stream whatever stream PyTorch has made current."""
+    return row.library != "torch"
 
 
 class LegacyWaits:
@@ -157,9 +163,9 @@ class LegacyWaits:
     def _legacy(self) -> dict[tuple[Function, Instruction], Event]:
         """The copies on the null stream for which the host waits."""
         found: dict[tuple[Function, Instruction], Event] = {}
-        for call in self.transfer.sites(frozenset({"copy", "transfer"})):
+        for call in self.transfer.sites(frozenset({"copy", "transfer"}), where=_is_no_tensor):
             function = call.function
-            if call.row.library == "torch" or self.streams.per_thread(function.unit) is True:
+            if self.streams.per_thread(function.unit) is True:
                 continue
             for event in self.streams.beside.own(function):
                 if event.instruction == call.instruction and self._is_legacy_copy(event):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 
 from streamlint.checks.sl010_pageable_d2h_stall import PageableD2hStall
 from streamlint.facts.functions import Function
@@ -31,12 +32,10 @@ def find(context: Context) -> Iterator[Finding]:
     search = _Search(context)
     if not search.threads.started:
         return
-    told: set[Site] = set()
-    for call in context.transfer.sites(_FETCHING):
-        site = Site(call.function, call.instruction)
-        if site not in told and (trail := search.beside(call)) and search.holds_all(call):
-            told.add(site)
-            yield search.told(call, trail)
+    for function, one in context.transfer.candidates(_FETCHING):
+        if trail := search.beside(Site(function, one)):
+            calls = (call for call in context.transfer.modelled(function, one) if call.row.effect in _FETCHING)
+            yield from (search.told(call, trail) for call in islice(filter(search.holds_all, calls), 1))
 
 
 class _Search:
@@ -114,12 +113,12 @@ class _Search:
 
     # --- the work beside it
 
-    def beside(self, call: ModelledCall) -> tuple[Step, ...]:
-        """The work of another thread, with where the threads are started; empty where there is none."""
-        function = call.function
+    def beside(self, site: Site) -> tuple[Step, ...]:
+        """The work of another thread beside a call, with where the threads are started; empty where there is none."""
+        function = site.function
         for started in self.threads.started:
             is_own = function in started.body
-            work = self._beside_own(started) if is_own else self._of_another(started, call)
+            work = self._beside_own(started) if is_own else self._of_another(started, site)
             if work is not None:
                 begun = Step("another thread is started here", span_of(started.site))
                 return begun, Step("work of another thread, blocked by the copy", span_of(work))
@@ -166,20 +165,18 @@ class _Search:
         places = (site.function for site in lifted(self.transfer, Site(function, next(function.code.instructions()))))
         return any(_is_constructor(place) and place.owner is function.owner for place in places)
 
-    def _of_another(self, started: Started, call: ModelledCall) -> Site | None:
+    def _of_another(self, started: Started, site: Site) -> Site | None:
         """What a thread does that was started before the copy, and that nobody has waited for."""
         if started.awaited or self.work_of(started.body) is None:
             return None
-        where, function = started.site, call.function
+        where, function = started.site, site.function
         if where.function is function:
-            is_behind = self._comes_behind(where, Site(function, call.instruction))
-        elif self._is_over(call):
+            is_behind = self._comes_behind(where, site)
+        elif self._is_over(site):
             return None
         else:
             is_behind = self._is_started_by_constructor(where.function, function) or any(
-                self._comes_behind(where, place)
-                for place in lifted(self.transfer, Site(function, call.instruction))
-                if place.function is where.function
+                self._comes_behind(where, place) for place in lifted(self.transfer, site) if place.function is where.function
             )
         return self.work_of(started.body) if is_behind else None
 
@@ -190,16 +187,16 @@ class _Search:
             return False
         return not _is_constructor(method) and self._constructs(starter)
 
-    def _is_over(self, call: ModelledCall) -> bool:
+    def _is_over(self, site: Site) -> bool:
         """Whether the function of a copy has waited for the end of threads before."""
-        function = call.function
-        graph, home = function.control, function.blocks[call.instruction]
+        function = site.function
+        graph, home = function.control, function.blocks[site.instruction]
         for number, block in enumerate(function.code.blocks):
             for one in block:
                 if (
                     self.threads.ends(function, one)
                     and graph.dominates(number, home)
-                    and (number != home or block.index(one) < block.index(call.instruction))
+                    and (number != home or block.index(one) < block.index(site.instruction))
                 ):
                     return True
         return False

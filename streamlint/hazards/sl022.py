@@ -29,9 +29,9 @@ def find(context: Context) -> Iterator[Finding]:
     search = _Search(context)
     told: set[Site] = set()
     pinning = {call.function.unit for call in context.transfer.sites(frozenset({"pin"}))}
-    for call in context.transfer.sites(COPYING) if pinning else ():
+    for call in context.transfer.sites(COPYING, among=pinning):
         site = Site(call.function, call.instruction)
-        if call.function.unit in pinning and site not in told:
+        if site not in told:
             for copy in search.copies.of(call):
                 made = search.made(copy)
                 if made is not None and site not in told:

@@ -371,6 +371,13 @@ class Transfer:
         With the key of a switch only those that may set it: by the row, by its default, or by an argument; ``where`` tells the
         rows that count. Files that name none of these functions are not lowered. ``among``: only of these files.
         """
+        for function, one in self.candidates(effects, key, where, among):
+            yield from (call for call in self.modelled(function, one) if call.row.effect in effects and where(call.row))
+
+    def candidates(
+        self, effects: Collection[str], key: str = "", where: RowTest = ANY_ROW, among: Collection[Unit] | None = None
+    ) -> Iterator[tuple[Function, Instruction]]:
+        """The calls that have the name of such a function, whatever they call: what they rest on is not solved yet."""
         tables = {is_cpp: self._wanted(effects, key, where, is_cpp) for is_cpp in (False, True)}
         named = (unit for names in tables.values() for name in names for unit in self.facts.program.mentioning(name))
         units = {unit.number: unit for unit in named if among is None or unit in among}
@@ -385,8 +392,7 @@ class Transfer:
                         continue
                     if is_prepared or any(_may_set(function, one, row, key) for row in rows):
                         found[place] = function, one
-            for _, (function, one) in sorted(found.items()):
-                yield from (call for call in self.modelled(function, one) if call.row.effect in effects and where(call.row))
+            yield from (found[place] for place in sorted(found))
 
     def _calls_of(self, unit: Unit) -> dict[str, list[tuple[int, Function, Instruction, bool]]]:
         """The calls of a file by the last parts of the names that they call, in their order; and those of what was prepared."""
