@@ -50,6 +50,7 @@ class _Search:
         self.currents = context.transfer.one_of(Currents, context.transfer)
         self._works: dict[tuple[Function, ...], Site | None] = {}
         self._entered: dict[Function, bool] = {}
+        self._ends: dict[Function, list[Instruction]] = {}
 
     # --- the copy
 
@@ -190,16 +191,11 @@ class _Search:
     def _is_over(self, site: Site) -> bool:
         """Whether the function of a copy has waited for the end of threads before."""
         function = site.function
-        graph, home = function.control, function.blocks[site.instruction]
-        for number, block in enumerate(function.code.blocks):
-            for one in block:
-                if (
-                    self.threads.ends(function, one)
-                    and graph.dominates(number, home)
-                    and (number != home or block.index(one) < block.index(site.instruction))
-                ):
-                    return True
-        return False
+        ends = self._ends.get(function)
+        if ends is None:
+            calls = (one for opcode in (op.CALL, op.INVOKE, op.EXIT, op.DESTROY) for one in function.by_opcode[opcode])
+            ends = self._ends[function] = [one for one in calls if self.threads.ends(function, one)]
+        return any(function.runs_before(one, site.instruction) for one in ends)
 
     def work_of(self, body: tuple[Function, ...]) -> Site | None:
         """The first work on a device that functions do."""

@@ -58,7 +58,7 @@ class EarlyReads(Updating):
         """The early reads of the program."""
         for call in self.transfer.sites(COPYING, "asynchronous"):
             for action in self.transfer.of(call.function, call.instruction):
-                if isinstance(action, Copied) and self.is_candidate(call, action):
+                if isinstance(action, Copied) and action.call == call.call and self.is_candidate(call, action):
                     self._found = {}
                     self._copied, self._site = action, Site(call.function, call.instruction)
                     self._is_sure = self.transfer.is_sure(call)

@@ -55,7 +55,8 @@ class LostRecords(EventWalk):
 
     def find(self) -> Iterator[LostRecord]:
         """The lost records of the program."""
-        for call in self.transfer.sites(frozenset({"record"})):
+        sites = {(call.function, call.instruction): call for call in self.transfer.sites(frozenset({"record"}))}
+        for call in sites.values():
             for action in self.transfer.of(call.function, call.instruction):
                 if isinstance(action, Recorded) and action.event != call.result:
                     self._follow(call.function, call.instruction, action, call.name)

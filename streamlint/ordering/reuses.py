@@ -64,7 +64,7 @@ class Reuses(Indexed):
         """The reuses of the program."""
         for call in self.transfer.sites(COPYING, "asynchronous"):
             for action in self.transfer.of(call.function, call.instruction):
-                if not isinstance(action, Copied) or action.asynchronous is False:
+                if not isinstance(action, Copied) or action.call != call.call or action.asynchronous is False:
                     continue
                 if action.asynchronous is None and action.flag == op.NONE:
                     continue

@@ -11,9 +11,10 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import Constant, DeviceValue, FunctionObject, LibraryObject, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.models import Row
 from streamlint.transfer.guards import Guards
 from streamlint.transfer.modelled import ModelledCall
-from streamlint.transfer.transfer import Transfer
+from streamlint.transfer.transfer import Transfer, last_name
 
 Judge = Callable[[Function, Instruction], bool]
 _MOST_FUNCTIONS = 80
@@ -123,11 +124,13 @@ class Threads:
         if one[0] == op.EXIT:
             held = self.transfer.values(function, one[3])
             return any(isinstance(value, LibraryObject) and ("Executor" in value.type or "Pool" in value.type) for value in held)
-        if one[0] not in (op.CALL, op.INVOKE):
+        if one[0] not in (op.CALL, op.INVOKE) or last_name(function, one) not in self._ending:
             return False
-        return any(
-            call.row.effect == "block" and call.row.get("what") in ("join", "result") for call in self.transfer.modelled(function, one)
-        )
+        return any(call.row.effect == "block" and _is_end(call.row) for call in self.transfer.modelled(function, one))
+
+    @cached_property
+    def _ending(self) -> frozenset[str]:
+        return self.transfer.names({"block"}, _is_end)
 
     def reached(self, function: Function, one: Instruction, judge: Judge, goes_up: bool, depth: int = 0) -> Site | None:
         """The first instruction behind another one that is looked for, before anybody waits for the end of threads."""
@@ -169,3 +172,8 @@ class Threads:
                 if any(isinstance(value, DeviceValue) for value in self.transfer.values(function, one[3])):
                     return True
         return False
+
+
+def _is_end(row: Row) -> bool:
+    """Whether a call that blocks waits for the end of threads."""
+    return row.get("what") in ("join", "result")

@@ -13,6 +13,5 @@ _HIGHEST = 3
 def lifted(transfer: Transfer, site: Site, depth: int = 0) -> Iterator[Site]:
     """A place, and the calls of its function and of their functions, that run it as a part of themselves."""
     yield site
-    for caller, call in transfer.facts.call_places(site.function) if depth < _HIGHEST else ():
-        if any(edge.callee is site.function and edge.is_followed and not edge.is_handed for edge in transfer.edges(caller, call)):
-            yield from lifted(transfer, Site(caller, call), depth + 1)
+    for caller, call in transfer.callers(site.function) if depth < _HIGHEST else ():
+        yield from lifted(transfer, Site(caller, call), depth + 1)

@@ -87,6 +87,7 @@ class Transfer:
         self._works: dict[tuple[Function, Instruction], tuple[work.Worked, ...]] = {}
         self._libraries: dict[tuple[Function, Instruction], tuple[LibraryCall, ...]] = {}
         self._edges: dict[tuple[Function, Instruction], tuple[Edge, ...]] = {}
+        self._callers: dict[Function, tuple[tuple[Function, Instruction], ...]] = {}
         self._unknown: set[tuple[Function, Instruction]] = set()
         self._calls: dict[Unit, dict[str, list[tuple[int, Function, Instruction, bool]]]] = {}
         self._names: dict[tuple[frozenset[str], RowTest], frozenset[str]] = {}
@@ -107,7 +108,7 @@ class Transfer:
         key = (function, one)
         found = self._actions.get(key)
         if found is None:
-            found = self._actions[key] = tuple(self._find(function, one))
+            found = self._actions[key] = tuple(dict.fromkeys(self._find(function, one)))
         return found
 
     def works(self, function: Function, one: Instruction) -> tuple[work.Worked, ...]:
@@ -161,9 +162,13 @@ class Transfer:
         """Whether a call runs a function as a part of its own: neither later, nor elsewhere."""
         return any(edge.callee is function and edge.is_followed and not edge.is_handed for edge in self.edges(caller, call))
 
-    def callers(self, function: Function) -> Iterator[tuple[Function, Instruction]]:
+    def callers(self, function: Function) -> tuple[tuple[Function, Instruction], ...]:
         """The calls that run a function as a part of their own."""
-        return (place for place in self.facts.call_places(function) if self.runs(*place, function))
+        found = self._callers.get(function)
+        if found is None:
+            places = self.facts.call_places(function)
+            found = self._callers[function] = tuple(place for place in places if self.runs(*place, function))
+        return found
 
     def libraries(self, function: Function, one: Instruction) -> tuple[LibraryCall, ...]:
         """The calls of libraries that an instruction makes."""
@@ -205,7 +210,7 @@ class Transfer:
             return
         calls = self.graph.calls_at(function, [one])
         self._edges[key] = calls.edges
-        self._libraries[key] = calls.libraries
+        self._libraries[key] = tuple({(call.name, _kind_of(call.receiver)): call for call in reversed(calls.libraries)}.values())[::-1]
         if calls.unknown and not any(edge.is_followed for edge in calls.edges):
             self._unknown.add(key)
 
@@ -492,6 +497,11 @@ class Transfer:
         if one is None or any(isinstance(action, Copied) and action.target == one[2] for action in self.of(function, one)):
             return False
         return one[0] != op.ITEM or any(isinstance(value, Memory) for value in self.values(function, register))
+
+
+def _kind_of(receiver: Object | None) -> object:
+    """What tells calls of one method apart by the object: what they do to memory is asked of its register, whatever that may hold."""
+    return Memory if isinstance(receiver, Memory) else receiver
 
 
 def _is_container(value: Object) -> bool:
