@@ -112,6 +112,7 @@ class CallGraph:
         self.facts = facts
         self._calls: dict[Function, Calls] = {}
         self._all_calls: dict[Function, Calls] = {}
+        self._of_calls: dict[tuple[Function, Instruction], Calls] = {}
         self._computed: dict[str, bool] = {}
 
     def calls(self, function: Function) -> Calls:
@@ -181,6 +182,13 @@ class CallGraph:
         found = _Found()
         self._look(function, [one for one in asked if one[0] in _CALLING], [one for one in asked if one[0] not in _CALLING], found)
         return found.calls()
+
+    def of_call(self, function: Function, one: Instruction) -> Calls:
+        """What one call instruction of a function calls; the other calls of the function are not looked at for it."""
+        found = self._of_calls.get((function, one))
+        if found is None:
+            found = self._of_calls[function, one] = self.calls_at(function, [one])
+        return found
 
     def _look(self, function: Function, calling: Iterable[Instruction], others: Iterable[Instruction], found: _Found) -> None:
         """What instructions call. What calls give back is solved only where the called values do not tell what they enter."""

@@ -18,7 +18,7 @@ from streamlint.ordering.threads import Started, Threads
 from streamlint.transfer.actions import CURRENT, NAMED, Copied, Stream
 from streamlint.transfer.contexts import Known
 from streamlint.transfer.host_copies import HostCopies
-from streamlint.transfer.lifting import lifted
+from streamlint.transfer.lifting import HIGHEST, lifted
 from streamlint.transfer.modelled import ModelledCall, operands_of
 from streamlint.transfer.origins import Origins
 
@@ -51,6 +51,7 @@ class _Search:
         self._works: dict[tuple[Function, ...], Site | None] = {}
         self._entered: dict[Function, bool] = {}
         self._ends: dict[Function, list[Instruction]] = {}
+        self._above: dict[Function, set[Function]] = {}
 
     # --- the copy
 
@@ -173,13 +174,26 @@ class _Search:
         where, function = started.site, site.function
         if where.function is function:
             is_behind = self._comes_behind(where, site)
-        elif self._is_over(site):
+        elif not self._may_begin(where.function, function) or self._is_over(site):
             return None
         else:
             is_behind = self._is_started_by_constructor(where.function, function) or any(
                 self._comes_behind(where, place) for place in lifted(self.transfer, site) if place.function is where.function
             )
         return self.work_of(started.body) if is_behind else None
+
+    def _may_begin(self, starter: Function, function: Function) -> bool:
+        """Whether calls may lead from a function that starts a thread to another one, by names, or both are methods of a class."""
+        if starter.owner is not None and function.method is not None and function.method.owner is starter.owner:
+            return True
+        found = self._above.get(function)
+        if found is None:
+            level = [function]
+            found = self._above[function] = {function}
+            for _ in range(HIGHEST):
+                level = [caller for one in level for caller, _ in self.transfer.facts.call_places(one) if caller not in found]
+                found.update(level)
+        return starter in found
 
     def _is_started_by_constructor(self, starter: Function, function: Function) -> bool:
         owner = starter.owner

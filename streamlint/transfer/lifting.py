@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from streamlint.facts.objects import Site
 from streamlint.transfer.transfer import Transfer
 
-_HIGHEST = 3
+HIGHEST = 3
+"""Calls behind one another."""
 
 
 def lifted(transfer: Transfer, site: Site, depth: int = 0) -> Iterator[Site]:
     """A place, and the calls of its function and of their functions, that run it as a part of themselves."""
     yield site
-    for caller, call in transfer.callers(site.function) if depth < _HIGHEST else ():
+    for caller, call in transfer.callers(site.function) if depth < HIGHEST else ():
         yield from lifted(transfer, Site(caller, call), depth + 1)

@@ -87,8 +87,8 @@ class LossSlice:
             for inner in function.unit.function(owner).below:
                 yield from ((inner, store[3]) for store in inner.by_opcode[op.STORE] if inner.unit.ir.constants[store[2]] == (name, owner))
         elif one[0] in (op.CALL, op.INVOKE):
-            for edge in self.graph.calls(function).edges:
-                if edge.instruction == one and edge.is_followed:
+            for edge in self.graph.of_call(function, one).edges:
+                if edge.is_followed:
                     yield from ((edge.callee, back[2]) for back in edge.callee.by_opcode[op.RETURN])
         elif one[0] == op.ITEM:
             yield from self._element(function, one)
@@ -171,10 +171,10 @@ class LossSlice:
                     yield site.function, register
 
     def _of_call(self, function: Function, one: Instruction, is_element: bool) -> Iterator[Place]:
-        calls = self.graph.calls(function)
-        if any(edge.instruction == one and edge.is_followed for edge in calls.edges):
+        calls = self.graph.of_call(function, one)
+        if any(edge.is_followed for edge in calls.edges):
             return
-        library = [call for call in calls.libraries if call.instruction == one]
+        library = calls.libraries
         name = function.text(one[4]) if one[0] == op.INVOKE else last_part(function.dotted(one[3]))
         operands = [register for _, register in argument_registers(function, one) if not self._is_number(function, register)]
         if one[0] == op.INVOKE:
@@ -219,7 +219,7 @@ class LossSlice:
             return False
         return any(isinstance(value, Scalar) or (isinstance(value, Constant) and value.value is not None) for value in values)
 
-    def _is_term(self, function: Function, one: Instruction, library: list[LibraryCall]) -> None:
+    def _is_term(self, function: Function, one: Instruction, library: Iterable[LibraryCall]) -> None:
         """What a library has computed, and the loss was computed from, is a tensor where that is."""
         if any(call.row is not None and call.row.library == "torch" and call.row.get("result", "buffer") == "buffer" for call in library):
             self.seeds.setdefault((function, one[2]), TERM)
@@ -229,4 +229,4 @@ class LossSlice:
         one = function.definitions[register]
         if one is None or one[0] not in (op.CALL, op.INVOKE):
             return one is not None and one[0] in (op.BINARY, op.UNARY, op.INPLACE)
-        return one[0] == op.CALL or any(call.instruction == one and call.row is not None for call in self.graph.calls(function).libraries)
+        return one[0] == op.CALL or any(call.row is not None for call in self.graph.of_call(function, one).libraries)
