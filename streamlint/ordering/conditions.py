@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from streamlint.facts.conditions import Conditions as Branches
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import Site
 from streamlint.ir import Instruction
@@ -63,6 +64,14 @@ class Conditions:
     def __init__(self, transfer: Transfer) -> None:
         self.transfer = transfer
         self.facts = transfer.facts
+        self._rare: dict[tuple[Function, int], frozenset[int]] = {}
+
+    def is_rare(self, function: Function, block: int, after: int) -> bool:
+        """Whether a branch leads to a block in some rounds only: a path through the others is no guess."""
+        if (function, block) not in self._rare:
+            branches = Branches(self.facts, function, function.control)
+            self._rare[function, block] = frozenset(one.after for one in branches.rare_at([block], by_values=False))
+        return after in self._rare[function, block]
 
     def truth(self, frame: Frame, register: int) -> bool | None:
         """Whether a condition holds in a function as its callers on the path call it; None where that is not known."""

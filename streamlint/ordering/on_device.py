@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Constant, LibraryObject, Memory, Scalar, Unknown
+from streamlint.facts.objects import Constant, LibraryObject, Memory, Object, Scalar, Unknown
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.transfer.actions import Copied, Viewed
@@ -113,3 +113,15 @@ class OnDevice:
         copies = [each for each in self.transfer.of(function, one) if isinstance(each, Copied) and each.target == work.made]
         held = [value for each in copies for value in self.transfer.values(function, each.source) if isinstance(value, Memory)]
         return any(value.space == "unknown" and value.type.partition(".")[0] in ARRAYS - {work.library} for value in held)
+
+
+def may_be_there(values: list[Object], presumes: bool) -> bool:
+    """Whether a read of a value may wait for a device; ``presumes``: a tensor by what is done with it, wherever it is."""
+    there = {value.space for value in values if isinstance(value, Memory)}
+    is_number = bool(values) and all(isinstance(value, Scalar | Constant) for value in values)
+    return not there.isdisjoint({"device", "unknown"}) or (presumes and not there and not is_number and may_be_anything(values))
+
+
+def may_be_anything(values: list[Object]) -> bool:
+    """Whether a value may be anything."""
+    return not values or any(isinstance(value, Unknown) for value in values) or not any(isinstance(v, LibraryObject) for v in values)

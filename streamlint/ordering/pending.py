@@ -8,12 +8,13 @@ from typing import NamedTuple
 
 from streamlint.facts.facts import Facts
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Constant, External, LibraryObject, Memory, Object, Scalar, Site, Unknown
+from streamlint.facts.objects import External, LibraryObject, Memory, Object, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.conditions import Frame
 from streamlint.ordering.flow import BUFFER, DONE, EVENT, LATE, SIGNAL, STATUS, STREAM, Tracked
 from streamlint.ordering.holding import Holding
+from streamlint.ordering.on_device import may_be_anything, may_be_there
 from streamlint.ordering.parts import Sum
 from streamlint.ordering.places import ADDRESS, Element, Place, register_place
 from streamlint.ordering.streams import sites_of
@@ -201,7 +202,7 @@ class Pending(Holding):
         if made & state.sites:
             return True
         place = self.places.of(where.frame.function, stream.register)
-        return not made and _may_be_anything(values) and place.root[0] == "register" and not place.path
+        return not made and may_be_anything(values) and place.root[0] == "register" and not place.path
 
     def _ambient(self, function: Function, depth: int = 4) -> frozenset[Site]:
         """Where the streams were made that are current where a function is called."""
@@ -350,10 +351,7 @@ class Pending(Holding):
         return self._is_same_stream(state, self._where(state.frame, one, Stream(CURRENT, library=library)))
 
     def may_hold(self, function: Function, action: Read) -> bool:
-        values = list(self.transfer.values(function, action.register))
-        there = {value.space for value in values if isinstance(value, Memory)}
-        is_number = bool(values) and all(isinstance(value, Scalar | Constant) for value in values)
-        return not there.isdisjoint({"device", "unknown"}) or (action.presumes and not there and not is_number and _may_be_anything(values))
+        return may_be_there(list(self.transfer.values(function, action.register)), action.presumes)
 
     # --- queries
 
@@ -392,8 +390,3 @@ def _is_success(facts: Facts, function: Function, register: int) -> bool:
     models = facts.cpp_models if function.is_cpp else facts.models
     names = {value.name for value in facts.values(function, register).values if isinstance(value, External)}
     return "success" in {models.constants.get(name) for name in (*names, function.dotted(register))}
-
-
-def _may_be_anything(values: list[Object]) -> bool:
-    """Whether a value may be anything."""
-    return not values or any(isinstance(value, Unknown) for value in values) or not any(isinstance(v, LibraryObject) for v in values)

@@ -20,7 +20,7 @@ from streamlint.ordering.gradients import GRADIENTS, Training
 from streamlint.ordering.lanes import AMBIENT, WAITER, Lane
 from streamlint.ordering.meetings import Meeting, Meetings
 from streamlint.ordering.new_blocks import NewBlocks
-from streamlint.ordering.on_device import ARRAYS, OnDevice
+from streamlint.ordering.on_device import ARRAYS, OnDevice, may_be_there
 from streamlint.ordering.places import ANY, POINTEE, Element, Key, Place, register_place, rest_behind
 from streamlint.ordering.regions import PLACED, are_apart
 from streamlint.ordering.repeated import Repeated
@@ -473,7 +473,7 @@ class Races(Repeated):
         return False
 
     def may_hold(self, function: Function, action: Read) -> bool:
-        return any(isinstance(value, Memory) and value.space == "device" for value in self.transfer.values(function, action.register))
+        return may_be_there(list(self.transfer.values(function, action.register)), action.presumes)
 
     def is_bounded(self, state: State, condition: int) -> bool:
         """Whether a loop asks for the container of an event behind the work: that many pieces are under way on purpose."""

@@ -617,7 +617,8 @@ class Walk:
             if not known and not is_head:
                 other = end[4] if taken else end[3]
                 if self._may_order(state, other, join):
-                    after = after._replace(guesses=after.guesses + 1)
+                    is_guess = not self.conditions.is_rare(function, state.block, other)
+                    after = after._replace(guesses=after.guesses + is_guess)
                 elif join != NOBODY and join != block:
                     after = after._replace(guards=after.guards | {(state.frame, state.block, join)})
                 if self._is_asked_again(function, key):
