@@ -60,7 +60,16 @@ class LibraryEffects(Selectors):
         memory = str(row.get("memory", "pageable"))
         space = str(row.get("space", "host"))
 
+        def alike() -> None:
+            like = row.get("like")
+            node = self.selected(like if isinstance(like, Selector) else None, receiver, arguments)
+            if node is not None:
+                self.solver.when(node, lambda value: made(value.space, value.evidence) if isinstance(value, Memory) else None)
+
         def made(where: str, evidence: str) -> None:
+            if where == UNMOVED and space == "like":
+                alike()
+                return
             if where == UNMOVED and not (space == "argument" and arguments.frame is not None and arguments.frame.function.is_cpp):
                 return
             if where == "pinned":
@@ -79,10 +88,7 @@ class LibraryEffects(Selectors):
         if self.devices(row, receiver, arguments, made):
             return
         if space == "like":
-            like = row.get("like")
-            node = self.selected(like if isinstance(like, Selector) else None, receiver, arguments)
-            if node is not None:
-                self.solver.when(node, lambda value: made(value.space, value.evidence) if isinstance(value, Memory) else None)
+            alike()
             return
         data = row.get("data")
         if row.get("alias") and isinstance(data, Selector) and (node := self.selected(data, receiver, arguments)) is not None:

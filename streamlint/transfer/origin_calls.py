@@ -112,7 +112,7 @@ class Made(Kept):
             return
         kind = str(row.get("type", "torch.Tensor"))
         spaces = self._of_asked(call) or self.contexts.spaces(call, way.known.context)
-        if spaces is None and row.get("space") == "like":
+        if row.get("space") == "like" and spaces in (None, {UNMOVED: "none"}):
             like = call.one("like", call.receiver)
             held = self.held(way.known, like) if like is not None else []
             spaces = {value.space: value.evidence for value in held if isinstance(value, Memory)} or {"unknown": "none"}
