@@ -17,6 +17,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector
 from streamlint.ordering.bound_handles import BoundHandles
+from streamlint.ordering.out_of_view import with_result
 from streamlint.ordering.places import POINTEE, Place, Places
 from streamlint.ordering.rotation import turning
 from streamlint.ordering.sharing import Held, Sharing
@@ -59,7 +60,8 @@ class Beginnings:
         """The work, in the order of the program, each with the functions of the work that it may race with; None for all functions."""
         found: dict[Begun, set[Function] | None] = {}
         for function, instructions in self.chosen.items():
-            chosen = [(function, one, work) for one in instructions for work in self.transfer.works(function, one)]
+            works = [(one, work) for one in instructions for work in self.transfer.works(function, one)]
+            chosen = [(function, one, with_result(function, one, work)) for one, work in works]
             held = [(function, register) for _, _, work in chosen for register in _registers(work) if register >= 0]
             if function.is_cpp:
                 is_shared = self._is_scoped(function) or any(not caller.is_cpp for caller, _ in self.facts.call_places(function))

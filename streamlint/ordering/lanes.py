@@ -104,7 +104,8 @@ class Lanes:
         if details & {"current", "default"} or ("null" in details and not (function.is_cpp and details & _CREATED)):  # it was null before
             names = (*names, AMBIENT)
         one_made = function.definitions[register]
-        is_given = not (made or wrapped) and one_made is not None and one_made[0] in (op.CALL, op.INVOKE, op.PHI)
+        is_found = one_made is not None and one_made[0] == op.PHI and self.places.of(function, register).root[0] != "register"
+        is_given = not (made or wrapped or is_found) and one_made is not None and one_made[0] in (op.CALL, op.INVOKE, op.PHI)
         if is_given:
             names = (*names, AMBIENT)  # a getter may give the current one
         return Lane(NAMED, names, made, self._blocking(stream, values, made), stream.library, is_given, is_one_of)

@@ -132,7 +132,16 @@ class Places:
             return self.of(function, one[4])
         if opcode == op.REBIND:
             return self.of(function, one[5])
+        if opcode == op.PHI and not function.is_cpp:
+            return self._bound(function, register, one)
         return register_place(register)
+
+    def _bound(self, function: Function, register: int, phi: Instruction) -> Place:
+        """A variable that one way alone binds was bound there wherever it is read: else reading it is an error."""
+        made = ((each, function.definitions[each]) for each in dict.fromkeys(phi[3:]) if each != register)
+        bound = [each for each, one in made if one is None or one[0] != op.UNDEF]
+        place = self.of(function, bound[0]) if len(bound) == 1 else register_place(register)
+        return place if place.root[0] != "register" else register_place(register)
 
     def _argument(self, function: Function, one: Instruction) -> int | None:
         """C++: which argument of Python's a variable holds that a function of the C API has put there."""

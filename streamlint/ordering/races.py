@@ -21,6 +21,7 @@ from streamlint.ordering.lanes import AMBIENT, WAITER, Lane
 from streamlint.ordering.meetings import Meeting, Meetings
 from streamlint.ordering.new_blocks import NewBlocks
 from streamlint.ordering.on_device import ARRAYS, OnDevice, may_be_there
+from streamlint.ordering.out_of_view import OutOfView
 from streamlint.ordering.places import ANY, POINTEE, Element, Key, Place, register_place, rest_behind
 from streamlint.ordering.regions import PLACED, are_apart
 from streamlint.ordering.repeated import Repeated
@@ -78,6 +79,7 @@ class Races(Repeated):
         self.modules = ModuleMemory(transfer, self.places)
         self.given = GivenWork(transfer, self.places, self.lanes)
         self.blocks = NewBlocks(transfer, self.lanes)
+        self.unseen = OutOfView(transfer, self.places)
         self.training = Training(transfer, self.places, self.modules)
         self._meetings = Meetings(self.callers, self._repeats)
         self._meeting: Meeting | None = None
@@ -88,6 +90,7 @@ class Races(Repeated):
         self._out_of_view = ""
         self._site: Site
         self._is_evident: bool
+        self._fills = False  # whether the work is a call out of view that fills new memory
 
     def find(self) -> Iterator[Race]:
         """The races of the program, one for each second piece of work."""
@@ -123,6 +126,29 @@ class Races(Repeated):
         self.run(self.start(function, one, tracked | lane.tracked(STREAM), frozenset()), self._judge)
         self._out_of_view = ""
 
+    def _follow_unseen(self, function: Function, one: Instruction, work: Worked, lane: Lane) -> None:
+        """A call out of view on a stream of the program's own: what it gives and fills is written there. It waits for what it can reach."""
+        if work.made < 0 or lane.kind != NAMED or not any(self.memory.may_be_memory(function, each) for each in work.reads):
+            return
+        filled = [each for each in self.unseen.filled(function, one, work) if self.memory.is_on_device(function, each, work, True)]
+        self._site, self._work, self._lane, self._touched, self._loop, self._chosen = Site(function, one), work, lane, {}, None, {}
+        self._writes = True
+        for registers, self._is_evident in (((work.made,), False), (filled, True)):
+            names = frozenset(held for register in registers for held in self._names(function, register))
+            if not self._is_evident:  # a tuple of several
+                names |= {held._replace(place=held.place.behind(ANY)) for held in names}
+            state = self.start(function, one, names | lane.tracked(STREAM), frozenset())
+            if not names or self._may_have_waited(state, one, lane):
+                continue
+            self._fills = self._is_evident
+            self.run(state, self._judge)
+            self._fills = False
+
+    def _may_have_waited(self, state: State, one: Instruction, lane: Lane) -> bool:
+        """Whether a call out of view can reach its stream, and nothing behind it says that it has not waited for that."""
+        is_given = any(self._leads_to_order(state, register, one) for register in dict.fromkeys((one[3], *self._work.reads)))
+        return is_given and not self.unseen.is_awaited_behind(state.frame.function, one, lane)
+
     def comes_to(self, function: Function, partners: frozenset[Function] | None) -> bool:
         """Whether a path from a function may come to work of others, to which it is held from here on."""
         self._meeting = self._meetings.of(partners) if partners is not None else None
@@ -140,7 +166,10 @@ class Races(Repeated):
     def _follow_work(self, function: Function, one: Instruction, work: Worked) -> None:
         frame = Frame(function, None, None, 0)
         lane = self.lanes.of(frame, one, self._stream(function, work))
-        if lane.kind == UNKNOWN or work.assumed or work.library in _ON_HOST or self._has_waited(function, one, work):
+        if lane.kind == UNKNOWN or work.library in _ON_HOST or self._has_waited(function, one, work):
+            return
+        if work.assumed:
+            self._follow_unseen(function, one, work, lane)
             return
         if not work.fills:
             self._follow_block(function, one, work, lane)
@@ -298,6 +327,9 @@ class Races(Repeated):
         function = state.frame.function
         runs = self.modules.is_run(function, work.runs, state.tracked, work.assumed) or self.training.reads(function, work, state.tracked)
         moves = self.modules.is_moved(function, work.moves, state.tracked)
+        may_fill = (*work.writes, *(work.reads if work.assumed else ())) if self._fills else ()
+        if any(self._touches(state, register, 1, by=one) for register in may_fill):
+            return ORDERED
         if work.assumed and not runs and (one[0] == op.INVOKE or self._is_given(function, one)):
             return None  # what a method of an object out of view does is its own affair, and what a value from out of view does
         if work.assumed and not runs and any(self._leads_to_order(state, register, one) for register in work.reads):
@@ -326,7 +358,8 @@ class Races(Repeated):
         if state.doubts > MOST_GUESSES or may_be_one or self.same.may_wait(state.tracked, lane):
             return None
         used = (*writes, *reads)
-        if not (self._is_evident or moves) and not any(self.memory.is_on_device(function, each, work, lane.kind == NAMED) for each in used):
+        is_shown = self._is_evident or moves or (self._work.assumed and not work.assumed and work.library == "torch")
+        if not is_shown and not any(self.memory.is_on_device(function, each, work, lane.kind == NAMED) for each in used):
             return None
         if self._out_of_view and not any(self.given.is_private(each, lane) for each in _functions(state.frame)):
             return ORDERED
