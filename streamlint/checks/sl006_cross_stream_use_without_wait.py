@@ -6,6 +6,22 @@ from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Step
 from streamlint.operations import Conflict, Launch, Operation, call_trail
 
+_OUT_OF_VIEW = {
+    "given": (
+        "access to an argument that the caller's stream may still be writing; nothing orders them",
+        "the caller's stream may still be writing the arguments of this function",
+    ),
+    "recycled": (
+        "access to memory just allocated on another stream; its earlier users may still run",
+        "allocated on another stream here; earlier work there may still use the block",
+    ),
+    "left": (
+        "handover of memory that another thread's stream may still be writing; the caller has no event to wait for",
+        "written on the stream of another thread here",
+    ),
+}
+"""By whose work is not in view: the message, and the words for the first place."""
+
 
 class CrossStreamUseWithoutWait(Check):
     """Two streams access one buffer, at least one writes it, and neither waits for the other.
@@ -67,14 +83,10 @@ class CrossStreamUseWithoutWait(Check):
             facts={"api": second.api},
         )
 
-    def told_out_of_view(self, first: Launch, second: Launch, streams: tuple[Step, ...], is_recycled: bool) -> Finding:
-        """Work on what callers give, or on new memory: work that is not in view may still use it on another stream. A finding."""
-        if is_recycled:
-            message = "access to memory just allocated on another stream; its earlier users may still run"
-            step = Step("allocated on another stream here; earlier work there may still use the block", first.span)
-        else:
-            message = "access to an argument that the caller's stream may still be writing; nothing orders them"
-            step = Step("the caller's stream may still be writing the arguments of this function", first.span)
+    def told_out_of_view(self, first: Launch, second: Launch, streams: tuple[Step, ...], whose: str) -> Finding:
+        """Work that is not in view: on what callers give, of the users before of new memory, or on what is left to callers. A finding."""
+        message, words = _OUT_OF_VIEW[whose]
+        step = Step(words, first.span)
         calls = (step for step in call_trail(second, "the use is reached from here") if step.span not in first.context.calls)
         return self.finding(
             second,

@@ -12,7 +12,7 @@ from streamlint.hazards.context import Context, span_of
 from streamlint.hazards.streams import Streams
 from streamlint.operations import Launch
 from streamlint.ordering.lanes import Lane
-from streamlint.ordering.races import RECYCLED, Race, Races
+from streamlint.ordering.races import Race, Races
 from streamlint.transfer.actions import CURRENT
 
 RULE = CrossStreamUseWithoutWait
@@ -39,7 +39,7 @@ def _told(rule: CrossStreamUseWithoutWait, context: Context, race: Race, asked: 
     if any(lane.kind == CURRENT and lane.blocking is False for lane in (race.lane, race.other)):
         streams = (*streams, *asked.per_thread_because(function.unit))
     if race.out_of_view:
-        return rule.told_out_of_view(first, second, streams, race.out_of_view == RECYCLED)
+        return rule.told_out_of_view(first, second, streams, race.out_of_view)
     return rule.told(first, second, race.is_write, streams)
 
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import LibraryObject, Memory, Site, Unknown
+from streamlint.facts.program import Unit
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY
@@ -27,7 +28,7 @@ from streamlint.ordering.regions import PLACED, are_apart
 from streamlint.ordering.repeated import Repeated
 from streamlint.ordering.same_streams import SameStreams
 from streamlint.ordering.settled import Settled
-from streamlint.ordering.walk import MOST_GUESSES, ORDERED, State
+from streamlint.ordering.walk import MOST_GUESSES, ORDERED, PUTTING, State
 from streamlint.ordering.weights import ModuleMemory
 from streamlint.transfer.actions import CURRENT, NAMED, UNKNOWN, Action, Asked, Copied, Lost, Read, Recorded, Stream, Synchronized, Viewed
 from streamlint.transfer.transfer import Order, Transfer
@@ -39,8 +40,9 @@ _RANGE = "range"
 _ON_HOST = frozenset({"numpy", "python", "host-cpp"})
 _ADDRESSES = frozenset({op.ADDRESS, op.ADDRESS_NAME, op.ADDRESS_ATTR})
 _RAW = "cupy.cuda.runtime."
-GIVEN, RECYCLED = "given", "recycled"
-"""Work out of view: that of callers on what they give, and that of the users before of a block from a pool."""
+GIVEN, RECYCLED, LEFT = "given", "recycled", "left"
+"""Work out of view: that of callers on what they give, that of the users before of a block from a pool, and that of callers on what is
+left to them."""
 
 
 class Race(NamedTuple):
@@ -56,7 +58,7 @@ class Race(NamedTuple):
     first_calls: tuple[Site, ...]
     second_calls: tuple[Site, ...]
     doubts: int
-    out_of_view: str = ""  # whose work the first is, which is not in view: GIVEN or RECYCLED
+    out_of_view: str = ""  # whose work is not in view: that of the first is GIVEN or RECYCLED, that of the second LEFT
 
 
 class Races(Repeated):
@@ -84,6 +86,7 @@ class Races(Repeated):
         self._meetings = Meetings(self.callers, self._repeats)
         self._meeting: Meeting | None = None
         self._found: dict[Site, Race] = {}
+        self._hands_over: dict[Unit, bool] = {}
         self._recorded_events: dict[tuple[Function, int], bool] = {}
         self._chosen: dict[tuple[Instruction, ...], Lane] = {}  # by the calls that lead to a caller: what is current there
         self._moves_modules = False
@@ -97,7 +100,7 @@ class Races(Repeated):
         found = list(self.beginnings.find())
         self._moves_modules = any(work.moves for (_, _, work), _ in found)
         for begun, partners in found:
-            if self.comes_to(begun[0], partners):
+            if self.comes_to(begun[0], None if self._is_handed_over(begun[0]) else partners):
                 self._follow_work(*begun)
         self._follow_given([begun for begun, _ in found])
         yield from self._found.values()
@@ -318,6 +321,29 @@ class Races(Repeated):
             is_module = any(work.runs and not work.assumed for work in self.transfer.works(state.frame.function, one))
             return None if is_module else ORDERED
         return None
+
+    def _is_handed_over(self, function: Function) -> bool:
+        """Whether a thread of a file puts into a queue what may be handed out to callers out of view."""
+        known = self._hands_over.get(function.unit)
+        if known is None:
+            putting = (each for each in function.unit.functions if not PUTTING.isdisjoint(each.called_names))
+            known = self._hands_over[function.unit] = not function.is_cpp and any(map(self.is_thread, putting))
+        return known
+
+    def left(self, state: State, register: int) -> None:
+        """What a thread has written on its stream is handed out to callers of whoever took it: without an event they cannot wait for it."""
+        function, lane = state.frame.function, self._mine(state)
+        is_beside = not state.path and function is not self._site.function  # taken from a queue
+        if not is_beside or self._out_of_view or not self._writes or lane.kind != NAMED or state.doubts > MOST_GUESSES:
+            return
+        current = Lane(CURRENT, (), frozenset(), True, "torch")
+        names = self.places.names(function, register) if register >= 0 and not self.lanes.is_same(state.tracked, current) else ()
+        given = {each.kind for each in state.tracked for name in names if rest_behind(name, each.place) is not None}
+        if BUFFER in given and given.isdisjoint((EVENT, STREAM)):
+            self._out_of_view = LEFT
+            use = Worked(Stream(CURRENT, library="torch"), (), (), "return", "torch")
+            self._tell(state, function.code.blocks[state.block][-1], use, current)
+            self._out_of_view = ""
 
     def may_meet(self, tracked: frozenset[Tracked], callee: Function) -> bool:
         """A function that steps with an optimizer may read gradients for which it has no name."""

@@ -38,7 +38,7 @@ MOST_STATES = 3_000
 """States of one pending operation that are looked at."""
 MOST_GUESSES = 1
 _COMPUTED = frozenset({op.ATTR, op.ITEM, op.UNARY, op.BINARY, op.COMPARE, op.CONST})
-_PUT = frozenset({"put", "put_nowait"})
+PUTTING = frozenset({"put", "put_nowait"})
 _LOUD = frozenset({op.YIELD, op.EXIT})
 _DEEPEST = 20
 
@@ -218,7 +218,7 @@ class Walk:
                 state = state._replace(tracked=state.tracked | more)
             if not state.tracked:
                 return
-            if one[0] == op.INVOKE and function.text(one[4]) in _PUT:
+            if one[0] == op.INVOKE and function.text(one[4]) in PUTTING:
                 yield from self._taken(state, one)
         region = self._quiet.region(function, state.block) if code[-1][0] == op.BRANCH else None
         is_home = region is not None and origin[0] is function and origin[1][0] in region.blocks
@@ -241,16 +241,18 @@ class Walk:
         return self.orders(state, one, action)
 
     def _taken(self, state: State, one: Instruction) -> Iterator[State]:
-        """Threads that take what was put into a queue go on with it."""
+        """Whoever takes what was put into a queue goes on with it, where one of the two is a thread."""
         function = state.frame.function
         queues = self._queues(function, one[3])
         place = self.places.of(function, one[3])
         moved = list(self.flow.moved(state.tracked, [place], Place(("taken",)), (ANY,))) if queues else []
+        is_beside = bool(moved) and self.is_thread(state.frame.root.function)
         for taker, call in self._takers if moved else ():
-            if queues.isdisjoint(self._queues(taker, call[3])):
+            if not (is_beside or self.is_thread(taker)) or queues.isdisjoint(self._queues(taker, call[3])):
                 continue
             block, index = taker.homes[call]
             tracked = frozenset(held._replace(place=Place(("register", call[2]), held.place.path)) for held in moved)
+            tracked |= frozenset(held for held in state.tracked if held.place.root[0] == "global")
             frame = Frame(taker, None, None, 0)
             there = state._replace(frame=frame, block=block, place=index + 1, before=0, tracked=tracked)
             yield there._replace(guards=frozenset(), decided=frozenset(), path=())
@@ -262,16 +264,15 @@ class Walk:
 
     @cached_property
     def _takers(self) -> list[tuple[Function, Instruction]]:
-        """The calls by which threads of the program take something out of a queue."""
+        """The calls of the program that may take something out of a queue."""
         found: list[tuple[Function, Instruction]] = []
         for unit in self.facts.program.mentioning("get"):
             for function in unit.functions if not unit.is_cpp else ():
                 calls = [one for one in function.by_opcode[op.INVOKE] if function.text(one[4]) in ("get", "get_nowait") and len(one) < 8]
-                if calls and self._is_thread(function):
-                    found += [(function, one) for one in calls]
+                found += [(function, one) for one in calls]
         return found
 
-    def _is_thread(self, function: Function) -> bool:
+    def is_thread(self, function: Function) -> bool:
         """Whether a function is started in another thread."""
         places = self.facts.call_places(function)
         return any(edge.callee is function and edge.is_elsewhere for place in places for edge in self.transfer.edges(*place))

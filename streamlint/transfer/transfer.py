@@ -290,7 +290,10 @@ class Transfer:
         return any(call.row is None for call in libraries) or ((function, one) in self._unknown and not modelled)
 
     def is_of_language(self, function: Function, one: Instruction) -> bool:
-        """Whether a call is one of the language itself, which puts no work on a device."""
+        """Whether a call is one of the language itself, which puts no work on a device: also of the type that a value is found to have."""
+        made = function.definitions[one[3]] if one[0] == op.CALL and one[3] >= 0 and not function.is_cpp else None
+        if made is not None and made[0] == op.CALL and len(made) == 6 and function.dotted(made[3]) == "type":
+            return True
         return any(call.name.startswith(_OF_LANGUAGE) or call.name in _ITERATING for call in self.libraries(function, one))
 
     def _is_capture(self, function: Function, register: int) -> bool:

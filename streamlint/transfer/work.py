@@ -87,6 +87,20 @@ def works(facts: Facts, function: Function, one: Instruction, calls: Iterable[Mo
             yield _copied(action)
     for call in calls:
         yield from _WORK[call.row.effect](call) if call.row.effect in _WORK else ()
+        if call.row.effect == "transfer" and not any(isinstance(action, Copied) for action in actions):
+            yield from _sent(call)
+
+
+def _sent(call: ModelledCall) -> Iterator[Worked]:
+    """``x.to(place, non_blocking=True)``: to a place that nobody knows without waiting, which only a device asks for."""
+    of = call.one("of", call.receiver)
+    if (
+        of is not None
+        and call.row.get("to") == "argument"
+        and call.switch("asynchronous")[1] is True
+        and "host" not in call.device_spaces()
+    ):
+        yield Worked(call.stream(), (of,), (), call.name, call.row.library, call.result)
 
 
 def _is_collection(facts: Facts, function: Function, register: int) -> bool:
