@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Constant, Instance, LibraryObject, Object, Site
+from streamlint.facts.objects import Constant, Instance, LibraryObject, Object, Site, Unknown
 from streamlint.facts.program import Unit
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -16,6 +16,7 @@ from streamlint.ordering.conditions import Frame
 from streamlint.ordering.flow import STREAM, Tracked
 from streamlint.ordering.on_device import ARRAYS
 from streamlint.ordering.places import ANY, Element, Place, Places, rest_behind
+from streamlint.ordering.rotation import turning
 from streamlint.ordering.streams import Currents
 from streamlint.ordering.walk import aside
 from streamlint.transfer.actions import CURRENT, HANDLE, NAMED, NULL, UNKNOWN, Stream, Viewed
@@ -32,7 +33,7 @@ AMBIENT = Place(("global", "ambient"))
 class Lane(NamedTuple):
     """A stream: ``kind`` is ``current`` for the ambient one, ``named`` or ``unknown``; its names on the path, where it was made, whether it
     is ordered with the null stream (None: not known). ``is_given``: a call out of view has given it; ``may_be_current``: it is one of
-    several, of which one is the current one."""
+    several, of which one is the current one; ``takes_turns``: each round of a loop has another one of a list that its function builds."""
 
     kind: str
     places: tuple[Place, ...]
@@ -41,6 +42,7 @@ class Lane(NamedTuple):
     library: str
     is_given: bool = False
     may_be_current: bool = False
+    takes_turns: bool = False
 
     def tracked(self, kind: str) -> frozenset[Tracked]:
         """The lane as it is tracked."""
@@ -98,7 +100,8 @@ class Lanes:
         made = _made(values)
         details = {value.detail for value in values if isinstance(value, LibraryObject)}
         is_element = any(isinstance(key, Element) for name in names for key in name.path)
-        is_one_of = is_element and bool(details & {*_CREATED, ""}) and bool(details & {"current", "default"})
+        has_others = bool(details & {*_CREATED, ""}) or any(isinstance(value, Unknown) for value in values)
+        is_one_of = is_element and has_others and bool(details & {"current", "default"})
         if is_one_of:
             details -= {"current", "default"}  # that one of several is the current one tells nothing of each
         if details & {"current", "default"} or ("null" in details and not (function.is_cpp and details & _CREATED)):  # it was null before
@@ -108,7 +111,14 @@ class Lanes:
         is_given = not (made or wrapped or is_found) and one_made is not None and one_made[0] in (op.CALL, op.INVOKE, op.PHI)
         if is_given:
             names = (*names, AMBIENT)  # a getter may give the current one
-        return Lane(NAMED, names, made, self._blocking(stream, values, made), stream.library, is_given, is_one_of)
+        takes_turns = is_one_of and turning(function, register) is not None and self._is_of_list(function, register)
+        return Lane(NAMED, names, made, self._blocking(stream, values, made), stream.library, is_given, is_one_of, takes_turns)
+
+    def _is_of_list(self, function: Function, register: int) -> bool:
+        """Whether a register holds an element of a list or tuple that its function builds."""
+        root = self.places.of(function, register).root
+        one = function.definitions[int(str(root[1]))] if root[0] == "register" else None
+        return one is not None and one[0] == op.BUILD
 
     def _wrapped(self, function: Function, register: int) -> Iterator[Place]:
         """C++: the stream at hand that a wrapper is made of."""

@@ -138,8 +138,8 @@ class Races(Repeated):
         self._writes = True
         for registers, self._is_evident in (((work.made,), False), (filled, True)):
             names = frozenset(held for register in registers for held in self._names(function, register))
-            if not self._is_evident:  # a tuple of several
-                names |= {held._replace(place=held.place.behind(ANY)) for held in names}
+            if not self._is_evident:  # a tuple of several, and of such
+                names |= {held._replace(place=held.place.behind(*keys)) for held in names for keys in ((ANY,), (ANY, ANY))}
             state = self.start(function, one, names | lane.tracked(STREAM), frozenset())
             if not names or self._may_have_waited(state, one, lane):
                 continue
@@ -330,11 +330,14 @@ class Races(Repeated):
             known = self._hands_over[function.unit] = not function.is_cpp and any(map(self.is_thread, putting))
         return known
 
+    def is_beside(self, state: State) -> bool:
+        """Whether a path has gone to another thread, with what that has taken from a queue."""
+        return not state.path and state.frame.root.function is not self._site.function
+
     def left(self, state: State, register: int) -> None:
         """What a thread has written on its stream is handed out to callers of whoever took it: without an event they cannot wait for it."""
         function, lane = state.frame.function, self._mine(state)
-        is_beside = not state.path and function is not self._site.function  # taken from a queue
-        if not is_beside or self._out_of_view or not self._writes or lane.kind != NAMED or state.doubts > MOST_GUESSES:
+        if not self.is_beside(state) or self._out_of_view or not self._writes or lane.kind != NAMED or state.doubts > MOST_GUESSES:
             return
         current = Lane(CURRENT, (), frozenset(), True, "torch")
         names = self.places.names(function, register) if register >= 0 and not self.lanes.is_same(state.tracked, current) else ()
@@ -438,7 +441,32 @@ class Races(Repeated):
     def _is_ordered(self, state: State, one: Instruction, stream: Stream) -> bool:
         lane = self.lanes.of(state.frame, one, stream)
         is_theirs = self._out_of_view == GIVEN and lane.kind == NAMED and not lane.made  # callers have named the stream that they work on
-        return is_theirs or self.lanes.is_same(state.tracked, lane) or self._may_be_earlier(state, STREAM, lane.places)
+        is_same = self.lanes.is_same(state.tracked, lane) or self._may_be_earlier(state, STREAM, lane.places)
+        is_current = lane.may_be_current and self._mine(state).kind == CURRENT
+        return is_theirs or is_same or is_current or self._may_be_element(state, stream)
+
+    def _may_be_element(self, state: State, stream: Stream) -> bool:
+        """Whether a stream that is awaited may be that of the work, which is one of a container: at any index, gone through, or put in."""
+        streams = (each.place for each in state.tracked if each.kind == STREAM)
+        held = [place for place in streams if place.path and isinstance(place.path[-1], Element)]
+        if not held or stream.kind != NAMED or stream.register < 0:
+            return False
+        function = state.frame.function
+        container = rotation.gone_through(function, stream.register)
+        every = [place.behind(ANY) for place in self.places.names(function, container)] if container >= 0 else []
+        awaited = self.places.names(function, stream.register)
+        for place in held:
+            if any(rest_behind(each, place) == () for each in every):
+                return True
+            if any(_is_beside(each, place) for each in awaited) or not set(awaited).isdisjoint(self._put_into(function, place)):
+                return True
+        return False
+
+    def _put_into(self, function: Function, place: Place) -> Iterator[Place]:
+        """The names of what a list is built of in which a place stands."""
+        made = function.definitions[int(str(place.root[1]))] if place.root[0] == "register" and len(place.path) == 1 else None
+        for register in made[4:] if made is not None and made[0] == op.BUILD else ():
+            yield from self.places.names(function, register)
 
     def _may_be_earlier(self, state: State, kind: str, places: Iterable[Place]) -> bool:
         """Whether the stream, or an event behind the work, may stand at a place that is named otherwise than in an earlier round."""
@@ -687,6 +715,14 @@ def _functions(frame: Frame) -> Iterator[Function]:
     while inner is not None:
         yield inner.function
         inner = inner.caller
+
+
+def _is_beside(place: Place, other: Place) -> bool:
+    """Whether two places may be one element of a container: their indices are not two constants."""
+    if place.root != other.root or len(place.path) != len(other.path) or place.path[:-1] != other.path[:-1]:
+        return False
+    keys = [path[-1].key for path in (place.path, other.path) if isinstance(path[-1], Element)]
+    return len(keys) == 2 and (keys[0] == keys[1] or not all(isinstance(key, int | str) for key in keys))
 
 
 def _is_range(key: Key) -> bool:

@@ -27,8 +27,9 @@ class SameStreams:
 
     def may_be_one(self, lane: Lane, mine: Lane, is_here: bool) -> bool:
         """Whether two streams may be one: calls out of view gave them; or the null stream is ordered with one."""
-        if (mine.kind == CURRENT and lane.may_be_current) or (lane.kind == CURRENT and mine.may_be_current):
-            return True
+        for one, other in ((mine, lane), (lane, mine)):
+            if one.kind == CURRENT and other.may_be_current and not other.takes_turns:
+                return True
         if (lane.is_given and not mine.made) or (mine.is_given and not lane.made):
             return True
         if not lane.made and not mine.made and all(any(place.path for place in each.places) for each in (lane, mine)):

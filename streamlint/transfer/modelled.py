@@ -127,9 +127,11 @@ class ModelledCall:
             is_current = library in ("torch", "cupy") and constants == {None}
             return Stream(CURRENT if is_current else NULL, library=library)
         kinds = {value.detail for value in values if isinstance(value, LibraryObject) and value.kind == "stream"}
-        if kinds == {"current"}:
+        has_unknown = any(isinstance(value, Unknown) for value in values)
+        one = self.function.definitions[register] if register >= 0 and has_unknown else None
+        if kinds == {"current"} and not (one is not None and one[0] == op.ITEM):  # another element may be any stream
             return Stream(CURRENT, register, library)
-        if kinds and kinds <= {"default", "null"} and not any(isinstance(value, Unknown) for value in values):
+        if kinds and kinds <= {"default", "null"} and not has_unknown:
             return Stream(NULL, register, library)
         return Stream(NAMED, register, library)
 
