@@ -31,9 +31,10 @@ from streamlint.ordering.settled import Settled
 from streamlint.ordering.walk import MOST_GUESSES, ORDERED, PUTTING, State
 from streamlint.ordering.weights import ModuleMemory
 from streamlint.transfer.actions import CURRENT, NAMED, UNKNOWN, Action, Asked, Copied, Lost, Read, Recorded, Stream, Synchronized, Viewed
-from streamlint.transfer.transfer import Order, Transfer
+from streamlint.transfer.transfer import CALLING, Order, Transfer
 from streamlint.transfer.waiting import Waited
 from streamlint.transfer.work import Worked
+from streamlint.waits.operands import operand_of
 from streamlint.waits.questions import alike
 
 _RANGE = "range"
@@ -87,6 +88,7 @@ class Races(Repeated):
         self._meeting: Meeting | None = None
         self._found: dict[Site, Race] = {}
         self._hands_over: dict[Unit, bool] = {}
+        self._waits_in: dict[Function, bool] = {}
         self._recorded_events: dict[tuple[Function, int], bool] = {}
         self._chosen: dict[tuple[Instruction, ...], Lane] = {}  # by the calls that lead to a caller: what is current there
         self._moves_modules = False
@@ -443,24 +445,28 @@ class Races(Repeated):
         is_theirs = self._out_of_view == GIVEN and lane.kind == NAMED and not lane.made  # callers have named the stream that they work on
         is_same = self.lanes.is_same(state.tracked, lane) or self._may_be_earlier(state, STREAM, lane.places)
         is_current = lane.may_be_current and self._mine(state).kind == CURRENT
-        return is_theirs or is_same or is_current or self._may_be_element(state, stream)
+        return is_theirs or is_same or is_current or (stream.kind == NAMED and self._may_be_element(state, stream.register))
 
-    def _may_be_element(self, state: State, stream: Stream) -> bool:
+    def _may_be_element(self, state: State, register: int) -> bool:
         """Whether a stream that is awaited may be that of the work, which is one of a container: at any index, gone through, or put in."""
-        streams = (each.place for each in state.tracked if each.kind == STREAM)
-        held = [place for place in streams if place.path and isinstance(place.path[-1], Element)]
-        if not held or stream.kind != NAMED or stream.register < 0:
-            return False
-        function = state.frame.function
-        container = rotation.gone_through(function, stream.register)
-        every = [place.behind(ANY) for place in self.places.names(function, container)] if container >= 0 else []
-        awaited = self.places.names(function, stream.register)
-        for place in held:
-            if any(rest_behind(each, place) == () for each in every):
-                return True
-            if any(_is_beside(each, place) for each in awaited) or not set(awaited).isdisjoint(self._put_into(function, place)):
-                return True
-        return False
+        held = (each.place for each in state.tracked if each.kind == STREAM and each.place.path) if register >= 0 else ()
+        return any(self._is_element(state.frame.function, register, each) for each in held if isinstance(each.path[-1], Element))
+
+    def _given(self, state: State, one: Instruction, callee: Function) -> frozenset[Tracked]:
+        """Also the arguments that may be the stream of the work, as one of a container."""
+        found = super()._given(state, one, callee)
+        for param in callee.by_opcode[op.PARAM] if one[0] in (op.CALL, op.INVOKE) else ():
+            given = operand_of(state.frame.function, one, callee, param[3])
+            if given is not None and self._may_be_element(state, given):
+                found |= {Tracked(STREAM, Place(("parameter", param[3])))}
+        return found
+
+    def _is_element(self, function: Function, register: int, place: Place) -> bool:
+        container = rotation.gone_through(function, register)
+        every = [each.behind(ANY) for each in self.places.names(function, container)] if container >= 0 else []
+        awaited = self.places.names(function, register)
+        is_found = any(rest_behind(each, place) == () for each in every) or any(_is_beside(each, place) for each in awaited)
+        return is_found or not set(awaited).isdisjoint(self._put_into(function, place))
 
     def _put_into(self, function: Function, place: Place) -> Iterator[Place]:
         """The names of what a list is built of in which a place stands."""
@@ -534,6 +540,20 @@ class Races(Repeated):
         calls = [(call.function, call.instruction) for call in self.transfer.sites(frozenset({"record"}))]
         actions = ((function, action) for function, one in calls for action in self.transfer.of(function, one))
         return [(function, action.event) for function, action in actions if isinstance(action, Recorded)]
+
+    def _may_order_inside(self, state: State, one: Instruction, callee: Function) -> bool:
+        """Whether a function that an instruction enters waits, or has a stream wait: to record an event alone orders nothing."""
+        known = self._waits_in.get(callee)
+        if known is None:
+            self._waits_in[callee] = False  # in a cycle, the others tell
+            calls = [each for opcode in CALLING for each in callee.by_opcode[opcode]]
+            found = any(isinstance(action, (Synchronized, Waited, Read)) for each in calls for action in self._holding_up(callee, each))
+            edges = (edge for each in calls for edge in self.transfer.edges(callee, each) if edge.is_followed)
+            known = self._waits_in[callee] = found or any(self._may_order_inside(state, one, edge.callee) for edge in edges)
+        return known
+
+    def _holding_up(self, function: Function, one: Instruction) -> Iterator[Action]:
+        return (action for action in self.transfer.of(function, one) if self.may_hold_up(action))
 
     def is_order(self, state: State, one: Instruction, action: Action) -> bool:
         """Whether the host waits for the work, or a stream does."""
