@@ -136,8 +136,8 @@ class Races(Repeated):
         if work.made < 0 or lane.kind != NAMED or not any(self.memory.may_be_memory(function, each) for each in work.reads):
             return
         filled = [each for each in self.unseen.filled(function, one, work) if self.memory.is_on_device(function, each, work, True)]
-        self._site, self._work, self._lane, self._touched, self._loop, self._chosen = Site(function, one), work, lane, {}, None, {}
-        self._writes = True
+        self._site, self._lane, self._touched, self._loop, self._chosen = Site(function, one), lane, {}, None, {}
+        self._work, self._writes = work._replace(library=lane.library), True  # what other libraries do with it is the affair of SL027
         for registers, self._is_evident in (((work.made,), False), (filled, True)):
             names = frozenset(held for register in registers for held in self._names(function, register))
             if not self._is_evident:  # a tuple of several, and of such
