@@ -16,7 +16,7 @@ _OUT_OF_VIEW = {
         "allocated on another stream here; earlier work there may still use the block",
     ),
     "left": (
-        "handover of memory that another thread's stream may still be writing; the caller has no event to wait for",
+        "handover of memory another thread's stream may still be writing; no event goes along",
         "written on the stream of another thread here",
     ),
 }
