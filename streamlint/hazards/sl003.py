@@ -6,19 +6,20 @@ from collections.abc import Iterator
 
 from streamlint.checks.sl003_alloc_in_loop import AllocInLoop
 from streamlint.facts.functions import Function
+from streamlint.facts.objects import Site
 from streamlint.findings import Finding, Span
-from streamlint.hazards.allocations import REGISTERED, Allocation, Allocations
+from streamlint.hazards.allocations import DEVICE, REGISTERED, Allocation, Allocations
 from streamlint.hazards.churn import Churn
 from streamlint.hazards.context import Context, span_of
 from streamlint.hazards.inside import Inside
 from streamlint.hazards.repetition import Round
 from streamlint.hazards.trims import Trim, Trims
-from streamlint.ir import opcodes as op
 from streamlint.ir.graph import Loop
 from streamlint.operations import Alloc, Free, LoopFrame, Memory, Operation
+from streamlint.ordering.earlier import Earlier
+from streamlint.transfer.origins import Origins
 
 RULE = AllocInLoop
-_WORK = frozenset({"launch", "collective", "memset", "copy", "callback"})
 
 
 def find(context: Context) -> Iterator[Finding]:
@@ -26,7 +27,8 @@ def find(context: Context) -> Iterator[Finding]:
     rule = RULE()
     allocations = Allocations(context)
     inside = Inside(context.transfer, allocations.rounds)
-    found = [_told(rule, context, allocations, inside, *each) for each in allocations.find()]
+    earlier = Earlier(context.transfer.one_of(Origins, context.transfer))
+    found = [_told(rule, context, earlier, inside, *each) for each in allocations.find()]
     found += [_told_of_cache(rule, context, trim) for trim in Trims(allocations).find()]
     seen: set[Span] = set()
     for finding in sorted(found, key=lambda one: not one.shown):
@@ -35,7 +37,7 @@ def find(context: Context) -> Iterator[Finding]:
             yield finding
 
 
-def _told(rule: AllocInLoop, context: Context, allocations: Allocations, inside: Inside, allocation: Allocation, churn: Churn) -> Finding:
+def _told(rule: AllocInLoop, context: Context, earlier: Earlier, inside: Inside, allocation: Allocation, churn: Churn) -> Finding:
     around = context.surroundings(churn.function, churn.made[:-1])
     is_registered = allocation.memory == REGISTERED
     at = span_of(churn.made[-1])
@@ -47,7 +49,7 @@ def _told(rule: AllocInLoop, context: Context, allocations: Allocations, inside:
     free = Free(end, allocation.by, context=around, memory=memory, kind="unregister" if is_registered else "free")
     steps = list(inside.steps(churn.function, churn.loop))
     is_long = any(map(inside.is_long, steps)) or any(step.is_deeper and inside.waits(step) for step in steps)
-    shown = not is_long and not _has_waited(context, allocations, churn)
+    shown = not is_long and not (allocation.memory == DEVICE and _has_waited(earlier, churn))
     return rule.told(allocated, free, _frame(churn.function, churn.loop), span_of(churn.made[0]), shown)
 
 
@@ -61,16 +63,7 @@ def _frame(function: Function, loop: Loop) -> LoopFrame:
     return LoopFrame(span_of(Round(function, loop, ()).head))
 
 
-def _has_waited(context: Context, allocations: Allocations, churn: Churn) -> bool:
-    """Whether the last work before a free is an algorithm that ends with a wait, and makes and frees scratch memory of its own."""
-    body = allocations.rounds.body(churn.function)
-    block = body.home[churn.ended[0].instruction] if churn.ended else churn.loop.again[0]
-    code = list(churn.function.code.blocks[block])
-    before = code[: code.index(churn.ended[0].instruction)] if churn.ended else code
-    for one in reversed(before):
-        if one[0] == op.LAUNCH:
-            return False
-        for call in context.transfer.modelled(churn.function, one) if one[0] in (op.CALL, op.INVOKE) else ():
-            if call.row.effect in _WORK:
-                return call.row.effect == "launch" and bool(call.row.get("waits"))
-    return False
+def _has_waited(earlier: Earlier, churn: Churn) -> bool:
+    """Whether the host has waited for the whole device right before a free, on all ways to it in the round."""
+    end = Site(churn.function, churn.function.code.blocks[churn.loop.again[0]][-1])
+    return earlier.has_emptied(churn.ended[-1] if churn.ended else end, churn.ended[:-1])

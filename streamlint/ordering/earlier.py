@@ -10,6 +10,7 @@ from streamlint.facts.objects import LibraryObject, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.transfer.actions import Copied
+from streamlint.transfer.launches import Launches
 from streamlint.transfer.modelled import operands_of
 from streamlint.transfer.origins import Origins
 
@@ -121,6 +122,26 @@ class Earlier:
                 }
                 filled = filled or (other.function is function and not mine.isdisjoint(given))
             return None
+
+        return self.all_paths(site, judge, passed)
+
+    def has_emptied(self, site: Site, passed: tuple[Site, ...] = ()) -> bool:
+        """Whether the host has waited for the whole device before an instruction, and nothing that works on it was started since.
+
+        Algorithms that end with a wait count as one, and copies that the host waits for start nothing that is left.
+        """
+        launches = Launches(self.transfer, presumes=True)
+
+        def judge(other: Site, at: Site) -> bool | None:
+            function, one = other.function, other.instruction
+            rows = [call.row for call in self.transfer.modelled(function, one)] if one[0] in (op.CALL, op.INVOKE) else []
+            if any(row.effect == "synchronize" and row.get("of") == "device" for row in rows):
+                return True
+            for work in launches.at(function, one):
+                if work.kind == "library" or not work.waits:
+                    return work.waits
+            given = operands_of(function, one) if not rows and self._is_out_of_view(function, one) else ()
+            return False if any(self._is_on_device(function, register) for register in given) else None
 
         return self.all_paths(site, judge, passed)
 
