@@ -40,7 +40,8 @@ from streamlint.ir import opcodes as op
 
 _WORD = re.compile(r"\w+")
 _NUMBERS = frozenset({"int", "bool"})
-_OF_NUMBERS = _NUMBERS | {"Optional", "Union", "None", "typing"}
+_TEXTS = frozenset({"str"})
+_OF_WORDS = frozenset({"Optional", "Union", "None", "typing"})
 _PROTOCOLS = frozenset({"Protocol", "typing.Protocol", "typing_extensions.Protocol"})
 
 
@@ -78,10 +79,17 @@ class Facts(Bindings):
 
     def is_declared_number(self, function: Function, parameter: Parameter) -> bool:
         """Whether a parameter is declared as a whole number or a truth value. ``float`` is written of losses too."""
+        return self._is_declared(function, parameter, _NUMBERS)
+
+    def is_declared_text(self, function: Function, parameter: Parameter) -> bool:
+        """Whether a parameter is declared as a text, or as a number or text: who gives it an object means one that stands for a text."""
+        return self._is_declared(function, parameter, _NUMBERS | _TEXTS)
+
+    def _is_declared(self, function: Function, parameter: Parameter, kinds: frozenset[str]) -> bool:
         if parameter.kind not in ("plain", "keyword") or function.is_cpp:
             return False
         words = set(_WORD.findall(parameter.annotation))
-        return not _NUMBERS.isdisjoint(words) and words <= _OF_NUMBERS
+        return not kinds.isdisjoint(words) and words <= kinds | _OF_WORDS
 
     def from_default(self, frame: Frame, parameter: Parameter, node: Node) -> None:
         """A function or class that is the default of a parameter: who calls from outside may leave the argument out."""

@@ -13,6 +13,7 @@ from streamlint.facts.objects import (
     FunctionObject,
     Instance,
     Key,
+    Memory,
     Object,
     Rest,
     Scalar,
@@ -71,7 +72,9 @@ class Parameters(Constructions):
             return
         outside = node
         if self.is_declared_number(function, parameter):
-            node = self._numbers(node)
+            node = self._let_through(node, lambda value: isinstance(value, (Constant, Scalar)))
+        elif self.is_declared_text(function, parameter):
+            node = self._let_through(node, lambda value: not isinstance(value, Memory))
         if frame.arguments is not None:
             offset = 1 if function.has_receiver and frame.receiver is not None else 0
             self._bind(frame, index, frame.arguments, offset, node)
@@ -82,10 +85,10 @@ class Parameters(Constructions):
             self._from_all_calls(frame, index, node)
         self.from_outside(frame, parameter, outside)
 
-    def _numbers(self, node: Node) -> Node:
-        """A node whose numbers arrive at another one: what is declared as a number is nothing else."""
+    def _let_through(self, node: Node, fits: Callable[[Object], bool]) -> Node:
+        """A node of whose values those arrive at another one that fit what is declared: what is declared as a number is nothing else."""
         held = Node(None)
-        self.solver.when(held, lambda value: self.solver.add(node, value) if isinstance(value, (Constant, Scalar)) else None)
+        self.solver.when(held, lambda value: self.solver.add(node, value) if fits(value) else None)
         return held
 
     def _from_all_calls(self, frame: Frame, index: int, node: Node) -> None:
@@ -127,6 +130,10 @@ class Parameters(Constructions):
 
     def is_declared_number(self, function: Function, parameter: Parameter) -> bool:
         """Whether a parameter is declared as a whole number or a truth value."""
+        raise NotImplementedError
+
+    def is_declared_text(self, function: Function, parameter: Parameter) -> bool:
+        """Whether a parameter is declared as a text, or as a number or text."""
         raise NotImplementedError
 
     def from_outside(self, frame: Frame, parameter: Parameter, node: Node) -> None:

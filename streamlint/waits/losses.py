@@ -59,7 +59,7 @@ class LossSlice:
     def _look(self, step: Step) -> None:
         function, register, is_loss, _ = step
         one = function.definitions[register]
-        if one is not None and one[0] == op.PARAM and self.facts.is_declared_number(function, function.code.parameters[one[3]]):
+        if one is not None and one[0] == op.PARAM and self.facts.is_declared_text(function, function.code.parameters[one[3]]):
             return
         if is_loss:
             self.seeds[function, register] = LOSS
