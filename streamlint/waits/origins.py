@@ -40,9 +40,12 @@ SOURCES = frozenset(
 )
 """Methods of objects out of view that bring data from somewhere, on whichever side it is."""
 ANSWERS = frozenset(
-    "shape dtype device ndim is_cuda requires_grad layout itemsize nbytes is_leaf name config training grad_fn is_sparse keys".split()
+    (
+        "shape dtype device ndim is_cuda requires_grad layout itemsize nbytes is_leaf name config training grad_fn is_sparse keys "
+        "batch_sizes"
+    ).split()
 )
-"""Members of tensors and outputs that are no tensors."""
+"""Members of tensors and outputs that are no tensors, or tensors of the host: the sizes of a packed sequence."""
 _MOVES = frozenset({"to", "cuda", "cpu"})
 _REGISTER = frozenset({"register_buffer", "register_parameter"})
 Place = tuple[Function, int]
