@@ -16,7 +16,7 @@ from streamlint.facts.objects import Site
 from streamlint.facts.program import Program
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.models import Models, StepRow
+from streamlint.models import Models, StepRow, last_part
 from streamlint.record import replace
 from streamlint.waits.captures import warms_up
 from streamlint.waits.found import WaitFinder
@@ -235,12 +235,7 @@ class HotWaits:
             return NOT_ON_DEVICE
         if not is_met(self.hot, wait, region, self.all_loops):
             return NOT_MET
-        if (
-            origin == GRADIENTS
-            and first.loop is not None
-            and first.does in TRAINING
-            and not self.hot.effects.of(first.function) & Effect.OPTIMIZER
-        ):
+        if origin == GRADIENTS and first.loop is not None and first.does in TRAINING and not self._may_step(first.function):
             return NEEDED  # nothing else is done with them
         if (
             wait.what in (READ, CAST)
@@ -254,6 +249,13 @@ class HotWaits:
                 return DIFFERS
             origin = reason
         return Hazard(wait, region, origin, trains(region), self._place(wait, region))
+
+    def _may_step(self, function: Function) -> bool:
+        """Whether a function runs an optimizer's step, or calls a method of that name of what nobody knows."""
+        if self.hot.effects.of(function) & Effect.OPTIMIZER:
+            return True
+        steps = {last_part(name) for row in self.hot.rounds.rows if row.does == "optimizer" for name in row.names}
+        return any(one[0] == op.INVOKE and function.text(one[4]) in steps for one in self.graph.calls(function).unknown)
 
     def _is_part_by_part(self, wait: Wait, region: Region) -> bool:
         """With all loops: whether a loop in the round reads one part of a tensor after the other, which one read would give at once."""
