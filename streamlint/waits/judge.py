@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from streamlint.facts.aliases import SELF, path_of
-from streamlint.facts.call_graph import CallGraph
+from streamlint.facts.call_graph import MOST_NAMES, CallGraph
 from streamlint.facts.effects import Effect, Effects
 from streamlint.facts.functions import Function
 from streamlint.facts.hot import TRAINING, Region
@@ -226,6 +226,8 @@ class HotWaits:
             return ON_HOST
         if first.does == LAUNCH and wait.what != DEVICE:
             return NO_LOOP
+        if self._is_guess(region):
+            return NO_LOOP
         if measures(self.graph, wait, region):
             return MEASURES
         if warms_up(self.hot, region):
@@ -256,6 +258,16 @@ class HotWaits:
             return True
         steps = {last_part(name) for row in self.hot.rounds.rows if row.does == "optimizer" for name in row.names}
         return any(one[0] == op.INVOKE and function.text(one[4]) in steps for one in self.graph.calls(function).unknown)
+
+    def _is_guess(self, region: Region) -> bool:
+        """Whether the calls from a loop to a region may, taken together, enter so many functions of different names that they tell
+        nothing: what each of them enters is asked again now that all is known."""
+        ways = 1
+        for one in region.chain()[1:]:
+            if one.caller is not None and one.call is not None:
+                edges = [edge for edge in self.graph.calls(one.caller.function).edges if edge.instruction == one.call]
+                ways *= max(len({edge.callee.code.name for edge in edges}), 1)
+        return ways > MOST_NAMES
 
     def _is_part_by_part(self, wait: Wait, region: Region) -> bool:
         """With all loops: whether a loop in the round reads one part of a tensor after the other, which one read would give at once."""
