@@ -13,6 +13,7 @@ from streamlint.hazards.stream_files import OF_PYTHON, StreamFiles, is_cython
 from streamlint.hazards.streams import lexical
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.ir.code import TypeTuple
 from streamlint.ir.graph import NOBODY, Graph
 from streamlint.models.vocabulary import Selector
 from streamlint.ordering.at_hand import is_constructor, is_destructor
@@ -21,6 +22,7 @@ from streamlint.ordering.choice import Choice
 from streamlint.ordering.choices import HELD, MADE, NULL, PARAMETER
 from streamlint.transfer.launch_rows import FIXED, GIVEN, OMITTED, Queued
 from streamlint.transfer.modelled import operands_of
+from streamlint.transfer.origins import Origins
 from streamlint.transfer.transfer import CALLING, last_name
 
 _LOW_LEVEL = frozenset({"cython", "cuda-runtime", "cuda-driver", "cuda-libraries"})
@@ -46,7 +48,7 @@ class DefaultStream(StreamFiles):
             return ""
         functions = [function, *(site.function for site in choice.calls)]
         if self.is_extension(function.unit):
-            is_alone = any(map(is_constructor, functions)) or self._is_on_own_memory(function, one, work)
+            is_alone = any(map(is_constructor, functions)) or self._is_on_own_memory(function, work)
             return "" if is_alone else "torch extensions run on PyTorch's current stream"
         if any(map(is_constructor, functions)) or self._lives_on_null(function.unit) or self._has_one_stream(function.unit):
             return ""
@@ -232,7 +234,7 @@ class DefaultStream(StreamFiles):
         """Whether it fills memory that the function has just made and keeps, before it has any stream."""
         if work.kind not in ("copy", "memset") or self.streams.at_hand.is_given(holder):
             return False
-        if not self._is_allocated_here(holder, work, keeps=True):
+        if not self._fills_kept(holder, work):
             return False
         makers = [each for each in holder.by_opcode[op.CALL] if last_name(holder, each) in self.transfer.names(frozenset({"stream"}))]
         if any(self.streams.beside.leads_to(holder, each, place) for each in makers):
@@ -257,19 +259,34 @@ class DefaultStream(StreamFiles):
     def _makes(self, edge: Edge) -> bool:
         return edge.is_followed and self.streams.at_hand.makes(edge.callee)
 
-    def _is_on_own_memory(self, function: Function, one: Instruction, work: Queued) -> bool:
-        """Whether it works on memory that the function has from the driver: a program of its own in the extension."""
-        return self._is_allocated_here(function, work, keeps=False)
+    def _is_on_own_memory(self, function: Function, work: Queued) -> bool:
+        """Whether all that it works on is memory that the program has from the driver: a program of its own in the extension."""
+        origins = self.transfer.one_of(Origins, self.transfer)
+        made = [origins.of(function, register) for register in self._worked_on(function, work)]
+        return bool(made) and all(
+            each and all(origin.site is not None and self._allocates(origin.site) for origin in each) for each in made
+        )
 
-    def _is_allocated_here(self, function: Function, work: Queued, keeps: bool) -> bool:
+    def _allocates(self, site: Site) -> bool:
+        return any(call.row.effect == "alloc" for call in self.transfer.modelled(site.function, site.instruction))
+
+    def _fills_kept(self, function: Function, work: Queued) -> bool:
+        """Whether it works on memory that the function has from the driver, and does not free."""
         allocated, freed = self._allocated(function)
+        places = [self._pointer(function, register) for register in self._worked_on(function, work)]
+        return bool(places) and all(place in allocated and place not in freed for place in places)
+
+    def _worked_on(self, function: Function, work: Queued) -> list[int]:
+        """The registers of the memory of a device that work reads and writes."""
         sides = {"h2d": work.writes, "d2h": work.reads}.get(work.direction, (*work.reads, *work.writes))
-        places = [self._pointer(function, register) for register in sides if not self._is_number(function, register)]
-        if keeps and any(place in freed for place in places):
-            return False
-        return bool(places) and all(place in allocated for place in places)
+        return [register for register in sides if not self._is_number(function, register)]
 
     def _is_number(self, function: Function, register: int) -> bool:
+        """Whether a register holds a number, and no address that is made of one."""
+        one = function.definitions[register] if register >= 0 else None
+        kind: TypeTuple | None = function.unit.ir.constants[one[3]] if one is not None and one[0] == op.CAST else None
+        if kind is not None and kind[2]:
+            return False
         values = list(self.facts.values(function, register).values)
         return bool(values) and all(isinstance(value, (Scalar, ConstantObject)) for value in values)
 
