@@ -18,7 +18,7 @@ from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY
 from streamlint.waits.questions import alike, unnegated
 from streamlint.waits.quiet import Quiet
-from streamlint.waits.steady import Steadiness
+from streamlint.waits.steady import steadiness_of
 from streamlint.waits.wait import CAST, DEVICE, NUMBER, READ, Wait
 
 _FETCHES = frozenset({"float", "int", "bool", "complex", "str", "repr", "print", "format"})
@@ -54,7 +54,7 @@ class Idle:
     def __init__(self, hot: HotRegions, waits: Mapping[Function, Sequence[Wait]]) -> None:
         self.hot = hot
         self.quiet = Quiet(hot.graph)
-        self.steadiness = Steadiness(hot)
+        self.steadiness = steadiness_of(hot)
         self._at: dict[Function, dict[Instruction, Wait]] = {}
         self._prepares: dict[Function, dict[Instruction, set[Wait]]] = {}
         self._effects: Effects | None = None

@@ -32,7 +32,7 @@ from streamlint.waits.questions import (
     says_odd,
     unnegated,
 )
-from streamlint.waits.steady import Steadiness
+from streamlint.waits.steady import steadiness_of
 from streamlint.waits.wait import Wait
 
 _DEEPEST = 6
@@ -74,7 +74,7 @@ class _Conditions:
 
     def __init__(self, hot: HotRegions) -> None:
         self.hot = hot
-        self.steadiness = Steadiness(hot)
+        self.steadiness = steadiness_of(hot)
         self._graphs: dict[tuple[Region, frozenset[int]], list[list[Edge]]] = {}
         self._makes_progress: dict[Function, frozenset[int]] = {}
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from weakref import WeakKeyDictionary
 
 from streamlint.facts.aliases import SELF, arguments_of, path_of
 from streamlint.facts.autograd import is_context, offset_of
@@ -256,3 +257,14 @@ class Steadiness:
                 waiting += [branch] if branch not in found else []
                 found.add(branch)
         return bool(ends) and self._all(inner, list(asked), seen, depth)
+
+
+def steadiness_of(hot: HotRegions) -> Steadiness:
+    """The answers for the regions of a program, which whoever asks shares."""
+    found = _KNOWN.get(hot)
+    if found is None:
+        found = _KNOWN[hot] = Steadiness(hot)
+    return found
+
+
+_KNOWN: WeakKeyDictionary[HotRegions, Steadiness] = WeakKeyDictionary()

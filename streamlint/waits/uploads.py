@@ -12,6 +12,7 @@ from streamlint.operations import MADE_ON_HOST
 from streamlint.waits.indices import is_new_index
 from streamlint.waits.operands import argument_registers
 from streamlint.waits.origins import INPUT, UNSURE
+from streamlint.waits.steady import steadiness_of
 from streamlint.waits.wait import Wait
 
 CONSTANT, SIZE_OF, TENSORS, INDEX = "a constant", "a size", "a list of tensors", "an index"
@@ -101,20 +102,21 @@ def is_constant(hot: HotRegions, function: Function, register: int, region: Regi
                 return False  # it changes from round to round
             waiting += one[3:]
         elif one[0] == op.ATTR:
-            if not _is_setting(hot, function, one):
+            if not _is_setting(hot, region, one):
                 return False
         elif one[0] == op.ITEM:
-            if not _is_kept(hot, function, one):
+            if not _is_kept(hot, region, one):
                 return False
         elif one[0] != op.NAME:
             return False
     return True
 
 
-def _is_kept(hot: HotRegions, function: Function, one: Instruction) -> bool:
+def _is_kept(hot: HotRegions, region: Region, one: Instruction) -> bool:
     """``self.defaults["limit"]``: an entry of a setting into which no code puts anything."""
+    function = region.function
     held = function.definitions[one[3]]
-    if function.constant(one[4]) is None or held is None or held[0] != op.ATTR or not _is_setting(hot, function, held):
+    if function.constant(one[4]) is None or held is None or held[0] != op.ATTR or not _is_setting(hot, region, held):
         return False
     name = function.text(held[4])
     for unit in hot.facts.program.mentioning(name):
@@ -126,13 +128,14 @@ def _is_kept(hot: HotRegions, function: Function, one: Instruction) -> bool:
     return True
 
 
-def _is_setting(hot: HotRegions, function: Function, one: Instruction) -> bool:
-    """Whether only constructors give an attribute a value."""
+def _is_setting(hot: HotRegions, region: Region, one: Instruction) -> bool:
+    """Whether only constructors give an attribute a value; of an object of which nothing is known, whether each round is given the same."""
+    function = region.function
     name = function.text(one[4])
     values = [value for value in hot.facts.values(function, one[3]).values if isinstance(value, Instance)]
     if not values:
         changed = any(function.text(use[3]) == name for use in function.by_opcode[op.SET_ATTR])
-        return function.is_parameter(one[3]) and not changed
+        return function.is_parameter(one[3]) and not changed and steadiness_of(hot).of(region, one[3])
     stores = [
         store
         for value in values
