@@ -7,6 +7,7 @@ from streamlint.facts.objects import Constant
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.transfer.contexts import Context, Contexts, Known, entered_by
+from streamlint.transfer.modelled import operands_of
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.questions import conditions
 
@@ -15,6 +16,8 @@ _OTHER = {"device": "host", "host": "device", "pinned": "", "": ""}
 _NAMES = {"cuda": "device", "cpu": "host"}
 _EQUAL = {"==": True, "is": True, "!=": False, "is not": False}
 _CASES = frozenset({"lower", "upper", "strip"})
+_OF_ARRAYS = frozenset({"cupy.get_array_module", "cupyx.scipy.get_array_module"})
+_MODULES = {"numpy": "host", "cupy": "device"}
 
 
 class Guards:
@@ -56,6 +59,7 @@ class Guards:
         return False
 
     def _same(self, function: Function, register: int) -> set[int]:
+        """A register, and what it is a copy or an attribute of: what is asked of an array is so of its data."""
         found, waiting = set[int](), [register]
         while waiting and len(found) < 20:
             each = waiting.pop()
@@ -65,6 +69,8 @@ class Guards:
             one = function.definitions[each]
             if one is not None and one[0] in (op.COPY, op.CAST):
                 waiting.append(one[-1])
+            elif one is not None and one[0] == op.ATTR:
+                waiting.append(one[3])
         return found
 
     def _asks(self, function: Function, condition: int) -> tuple[int, str]:
@@ -76,6 +82,10 @@ class Guards:
             return one[3], _ASKED[function.text(one[4])]
         if one[0] == op.INVOKE and function.text(one[4]) == "is_pinned":
             return one[3], "pinned"
+        if one[0] == op.COMPARE and (array := self._array_asked(function, one[4])) != op.NONE and function.text(one[3]) in _EQUAL:
+            meant = (_MODULES.get(getattr(value, "name", ""), "") for value in self.transfer.values(function, one[5]))
+            says = next(filter(None, meant), "")
+            return array, says if _EQUAL[function.text(one[3])] else _OTHER[says]
         if one[0] == op.COMPARE and function.text(one[3]) in ("==", "!="):
             word = function.constant(one[5])
             kind = function.definitions[one[4]] if one[4] >= 0 else None
@@ -85,6 +95,15 @@ class Guards:
                     says = _NAMES[word]
                     return device[3], says if function.text(one[3]) == "==" else _OTHER[says]
         return op.NONE, ""
+
+    def _array_asked(self, function: Function, register: int) -> int:
+        """The array whose library a register holds, as CuPy tells it."""
+        one = function.definitions[register] if register >= 0 else None
+        if one is None or one[0] not in (op.CALL, op.INVOKE) or "get_array_module" not in function.called_names:
+            return op.NONE
+        given = operands_of(function, one, receiver=False)
+        is_asked = any(call.name in _OF_ARRAYS for call in self.transfer.libraries(function, one))
+        return given[0] if is_asked and len(given) == 1 else op.NONE
 
     def excluded(self, function: Function, block: int, context: Context) -> bool:
         """Whether a block is not reached in a context: a flag that a call gives decides against it."""
