@@ -169,13 +169,17 @@ class Graph:
 
 
 def failing(code: Code) -> frozenset[int]:
-    """The blocks from which the function cannot return any more: all ways lead to an exception that leaves it, or to no end."""
+    """The blocks from which all ways lead to an exception that leaves the function.
+
+    A loop without a way out goes on: an exception that ends it is raised out of view.
+    """
     graph = Graph.of(code)
-    returning: set[int] = set()
-    for block in graph.order:
-        if code.blocks[block][-1][0] == op.RETURN:
-            _mark_before(block, graph.predecessors, returning)
-    return frozenset(graph.order) - returning
+    lasting: set[int] = set()
+    ends = [block for block in graph.order if code.blocks[block][-1][0] == op.RETURN]
+    ends += [loop.header for loop in Graph.of(code, exceptions=False).loops if not loop.exits]
+    for block in ends:
+        _mark_before(block, graph.predecessors, lasting)
+    return frozenset(graph.order) - lasting
 
 
 def raising(code: Code) -> frozenset[int]:
