@@ -91,7 +91,7 @@ class Body:
         return None
 
     def _is_of_each(self, instruction: Instruction, index: int) -> bool:
-        """Whether a step is made of the loop's own element: ``for optimizer in optimizers: optimizer.step()``."""
+        """Whether a step is made of the loop's own element, or of what it names: ``for optimizer in optimizers: optimizer.step()``."""
         if not any(one.instruction == instruction and one.row.does == "optimizer" for one in self.rounds.of(self.function)):
             return False
         body = self.graph.loops[index].body
@@ -106,7 +106,11 @@ class Body:
             if one[0] == op.NEXT and self.home[one] in body:
                 return True
             if one[0] in (op.UNPACK, op.ITEM, op.ATTR):
-                waiting.append(one[3])
+                waiting += one[3:5] if one[0] == op.ITEM else one[3:4]
+            elif one[0] == op.CALL and self.function.dotted(one[3]) == "getattr":
+                waiting += one[5:7]
+            elif one[0] == op.BINARY and self.function.text(one[3]) == "+":
+                waiting += one[4:6]
         return False
 
     def tries_out(self, index: int) -> bool:

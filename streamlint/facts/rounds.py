@@ -132,12 +132,29 @@ class Rounds:
         method = function.text(one[4])
         for row in self._methods.get(method, ()):
             if row.beside:  # the value shows itself: that some library has rounds is enough
-                is_shown = self.may_have(function.unit) and self.aliases.uses(function, one[3], frozenset(row.beside))
+                is_shown = self.may_have(function.unit) and (
+                    self.aliases.uses(function, one[3], frozenset(row.beside)) or self._is_given_pass(function, one)
+                )
             else:
                 is_shown = any(self.is_used_near(function.unit, first_part(name)) for name in row.names)
             if is_shown:
                 yield Round(one, row, method)
                 return
+
+    def _is_given_pass(self, function: Function, one: Instruction) -> bool:
+        """Whether a method is given a function of the program that goes backward: an optimizer asks it for the loss."""
+        nodes = [self.facts.values(function, register) for register in one[6:]]
+        waiting = [value.function for node in nodes for value in self.facts.functions_in(node.values)]
+        met = set[Function]()
+        while waiting:
+            callee = waiting.pop()
+            if callee in met:
+                continue
+            met.add(callee)
+            if any(each.row.does == "backward" for each in self.of(callee)):
+                return True
+            waiting += [edge.callee for edge in self.graph.calls(callee).edges if edge.is_followed]
+        return False
 
     # --- which libraries a file can have values of
 
