@@ -53,6 +53,10 @@ class Bindings(Cpp):
     def exports(self) -> Exports:
         return Exports(self.program)
 
+    def is_private(self, function: Function) -> bool:
+        """Python may call what C++ binds for it, lambdas too."""
+        return super().is_private(function) and not (function.is_cpp and function in self.exports.bound)
+
     # --- from Python
 
     def meant(self, definition: Definition, target: Node) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import cached_property
 from os.path import dirname
 from typing import NamedTuple
 
@@ -159,6 +160,12 @@ class Exports:
         if len(parts) < 2:
             return []
         return [one for one in self.functions.get(parts[1], ()) if one.is_operator and one.module == parts[0]]
+
+    @cached_property
+    def bound(self) -> frozenset[Function]:
+        """The functions that Python may call."""
+        held = (one for exports in (*self.functions.values(), *self.members.values()) for one in exports)
+        return frozenset(target for one in held for target in self.targets(one))
 
     def of(self, function: Function) -> list[Export]:
         """The exports whose function this may be, by the name that is bound."""
