@@ -197,7 +197,8 @@ class CallGraph:
         for one in nodes:
             self._demand(function, _named_arguments(function, one))
         self.facts.solver.solve()
-        plain = {one: all(map(self._is_plain, node.values)) for one, node in nodes.items()}
+        is_overloaded = function.is_cpp  # the arguments tell which function is meant
+        plain = {one: not is_overloaded and all(map(self._is_plain, node.values)) for one, node in nodes.items()}
         self.ask(function, (one for one in nodes if not plain[one]))
         self.facts.solver.solve()
         for one in (*nodes, *others):
