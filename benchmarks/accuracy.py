@@ -86,9 +86,15 @@ def at_first_sight(
         each = ", ".join(f"{one['real']} of {one['told']}" for one in counted)
         yield (
             f"Since then {drawn} packages in {len(counted)} draws by a seed, linted before anything was mended on what they show "
-            f"and judged by one reader, those of the eighth draw by two: {told} default findings, {real} of them real "
+            f"and judged by one reader, those of the eighth and tenth draw by two: {told} default findings, {real} of them real "
             f"({share(real, told)}; {each})."
         )
+    for draw in draws:
+        if "marked" in draw:
+            yield (
+                f"Of the draw with seed {draw['seed']} a reader who saw no finding read {draw['read']} packages and marked {draw['marked']} defects "
+                f"as sure: {draw['found']} of them are told ({share(draw['found'], draw['marked'])})."
+            )
 
 
 def defaults(packages: Sequence[ledger.Package]) -> Iterator[str]:
