@@ -92,8 +92,8 @@ def at_first_sight(
     for draw in draws:
         if "marked" in draw:
             yield (
-                f"Of the draw with seed {draw['seed']} a reader who saw no finding read {draw['read']} packages and marked {draw['marked']} defects "
-                f"as sure: {draw['found']} of them are told ({share(draw['found'], draw['marked'])})."
+                f"Of the draw with seed {draw['seed']} a reader who saw no finding read {draw['read']} packages and marked "
+                f"{draw['marked']} defects as sure: {draw['found']} of them are told ({share(draw['found'], draw['marked'])})."
             )
 
 
