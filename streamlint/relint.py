@@ -30,7 +30,7 @@ class Relint:
         self._options = options
         self._parser = Parser(sources)
         self._found: Mapping[str, Sequence[Finding]] = {}
-        self._suffices: dict[str, bool] = {}  # whether the files near one show what the run has found in it
+        self._far: dict[str, frozenset[str]] = {}
 
     def keep(self, parser: Parser | None, found: Mapping[str, Sequence[Finding]] = MappingProxyType({})) -> None:
         """Spares the work of doing again what the run has done."""
@@ -49,14 +49,25 @@ class Relint:
         if changed.problems_of(path):
             return None
         near = self._neighbours.near(path, _MOST_NEAR)
-        if path not in self._suffices:
+        far = self._rules_of_all(path, near, options) & codes
+        found: list[Finding] = []
+        for asked, sources in ((codes - far, self._of(changed, near)), (far, changed.sources)):
+            found += _told(path, sources, replace(options, codes=asked), changed.representation) if asked else ()
+        return list(winners(found))
+
+    def _rules_of_all(self, path: str, near: Iterable[str], options: Options) -> frozenset[str]:
+        """The rules that are asked of all files of the run for one of them: the files near it do not show what the run has found."""
+        found = self._far.get(path)
+        if found is None:
+            sources = self._of(self._parser, near)
             wanted = {(one.code, one.span) for one in self._found.get(path, ()) if one.code in hazards.registry()}
-            asked = replace(options, codes=frozenset(code for code, _ in wanted))
-            among = len(near) < len(self._parser.sources)
-            shown = _told(path, self._of(self._parser, near), asked, self._parser.representation) if wanted and among else ()
-            self._suffices[path] = wanted <= {(one.code, one.span) for one in shown}
-        sources = self._of(changed, near) if self._suffices[path] else changed.sources
-        return list(winners(_told(path, sources, options, changed.representation)))
+            if wanted and len(sources) < len(self._parser.sources):
+                asked = replace(options, codes=frozenset(code for code, _ in wanted))
+                wanted -= {(one.code, one.span) for one in _told(path, sources, asked, self._parser.representation)}
+                found = self._far[path] = frozenset(code for code, _ in wanted)
+            else:
+                found = self._far[path] = frozenset()
+        return found
 
     @cached_property
     def _neighbours(self) -> Neighbours:
