@@ -64,9 +64,9 @@ class Relint:
             if wanted and len(sources) < len(self._parser.sources):
                 asked = replace(options, codes=frozenset(code for code, _ in wanted))
                 wanted -= {(one.code, one.span) for one in _told(path, sources, asked, self._parser.representation)}
-                found = self._far[path] = frozenset(code for code, _ in wanted)
             else:
-                found = self._far[path] = frozenset()
+                wanted = set()
+            found = self._far[path] = frozenset(code for code, _ in wanted)
         return found
 
     @cached_property

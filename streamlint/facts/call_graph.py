@@ -190,15 +190,15 @@ class CallGraph:
             found = self._of_calls[function, one] = self.calls_at(function, [one])
         return found
 
-    def _look(self, function: Function, calling: Iterable[Instruction], others: Iterable[Instruction], found: _Found) -> None:
+    def _look(self, function: Function, calling: Iterable[Instruction], others: Collection[Instruction], found: _Found) -> None:
         """What instructions call. What calls give back is solved only where the called values do not tell what they enter."""
         nodes = {one: self.called(function, one) for one in calling}
         self.ask(function, others)
         for one in nodes:
             self._demand(function, _named_arguments(function, one))
         self.facts.solver.solve()
-        is_overloaded = function.is_cpp  # the arguments tell which function is meant
-        plain = {one: not is_overloaded and all(map(self._is_plain, node.values)) for one, node in nodes.items()}
+        # In C++ the arguments tell which of several overloads is meant.
+        plain = {one: not function.is_cpp and all(map(self._is_plain, node.values)) for one, node in nodes.items()}
         self.ask(function, (one for one in nodes if not plain[one]))
         self.facts.solver.solve()
         for one in (*nodes, *others):

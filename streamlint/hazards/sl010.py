@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
 
 from streamlint.checks.sl010_pageable_d2h_stall import PageableD2hStall
 from streamlint.facts.functions import Function
@@ -35,7 +34,8 @@ def find(context: Context) -> Iterator[Finding]:
     for function, one in context.transfer.candidates(_FETCHING):
         if trail := search.beside(Site(function, one)):
             calls = (call for call in context.transfer.modelled(function, one) if call.row.effect in _FETCHING)
-            yield from (search.told(call, trail) for call in islice(filter(search.holds_all, calls), 1))
+            if (found := next(filter(search.holds_all, calls), None)) is not None:
+                yield search.told(found, trail)
 
 
 class _Search:

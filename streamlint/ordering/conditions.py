@@ -64,12 +64,15 @@ class Conditions:
     def __init__(self, transfer: Transfer) -> None:
         self.transfer = transfer
         self.facts = transfer.facts
+        self._branches: dict[Function, Branches] = {}
         self._rare: dict[tuple[Function, int], frozenset[int]] = {}
 
     def is_rare(self, function: Function, block: int, after: int) -> bool:
         """Whether a branch leads to a block in some rounds only: a path through the others is no guess."""
         if (function, block) not in self._rare:
-            branches = Branches(self.facts, function, function.control)
+            branches = self._branches.get(function)
+            if branches is None:
+                branches = self._branches[function] = Branches(self.facts, function, function.control)
             self._rare[function, block] = frozenset(one.after for one in branches.rare_at([block], by_values=False))
         return after in self._rare[function, block]
 

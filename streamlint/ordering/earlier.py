@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
@@ -130,20 +131,23 @@ class Earlier:
 
         Algorithms that end with a wait count as one, and copies that the host waits for start nothing that is left.
         """
-        launches = Launches(self.transfer, presumes=True)
 
         def judge(other: Site, at: Site) -> bool | None:
             function, one = other.function, other.instruction
             rows = [call.row for call in self.transfer.modelled(function, one)] if one[0] in (op.CALL, op.INVOKE) else []
             if any(row.effect == "synchronize" and row.get("of") == "device" for row in rows):
                 return True
-            for work in launches.at(function, one):
+            for work in self._launches.at(function, one):
                 if work.kind == "library" or not work.waits:
                     return work.waits
             given = operands_of(function, one) if not rows and self._is_out_of_view(function, one) else ()
             return False if any(self._is_on_device(function, register) for register in given) else None
 
         return self.all_paths(site, judge, passed)
+
+    @cached_property
+    def _launches(self) -> Launches:
+        return Launches(self.transfer, presumes=True)
 
     def _behind(self, function: Function, register: int) -> Iterator[int]:
         """A register and, of an attribute, its object."""

@@ -21,7 +21,6 @@ from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.operands import operand_of
 
-COPYING = frozenset({"copy", "transfer"})
 _OF_TENSORS = ("torch.", "numpy.", "cupy.")
 """Libraries whose functions take tensors and arrays: what they are given is one."""
 _GETTER = frozenset({op.PARAM, op.BIND, op.NAME, op.ATTR, op.DEREF, op.ITEM, op.COPY, op.CAST, op.CONST, op.RETURN, op.OUT})
@@ -56,14 +55,13 @@ class EarlyReads(Updating):
 
     def find(self) -> Iterator[EarlyRead]:
         """The early reads of the program."""
-        for call in self.transfer.sites(COPYING, "asynchronous"):
-            for action in self.transfer.of(call.function, call.instruction):
-                if isinstance(action, Copied) and action.call == call.call and self.is_candidate(call, action):
-                    self._found = {}
-                    self._copied, self._site = action, Site(call.function, call.instruction)
-                    self._is_sure = self.transfer.is_sure(call)
-                    self.follow(self._site, action, action.target)
-                    yield from self._found.values()
+        for call, copied in self.transfer.copies():
+            if self.is_candidate(call, copied):
+                self._found = {}
+                self._copied, self._site = copied, Site(call.function, call.instruction)
+                self._is_sure = self.transfer.is_sure(call)
+                self.follow(self._site, copied, copied.target)
+                yield from self._found.values()
 
     def is_candidate(self, call: ModelledCall, copied: Copied) -> bool:
         """Whether a copy may be asynchronous, and fill memory of the host."""

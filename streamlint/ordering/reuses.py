@@ -25,7 +25,6 @@ from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.operands import operand_of
 
-COPYING = frozenset({"copy", "transfer"})
 _UP = frozenset({"h2d", "unknown<host", "device<unknown", "unknown<unknown"})
 _DOWN = frozenset({"d2h", "host<unknown", "host<device"})
 _VIEWING = frozenset({op.ATTR, op.CALL, op.INVOKE, op.ITEM, op.BINARY})
@@ -62,19 +61,16 @@ class Reuses(Indexed):
 
     def find(self) -> Iterator[Reuse]:
         """The reuses of the program."""
-        for call in self.transfer.sites(COPYING, "asynchronous"):
-            for action in self.transfer.of(call.function, call.instruction):
-                if not isinstance(action, Copied) or action.call != call.call or action.asynchronous is False:
-                    continue
-                if action.asynchronous is None and action.flag == op.NONE:
-                    continue
-                memory = self._side(call, action)
-                if memory is not None:
-                    self._found = {}
-                    self._copied, self._site = action, Site(call.function, call.instruction)
-                    self._side_of, self._size = memory, self._size_of(call, memory)
-                    self.follow(self._site, action, memory)
-                    yield from self._found.values()
+        for call, copied in self.transfer.copies():
+            if copied.asynchronous is False or (copied.asynchronous is None and copied.flag == op.NONE):
+                continue
+            memory = self._side(call, copied)
+            if memory is not None:
+                self._found = {}
+                self._copied, self._site = copied, Site(call.function, call.instruction)
+                self._side_of, self._size = memory, self._size_of(call, memory)
+                self.follow(self._site, copied, memory)
+                yield from self._found.values()
 
     # --- which copies
 

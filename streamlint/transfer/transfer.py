@@ -402,6 +402,13 @@ class Transfer:
                         found[place] = function, one
             yield from (found[place] for place in sorted(found))
 
+    def copies(self) -> Iterator[tuple[ModelledCall, Copied]]:
+        """The copies of the program that may be asynchronous, each with its call."""
+        for call in self.sites({"copy", "transfer"}, "asynchronous"):
+            for action in self.of(call.function, call.instruction):
+                if isinstance(action, Copied) and action.call == call.call:
+                    yield call, action
+
     def _calls_of(self, unit: Unit) -> dict[str, list[tuple[int, Function, Instruction, bool]]]:
         """The calls of a file by the last parts of the names that they call, in their order; and those of what was prepared."""
         found = self._calls.get(unit)

@@ -256,8 +256,11 @@ class HotWaits:
         """Whether a function runs an optimizer's step, or calls a method of that name of what nobody knows."""
         if self.hot.effects.of(function) & Effect.OPTIMIZER:
             return True
-        steps = {last_part(name) for row in self.hot.rounds.rows if row.does == "optimizer" for name in row.names}
-        return any(one[0] == op.INVOKE and function.text(one[4]) in steps for one in self.graph.calls(function).unknown)
+        return any(one[0] == op.INVOKE and function.text(one[4]) in self._steps for one in self.graph.calls(function).unknown)
+
+    @cached_property
+    def _steps(self) -> frozenset[str]:
+        return frozenset(last_part(name) for row in self.hot.rounds.rows if row.does == "optimizer" for name in row.names)
 
     def _is_guess(self, region: Region) -> bool:
         """Whether the calls from a loop to a region may, taken together, enter so many functions of different names that they tell
