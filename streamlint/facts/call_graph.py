@@ -80,6 +80,9 @@ class Calls(NamedTuple):
     unknown: tuple[Instruction, ...]
 
 
+NO_CALLS = Calls((), (), ())
+
+
 class _Found:
     """The calls of some instructions, each once."""
 
@@ -113,6 +116,7 @@ class CallGraph:
         self._calls: dict[Function, Calls] = {}
         self._all_calls: dict[Function, Calls] = {}
         self._of_calls: dict[tuple[Function, Instruction], Calls] = {}
+        self._by_call: dict[Function, dict[Instruction, Calls]] = {}
         self._computed: dict[str, bool] = {}
 
     def calls(self, function: Function) -> Calls:
@@ -187,7 +191,17 @@ class CallGraph:
         """What one call instruction of a function calls; the other calls of the function are not looked at for it."""
         found = self._of_calls.get((function, one))
         if found is None:
-            found = self._of_calls[function, one] = self.calls_at(function, [one])
+            if one[0] in _CALLING and function in self._calls:
+                found = self._of_known(function).get(one, NO_CALLS)
+            else:
+                found = self.calls_at(function, [one])
+            self._of_calls[function, one] = found
+        return found
+
+    def _of_known(self, function: Function) -> dict[Instruction, Calls]:
+        found = self._by_call.get(function)
+        if found is None:
+            found = self._by_call[function] = dict(_by_instruction(self._calls[function]))
         return found
 
     def _look(self, function: Function, calling: Iterable[Instruction], others: Collection[Instruction], found: _Found) -> None:
@@ -328,6 +342,17 @@ class CallGraph:
                 for name in names:
                     found = self.facts.hierarchy.lookup(definition, name)
                     yield from found[1] if found is not None else ()
+
+
+def _by_instruction(calls: Calls) -> Iterator[tuple[Instruction, Calls]]:
+    """What a function calls, instruction by instruction."""
+    edges, libraries = defaultdict[Instruction, list[Edge]](list), defaultdict[Instruction, list[LibraryCall]](list)
+    for edge in calls.edges:
+        edges[edge.instruction].append(edge)
+    for call in calls.libraries:
+        libraries[call.instruction].append(call)
+    for one in dict.fromkeys((*edges, *libraries, *calls.unknown)):
+        yield one, Calls(tuple(edges.get(one, ())), tuple(libraries.get(one, ())), (one,) if one in calls.unknown else ())
 
 
 def _ended(function: Function) -> Iterator[int]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import enum
 from collections import defaultdict, deque
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from functools import cached_property
 from typing import Final, NamedTuple
 
@@ -19,10 +19,11 @@ from streamlint.facts.components import components
 from streamlint.facts.functions import Function
 from streamlint.facts.language_members import LANGUAGE_MEMBERS
 from streamlint.facts.objects import Instance, LibraryObject, Memory, Object, Unknown
+from streamlint.facts.reaching import above
 from streamlint.facts.rounds import Rounds
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.models import Row
+from streamlint.models import Row, last_part
 
 
 class Effect(enum.Flag):
@@ -131,6 +132,7 @@ class Effects:
         self.rounds = Rounds(graph)
         self._own: dict[Function, tuple[Cause, ...]] = {}
         self._all: dict[Function, Effect] = {}
+        self._leading: dict[Effect, frozenset[Function]] = {}
         self._defined: dict[str, bool] = {}
 
     def own(self, function: Function) -> tuple[Cause, ...]:
@@ -145,6 +147,29 @@ class Effects:
         if function not in self._all:
             self._join(function)
         return self._all[function]
+
+    def leading(self, effect: Effect) -> frozenset[Function]:
+        """The functions that have an effect of few calls, found from these over their callers: what else they call is not solved."""
+        found = self._leading.get(effect)
+        if found is None:
+            found = self._leading[effect] = above(self.graph, self._doing(effect))
+        return found
+
+    def _doing(self, effect: Effect) -> Iterator[Function]:
+        does = {word for word, one in OF_ROUNDS.items() if one & effect}
+        rounds = {last_part(name) for row in self.rounds.rows if row.does in does for name in row.names}
+        for function, calls in self.rounds.candidates(self._naming(rounds)).items():
+            if not does.isdisjoint(self.rounds.among(function, calls)):
+                yield function
+        rows = self.facts.models.calls.items()
+        for function in self._naming({last_part(name) for name, row in rows if effect & _OF_ROWS.get(row.effect, NOTHING)}):
+            if any(effect & cause.effect for cause in self.own(function)):
+                yield function
+
+    def _naming(self, names: set[str]) -> Iterator[Function]:
+        """The functions that may call something of these names."""
+        units = dict.fromkeys(unit for name in sorted(names) for unit in self.facts.program.mentioning(name))
+        return (function for unit in units for function in unit.functions if not names.isdisjoint(function.called_names))
 
     def chain(self, function: Function, effect: Effect) -> list[tuple[Function, Instruction, str]]:
         """The shortest way by which a function comes to an effect: calls, the operation last; empty where it has none."""

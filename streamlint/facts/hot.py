@@ -74,10 +74,11 @@ class HotRegions:
 
     def __init__(self, effects: Effects) -> None:
         self.reaching: frozenset[Function] = frozenset()
+        self.effects = effects
         self.graph = effects.graph
         self.facts = effects.facts
         self.rounds = effects.rounds
-        self.handlers = Handlers(self.rounds, lambda function: bool(effects.of(function) & (Effect.BACKWARD | Effect.OPTIMIZER)))
+        self.handlers = Handlers(self.rounds, lambda function: function in effects.leading(Effect.BACKWARD | Effect.OPTIMIZER))
         self.frameworks = effects.facts.frameworks
         self.gradients = Gradients(self.graph)
         self.regions: dict[Function, list[Region]] = {}

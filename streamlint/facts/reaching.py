@@ -13,7 +13,7 @@ from streamlint.ir import Instruction
 def reaching(graph: CallGraph, rounds: Rounds, functions: Iterable[Function]) -> frozenset[Function]:
     """The functions from which calls lead to a round's call. Callers are found by names and by what flows, and are then evaluated."""
     named = rounds.candidates(functions)
-    return above(graph, (function for function, calls in named.items() if rounds.is_among(function, calls)))
+    return above(graph, (function for function, calls in named.items() if rounds.among(function, calls)))
 
 
 def above(graph: CallGraph, functions: Iterable[Function]) -> frozenset[Function]:

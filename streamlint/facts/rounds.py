@@ -57,9 +57,9 @@ class Rounds:
         """The last parts of the names of all rows: what does not say one of them makes no call of a round."""
         return frozenset(self._methods)
 
-    def is_among(self, function: Function, calls: list[Instruction]) -> bool:
-        """Whether one of some calls of a function is that of a round."""
-        return any(True for _ in self._among(function, self.graph.meant(function, calls)[0]))
+    def among(self, function: Function, calls: list[Instruction]) -> set[str]:
+        """What some calls of a function do of a round."""
+        return {one.row.does for one in self._among(function, self.graph.meant(function, calls)[0])}
 
     def candidates(self, functions: Iterable[Function]) -> dict[Function, list[Instruction]]:
         """By function: the call instructions that have the name of a round's call, also where the function has given it another one."""

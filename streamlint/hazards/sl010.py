@@ -51,7 +51,7 @@ class _Search:
         self._works: dict[tuple[Function, ...], Site | None] = {}
         self._entered: dict[Function, bool] = {}
         self._ends: dict[Function, list[Instruction]] = {}
-        self._above: dict[Function, set[Function]] = {}
+        self._below: dict[Function, set[Function]] = {}
 
     # --- the copy
 
@@ -174,7 +174,7 @@ class _Search:
         where, function = started.site, site.function
         if where.function is function:
             is_behind = self._comes_behind(where, site)
-        elif not self._may_begin(where.function, function) or self._is_over(site):
+        elif not self._leads_to(where.function, function) or self._is_over(site):
             return None
         else:
             is_behind = self._is_started_by_constructor(where.function, function) or any(
@@ -182,18 +182,19 @@ class _Search:
             )
         return self.work_of(started.body) if is_behind else None
 
-    def _may_begin(self, starter: Function, function: Function) -> bool:
-        """Whether calls may lead from a function that starts a thread to another one, by names, or both are methods of a class."""
+    def _leads_to(self, starter: Function, function: Function) -> bool:
+        """Whether a few calls lead from a function that starts a thread to another one, or both are methods of a class."""
         if starter.owner is not None and function.method is not None and function.method.owner is starter.owner:
             return True
-        found = self._above.get(function)
+        found = self._below.get(starter)
         if found is None:
-            level = [function]
-            found = self._above[function] = {function}
+            level = [starter]
+            found = self._below[starter] = {starter}
             for _ in range(HIGHEST):
-                level = [caller for one in level for caller, _ in self.transfer.facts.call_places(one) if caller not in found]
+                edges = [edge for one in level for edge in self.transfer.graph.calls(one).edges if edge.is_followed and not edge.is_handed]
+                level = list(dict.fromkeys(edge.callee for edge in edges if edge.callee not in found))
                 found.update(level)
-        return starter in found
+        return function in found
 
     def _is_started_by_constructor(self, starter: Function, function: Function) -> bool:
         owner = starter.owner

@@ -44,7 +44,7 @@ def evaluates(hot: HotRegions, effects: Effects, function: Function, loop: Loop)
     before = [one for one in modes if home[one] not in loop.body and graph.dominates(home[one], loop.header)]
     if not before or function.text(before[-1][4]) != "eval" or any(home[one] in loop.body for one in modes):
         return False
-    return _goes_over_data(function, loop) and not effects.of(function) & Effect.OPTIMIZER
+    return _goes_over_data(function, loop) and function not in effects.leading(Effect.OPTIMIZER)
 
 
 def _goes_over_data(function: Function, loop: Loop) -> bool:

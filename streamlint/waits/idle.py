@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from streamlint.facts.effects import Effect, Effects
+from streamlint.facts.effects import Effect
 from streamlint.facts.functions import Function
 from streamlint.facts.hot import HotRegions, Region
 from streamlint.ir import Instruction
@@ -57,7 +57,6 @@ class Idle:
         self.steadiness = steadiness_of(hot)
         self._at: dict[Function, dict[Instruction, Wait]] = {}
         self._prepares: dict[Function, dict[Instruction, set[Wait]]] = {}
-        self._effects: Effects | None = None
         self._summaries: dict[tuple[Function, bool, frozenset[tuple[Fact, bool]]], Reach] = {}
         self._sites: dict[Function, set[tuple[Function, Instruction]]] | None = None
         for function, found in waits.items():
@@ -303,9 +302,7 @@ class Idle:
             return True
         if first.what == DEVICE:
             return self._device(first) == self._device(wait)
-        if self._effects is None:
-            self._effects = Effects(self.hot.graph)
-        return not self._effects.of(region.chain()[0].function) & Effect.STREAMS
+        return region.chain()[0].function not in self.hot.effects.leading(Effect.STREAMS)
 
     def _device(self, wait: Wait) -> tuple[object, ...]:
         """What says which device is waited for."""

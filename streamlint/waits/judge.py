@@ -72,13 +72,13 @@ class HotWaits:
         graph = CallGraph(self.facts)
         self.hot = WaitRegions(Effects(graph), all_loops)
         self.hot.find()
-        self.facts.plant(self._seeds(graph))
+        self.facts.plant(self._seeds())
         self.graph = CallGraph(self.facts)
         self.finder = WaitFinder(self.graph, all_loops)
         self._known: dict[Wait, Hazard | str] = {}
 
-    def _seeds(self, graph: CallGraph) -> dict[tuple[Function, int], str]:
-        seeds = LossSlice(graph, self.hot.rounds).run(self.hot.reaching)
+    def _seeds(self) -> dict[tuple[Function, int], str]:
+        seeds = LossSlice(self.hot).run(self.hot.reaching)
         for function, first in self.hot.gradients.given(self.hot.regions):
             seeds.update({(function, one[2]): GRADIENTS for one in function.by_opcode[op.PARAM] if one[3] >= first})
             seeds.update({(function, one[2]): TERM for one in function.by_opcode[op.ATTR] if function.text(one[4]) == "saved_tensors"})
@@ -254,7 +254,7 @@ class HotWaits:
 
     def _may_step(self, function: Function) -> bool:
         """Whether a function runs an optimizer's step, or calls a method of that name of what nobody knows."""
-        if self.hot.effects.of(function) & Effect.OPTIMIZER:
+        if function in self.hot.effects.leading(Effect.OPTIMIZER):
             return True
         return any(one[0] == op.INVOKE and function.text(one[4]) in self._steps for one in self.graph.calls(function).unknown)
 

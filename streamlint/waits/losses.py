@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from typing import NamedTuple
 
-from streamlint.facts.call_graph import CallGraph, LibraryCall
+from streamlint.facts.call_graph import LibraryCall
 from streamlint.facts.effects import GOES_BACKWARD
 from streamlint.facts.functions import ClassInfo, Function
+from streamlint.facts.hot import HotRegions
 from streamlint.facts.language_members import LANGUAGE_MEMBERS
 from streamlint.facts.objects import Constant, External, Instance, Memory, Scalar, Unknown
-from streamlint.facts.rounds import Rounds
 from streamlint.facts.scopes import ExternalName
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -35,10 +36,11 @@ class Step(NamedTuple):
 class LossSlice:
     """What backward passes start from, and the results of calls out of view that it was computed from."""
 
-    def __init__(self, graph: CallGraph, rounds: Rounds) -> None:
-        self.graph = graph
-        self.facts = graph.facts
-        self.rounds = rounds
+    def __init__(self, hot: HotRegions) -> None:
+        self.graph = hot.graph
+        self.facts = hot.facts
+        self.rounds = hot.rounds
+        self.regions = hot.regions
         self.seeds: dict[Place, str] = {}
         self._waiting: list[Step] = []
         self._seen: set[Step] = set()
@@ -88,7 +90,7 @@ class LossSlice:
                 yield from ((inner, store[3]) for store in inner.by_opcode[op.STORE] if inner.unit.ir.constants[store[2]] == (name, owner))
         elif one[0] in (op.CALL, op.INVOKE):
             for edge in self.graph.of_call(function, one).edges:
-                if edge.is_followed:
+                if edge.is_followed and edge.callee in self.regions:
                     yield from ((edge.callee, back[2]) for back in edge.callee.by_opcode[op.RETURN])
         elif one[0] == op.ITEM:
             yield from self._element(function, one)
@@ -163,12 +165,20 @@ class LossSlice:
             yield from self.facts.given_to_member(owner, name)
 
     def _of_parameter(self, function: Function, one: Instruction) -> Iterator[Place]:
-        for _, arguments in self.facts.callers(function):
-            site = arguments.site
-            if site is not None and site.instruction[0] in (op.CALL, op.INVOKE):
-                register = operand_of(site.function, site.instruction, function, one[3])
-                if register is not None:
-                    yield site.function, register
+        for caller, call in self._calls.get(function, ()):
+            register = operand_of(caller, call, function, one[3])
+            if register is not None:
+                yield caller, register
+
+    @cached_property
+    def _calls(self) -> dict[Function, list[tuple[Function, Instruction]]]:
+        """By function: the calls that run it in a round."""
+        found: dict[Function, list[tuple[Function, Instruction]]] = {}
+        for caller in self.regions:
+            for edge in self.graph.calls(caller).edges:
+                if edge.is_followed and not edge.is_handed and edge.instruction[0] in (op.CALL, op.INVOKE):
+                    found.setdefault(edge.callee, []).append((caller, edge.instruction))
+        return found
 
     def _of_call(self, function: Function, one: Instruction, is_element: bool) -> Iterator[Place]:
         calls = self.graph.of_call(function, one)

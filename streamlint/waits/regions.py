@@ -30,7 +30,6 @@ class WaitRegions(HotRegions):
 
     def __init__(self, effects: Effects, all_loops: bool) -> None:
         super().__init__(effects)
-        self.effects = effects
         self.all_loops = self.decodes = all_loops
 
     def find(self) -> None:
