@@ -57,6 +57,8 @@ class Flow:
         self._joints: dict[tuple[object, ...], Joint] = {}
         self._frames: dict[tuple[object, ...], Frame] = {}
         self._globals: dict[tuple[Unit, str], Node] = {}
+        self._stars: dict[Unit, tuple[Unit, ...]] = {}
+        self._names_of: dict[Unit, frozenset[str]] = {}
         self._attributes: dict[tuple[Object, str], Node] = {}
         self._class_attributes: dict[tuple[ClassInfo, str], Node] = {}
         self._holding: dict[Object, Node] = {}
@@ -216,8 +218,7 @@ class Flow:
             self.solver.edge(self.register(self.base(function), register), node)
         if name in unit.globals:
             return
-        stars = [target for module, taken in unit.imports if taken == "*" and (target := self.program.imported(module, unit))]
-        held = [target for target in stars if target is not unit and self._has(target, name, set())]
+        held = [target for target in self._starred(unit) if name in self._global_names(target)]
         for target in held:
             self.solver.edge(self.global_name(target, name), node)
         if not held:
@@ -233,13 +234,26 @@ class Flow:
         """What a name means that no file of the program defines arrives at a node."""
         self.meant(ExternalName(name), target)
 
-    def _has(self, unit: Unit, name: str, seen: set[Unit]) -> bool:
-        """Whether a file has a global name, also through ``from x import *``."""
-        if name in unit.globals:
-            return True
-        seen.add(unit)
-        targets = (self.program.imported(module, unit) for module, taken in unit.imports if taken == "*")
-        return any(target is not None and target not in seen and self._has(target, name, seen) for target in targets)
+    def _starred(self, unit: Unit) -> tuple[Unit, ...]:
+        """The files from which a file takes all names: ``from x import *``."""
+        found = self._stars.get(unit)
+        if found is None:
+            targets = (self.program.imported(module, unit) for module, taken in unit.imports if taken == "*")
+            found = self._stars[unit] = tuple(dict.fromkeys(target for target in targets if target is not None and target is not unit))
+        return found
+
+    def _global_names(self, unit: Unit) -> frozenset[str]:
+        """The global names of a file, also those that it takes from others with all their names."""
+        found = self._names_of.get(unit)
+        if found is None:
+            units = {unit: None}
+            waiting = [unit]
+            while waiting:
+                new = [target for target in self._starred(waiting.pop()) if target not in units]
+                units.update(dict.fromkeys(new))
+                waiting += new
+            found = self._names_of[unit] = frozenset(name for each in units for name in each.globals)
+        return found
 
     def knows(self, name: str) -> bool:
         """Whether a model row is about a dotted name."""
