@@ -102,6 +102,7 @@ class Reach:
             for local, target, name in self._meant[path]:
                 self._importers[target].add(path)
                 self._taken[path][local].append((target, name))
+        self._names_of: dict[str, frozenset[str]] = {}
         self._solve()
         self.called: dict[str, set[str]] = {path: set() for path in outlines}
         self._follow()
@@ -120,11 +121,24 @@ class Reach:
         }
         while waiting:
             path, block = waiting.pop()
-            fresh = {(path, name) for name in block.identifiers - self.called[path]}
+            fresh = {(path, name) for name in block.identifiers & self._had(path, defined) - self.called[path]}
             for local, target in modules[path]:
                 if local == "*" or local in block.identifiers:
-                    fresh |= {(target, one) for one in block.identifiers - self.called[target]}
+                    fresh |= {(target, one) for one in block.identifiers & self._had(target, defined) - self.called[target]}
             waiting += self._called(fresh, defined)
+
+    def _had(self, path: str, defined: Mapping[str, Mapping[str, list[Block]]]) -> frozenset[str]:
+        """The names that a file defines or imports, also those of files of which it takes all."""
+        found = self._names_of.get(path)
+        if found is None:
+            paths = {path: None}
+            waiting = [path]
+            while waiting:
+                new = [target for target, _ in self._taken[waiting.pop()].get("*", ()) if target not in paths]
+                paths.update(dict.fromkeys(new))
+                waiting += new
+            found = self._names_of[path] = frozenset(name for each in paths for name in (*defined[each], *self._taken[each]) if name != "*")
+        return found
 
     def _called(self, fresh: set[tuple[str, str]], defined: Mapping[str, Mapping[str, list[Block]]]) -> Iterator[tuple[str, Block]]:
         """Note names of files, if they have them; give the blocks that these name, wherever their files have them from."""
