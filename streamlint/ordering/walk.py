@@ -37,6 +37,10 @@ from streamlint.waits.questions import Key, alike, asked_by, unnegated
 MOST_STATES = 3_000
 """States of one pending operation that are looked at."""
 MOST_GUESSES = 1
+MOST_HERE = 16
+"""States of one place of a function: those that came there by the fewest steps are followed."""
+MOST_ALIKE = 8
+"""Of states that differ by the branches that they took alone: behind that they are one that takes for granted what all of them do."""
 _COMPUTED = frozenset({op.ATTR, op.ITEM, op.UNARY, op.BINARY, op.COMPARE, op.CONST})
 PUTTING = frozenset({"put", "put_nowait"})
 _LOUD = frozenset({op.YIELD, op.EXIT})
@@ -66,6 +70,37 @@ class State(NamedTuple):
     def doubts(self) -> int:
         """How many branches were guessed."""
         return self.guesses + len(self.guards)
+
+
+class Merged:
+    """The states that were looked at. One that differs from another only by what more it takes for granted, or by more doubts, finds
+    nothing that the other does not find."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._seen: dict[State, list[State]] = {}
+        self._here: dict[tuple[Function, int, int], int] = {}
+
+    def added(self, state: State) -> State | None:
+        """The state to go on with; None where others have done so."""
+        here = (state.frame.function, state.block, state.place)
+        if self._here.get(here, 0) >= MOST_HERE:
+            return None
+        alike = self._seen.setdefault(state._replace(guesses=0, guards=frozenset(), decided=frozenset()), [])
+        if any(_covers(other, state) for other in alike):
+            return None
+        if len(alike) >= MOST_ALIKE:
+            state = state._replace(decided=state.decided.intersection(*(other.decided for other in alike)))
+            alike[:] = [other for other in alike if not _covers(state, other)]
+        alike.append(state)
+        self._here[here] = self._here.get(here, 0) + 1
+        self.count += 1
+        return state
+
+
+def _covers(state: State, other: State) -> bool:
+    """Whether a state has no more doubts than another one, and takes nothing more for granted."""
+    return state.guesses <= other.guesses and state.decided <= other.decided and state.guards <= other.guards
 
 
 ORDERED = "ordered"
@@ -157,19 +192,18 @@ class Walk:
     def run(self, start: State, judge: Judge) -> None:
         """Follow all paths from a state."""
         origin = start.frame.function, (start.block, start.place - 1)
-        seen: set[State] = set()
+        merged = Merged()
         waiting = deque([start])
         self._quiet.forget()
         self._run_block = lambda state: self._block(state, judge, origin)
         while waiting:
             state = waiting.popleft()
-            if state in seen or self.over(state):
+            if self.over(state) or (new := merged.added(state)) is None:
                 continue
-            if len(seen) >= self.most_states:
+            if merged.count > self.most_states:
                 self.cut += 1
                 return
-            seen.add(state)
-            waiting.extend(self._run_block(state))
+            waiting.extend(self._run_block(new))
 
     def _block(self, state: State, judge: Judge, origin: tuple[Function, tuple[int, int]]) -> Iterator[State]:
         """Run the rest of a block; what follows it."""
