@@ -15,7 +15,7 @@ from streamlint.transfer.cpp_sizes import WHOLE, CppSizes
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.origin import Origin, appended
 from streamlint.transfer.origins import Origins
-from streamlint.waits.operands import argument_registers
+from streamlint.waits.operands import argument_registers, makes_nothing
 
 STAGED = 1 << 16
 """Bytes up to which the driver stages pageable memory without a wait."""
@@ -101,6 +101,8 @@ class Sizes:
 
     def _made(self, call: ModelledCall, context: Context, depth: int) -> Size:
         row, name = call.row, call.name.rpartition(".")[2]
+        if makes_nothing(call.function, call.instruction):
+            return Size(0)
         dtype = self.dtype(call, context) or _CLASSES.get(name, "")
         if row.get("counts") or (name in ("randint", "randperm") and not dtype):
             dtype = dtype or "int64"

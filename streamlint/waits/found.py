@@ -13,7 +13,7 @@ from streamlint.models import Row
 from streamlint.models.vocabulary import Selector
 from streamlint.waits.indices import is_mask, is_uploaded, parts_of
 from streamlint.waits.launching import OF_DEVICES, waits_for_device
-from streamlint.waits.operands import argument_registers, selected
+from streamlint.waits.operands import argument_registers, makes_nothing, selected
 from streamlint.waits.origins import LOSS, OF_TRAINING, TERM, UNSURE
 from streamlint.waits.wait import CACHE, CAST, DEVICE, NUMBER, READ, SIZE, UPLOAD, Wait
 
@@ -105,6 +105,8 @@ class WaitFinder:
         data = next((selected(function, call.instruction, selector, is_method) for selector in _selectors(row, "data")), None)
         if data is None or row.library != "torch" or not self._is_put_there(function, call.instruction):
             return
+        if makes_nothing(function, call.instruction):
+            return
         if not self.reasons(function, data):
             yield Wait(function, call.instruction, UPLOAD, call.name, data)
 
@@ -147,9 +149,12 @@ class WaitFinder:
         return given is not None and given[0] == op.CONST and function.unit.ir.constants[given[3]] is wanted
 
     def _is_fresh(self, function: Function, register: int) -> bool:
-        """Whether a register holds what the call before has made on the host."""
+        """Whether a register holds what the call before has made on the host, with elements to move."""
         one = function.definitions[register]
-        return one is not None and one[0] in (op.CALL, op.INVOKE, op.BINARY) and "host" in self._result(function, one)
+        if one is None or one[0] not in (op.CALL, op.INVOKE, op.BINARY) or "host" not in self._result(function, one):
+            return False
+        rows = (call.row for call in self.graph.of_call(function, one).libraries)
+        return not (makes_nothing(function, one) and any(row is not None and row.effect == "factory" for row in rows))
 
     # --- what the language does
 

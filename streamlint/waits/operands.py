@@ -11,6 +11,9 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector
 
+_OF_DATA = frozenset({"tensor", "as_tensor", "array", "asarray"})
+_OF_SHAPE = frozenset({"zeros", "ones", "empty", "rand", "randn"})
+_CLASSES = frozenset({"Tensor", "FloatTensor", "DoubleTensor", "LongTensor", "IntTensor"})
 Given = tuple[object, int]
 """An argument: its keyword, 1 or 2 where it is spread (``*``, ``**``), None by position; and its register."""
 
@@ -77,3 +80,21 @@ def operand_of(function: Function, call: Instruction, callee: Function, index: i
             return register
         place += kind is None
     return None
+
+
+def makes_nothing(function: Function, one: Instruction | None) -> bool:
+    """Whether a factory makes memory of no elements: of a display without any, of a shape that names 0, or of nothing."""
+    if one is None or one[0] not in (op.CALL, op.INVOKE):
+        return False
+    name = function.text(one[4]) if one[0] == op.INVOKE else function.dotted(one[3]).rpartition(".")[2]
+    every = argument_registers(function, one)
+    given = [register for kind, register in every if kind is None]
+    if name in _OF_DATA:
+        return bool(given) and _is_empty_display(function, given[0])
+    return (name in _OF_SHAPE and any(function.constant(register) == 0 for register in given)) or (name in _CLASSES and not every)
+
+
+def _is_empty_display(function: Function, register: int) -> bool:
+    """Whether a register holds a display without elements, which one instruction alone is given."""
+    made = function.definitions[register] if register >= 0 else None
+    return made is not None and made[0] == op.BUILD and len(made) == 4 and len(function.uses[register]) == 1
