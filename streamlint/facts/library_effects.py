@@ -24,6 +24,7 @@ from streamlint.models.vocabulary import Selector
 
 STREAM_TYPES = {"torch": "torch.cuda.Stream", "cupy": "cupy.cuda.Stream", "numba": "numba.cuda.cudadrv.driver.Stream"}
 """The type of a library's current stream, whose methods it has."""
+HOST_ARRAY = "numpy.ndarray"
 SYMBOLS = "symbols"
 """The kind of a shared library that is opened."""
 
@@ -118,7 +119,9 @@ class LibraryEffects(Selectors):
         self.solver.when(node, lambda value: self._viewed(value, str(kind) if kind else "", held, node))
 
     def _viewed(self, value: Object, kind: str, target: Node, source: Node) -> None:
-        if isinstance(value, Memory):
+        if isinstance(value, Memory) and kind == HOST_ARRAY and value.space == "device":  # memory of a device would raise
+            self.solver.add(target, self.objects(Memory, "host", "unknown", kind), None, source.site)
+        elif isinstance(value, Memory):
             self.solver.add(target, self.objects(Memory, value.space, value.pinning, kind or value.type, value.evidence), None, source.site)
         elif isinstance(value, (Instance, LibraryObject)):
             self.solver.add(target, self.objects(Memory, "unknown", "unknown", kind or "torch.Tensor"))

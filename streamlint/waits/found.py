@@ -19,6 +19,8 @@ from streamlint.waits.wait import CACHE, CAST, DEVICE, NUMBER, READ, SIZE, UPLOA
 
 _NUMBERS = frozenset({"float", "int", "bool", "complex", "str", "repr", "print", "format", "max", "min"})
 """Functions of the language that fetch the number of a tensor."""
+_FORCED = Selector("argument", 0, "force")
+"""Asked by it, ``Tensor.numpy`` copies to the host first; else it refuses memory of a device."""
 _COMPUTING = frozenset({"compute", "launch", "collective"})
 
 
@@ -79,6 +81,9 @@ class WaitFinder:
                     yield Wait(function, one, READ if is_read else CAST, call.name, register)
         elif row.effect == "transfer":
             yield from self._transfer(function, call, row, is_method)
+        elif row.effect == "view" and row.get("host_access"):
+            if is_method and self._may_hold(function, one, _FORCED, True, is_method) and self.reasons(function, one[3]):
+                yield Wait(function, one, READ, call.name, one[3])
         elif row.effect == "factory":
             yield from self._made(function, call, row, is_method)
         elif row.effect == "synchronize" and row.get("of") == "device":

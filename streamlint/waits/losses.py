@@ -22,6 +22,8 @@ from streamlint.waits.origins import ANSWERS, LOSS, OUTPUT, SOURCES, TERM, UNSUR
 _PASSED_ON = frozenset(
     {op.PHI, op.COPY, op.CAST, op.ENTER, op.AWAIT, op.ITER, op.UNARY, op.BINARY, op.INPLACE, op.ITEM, op.NEXT, op.UNPACK}
 )
+_DEFAULTS = frozenset({"set_default_device", "set_default_tensor_type"})
+"""Functions that have factories make memory elsewhere than on the host."""
 
 
 class Step(NamedTuple):
@@ -76,7 +78,33 @@ class LossSlice:
         registers = [register for _, register in given[:1]] or ([one[3]] if one[0] == op.INVOKE else [])
         if one[0] == op.INVOKE and any(isinstance(value, Memory) for value in self.facts.values(function, one[3]).values):
             registers.append(one[3])
-        self._waiting += [Step(function, register, True, False) for register in registers]
+        self._waiting += [Step(function, register, True, False) for register in registers if not self._is_on_host(function, register)]
+
+    def _is_on_host(self, function: Function, register: int) -> bool:
+        """Whether a function computes a value of nothing but numbers and tensors that were made on the host: nothing moves it."""
+        if not _DEFAULTS.isdisjoint(self.facts.program.identifiers):
+            return False
+        ends: list[bool] = []
+
+        def onward(one: Instruction) -> Iterable[int]:
+            values = list(self.facts.values(function, one[2]).values)
+            calls = self.graph.of_call(function, one).libraries if one[0] in (op.CALL, op.INVOKE) else ()
+            if values and all(isinstance(value, Memory) and value.space == "host" for value in values):
+                ends.append(True)
+            elif not any(isinstance(value, Memory) for value in values) and (
+                self._is_number(function, one[2]) or _is_factor(function, one)
+            ):
+                pass
+            elif one[0] in _PASSED_ON:
+                return one[3:4] if one[0] == op.ITEM else op.reads(one)
+            elif calls and all(is_of_tensors(call.name) if call.row is None else call.row.effect in ("compute", "view") for call in calls):
+                return [*(given for _, given in argument_registers(function, one)), *(one[3:4] if one[0] == op.INVOKE else ())]
+            elif one[0] != op.CONST and not (values and all(isinstance(value, External) for value in values)):
+                ends.append(False)
+            return ()
+
+        list(behind(function, [register], onward))
+        return bool(ends) and all(ends)
 
     def _same(self, function: Function, one: Instruction) -> Iterator[Place]:
         """The registers that hold the very value that an instruction gives."""
@@ -240,3 +268,11 @@ class LossSlice:
         if one is None or one[0] not in (op.CALL, op.INVOKE):
             return one is not None and one[0] in (op.BINARY, op.UNARY, op.INPLACE)
         return one[0] == op.CALL or any(call.row is not None for call in self.graph.of_call(function, one).libraries)
+
+
+def _is_factor(function: Function, one: Instruction) -> bool:
+    """Whether an instruction gives a parameter whose default is a number other than 0, which is a number then."""
+    register = function.default_register(one[3]) if one[0] == op.PARAM else None
+    made = function.parent.definitions[register] if register is not None and function.parent is not None else None
+    value = function.unit.ir.constants[made[3]] if made is not None and made[0] == op.CONST else None
+    return type(value) in (int, float) and value != 0
