@@ -23,6 +23,7 @@ from streamlint.waits.questions import (
     Key,
     alike,
     compares,
+    conditions,
     counted_in,
     holds_gradients,
     is_new,
@@ -36,6 +37,8 @@ from streamlint.waits.steady import steadiness_of
 from streamlint.waits.wait import Wait
 
 _DEEPEST = 6
+Said = tuple[Key, object, bool]
+"""A value, a constant, and whether they are equal; of a condition that compares nothing, whether it is true."""
 
 
 class Edge(NamedTuple):
@@ -66,6 +69,9 @@ def is_met(hot: HotRegions, wait: Wait, region: Region, all_loops: bool) -> bool
     if any(call is None for call in calls):
         return False
     targets = [*(call for call in calls if call is not None), wait.instruction]
+    without = (found.trains_without(one, target) for one, target in zip(chain, targets, strict=True))
+    if next((each for each in without if each is not None), False):
+        return False
     return all(found.lets_pass(one, target, all_loops) for one, target in zip(chain, targets, strict=True))
 
 
@@ -76,7 +82,7 @@ class _Conditions:
         self.hot = hot
         self.steadiness = steadiness_of(hot)
         self._graphs: dict[tuple[Region, frozenset[int]], list[list[Edge]]] = {}
-        self._makes_progress: dict[Function, frozenset[int]] = {}
+        self._makes_progress: dict[Function, frozenset[Instruction]] = {}
 
     def lets_pass(self, region: Region, target: Instruction, all_loops: bool) -> bool:
         """Whether each round of a region, or each call of it, comes to an instruction."""
@@ -84,7 +90,7 @@ class _Conditions:
         if block not in region.blocks:
             return False
         hangs_on = self._control(region, block)
-        if self._is_contradictory(region, hangs_on, block, target):
+        if _contradict(self._said(region, block, False)):
             return False
         seen: set[Edge] = set()
         waiting = [block]
@@ -139,28 +145,31 @@ class _Conditions:
                     successors[block + 1].append(after + 1)
         return successors
 
-    def _is_contradictory(self, region: Region, hangs_on: list[list[Edge]], block: int, target: Instruction) -> bool:
-        """Whether a block runs only where one value equals two constants, or equals one and does not."""
+    def trains_without(self, region: Region, target: Instruction) -> bool | None:
+        """Whether what makes progress in a region runs only where an instruction does not, and the reverse; None where that is left to
+        the call that the instruction is."""
+        home = self.hot.body(region.function).home
+        progress = {one for one in self._progressing(region.function) if home[one] in region.blocks}
+        mine = self._said(region, home[target], True)
+        if any(not _contradict([*mine, *self._said(region, home[one], True)]) for one in progress - {target}) or not progress:
+            return False
+        return None if target in progress else True
+
+    def _said(self, region: Region, block: int, is_steady: bool) -> list[Said]:
+        """What holds wherever a block runs; ``is_steady``: of values alone that are the same in each round."""
         function = region.function
-        equal: dict[Key, object] = {}
-        unequal: set[tuple[Key, object]] = set()
-        seen: set[int] = set()
-        while len(hangs_on[block]) == 1 and block not in seen:
-            seen.add(block)
-            (edge,) = hangs_on[block]
-            asked = self._asked(region, edge, target)
-            compared = compares(function, asked.register) if asked is not None else None
-            block = edge.block
-            if asked is None or compared is None or compared[0] not in ("==", "!="):
+        found: list[Said] = []
+        for asked, holds in conditions(function, block):
+            one = function.definitions[asked]
+            if one is not None and one[0] in (op.MORE, op.EXIT):
                 continue
-            key = alike(function, compared[1])
-            if len(key) > 1 and not self.steadiness.of(region, compared[1]):
-                continue
-            if (compared[0] == "==") != asked.holds:
-                unequal.add((key, compared[2]))
-            elif equal.setdefault(key, compared[2]) != compared[2]:
-                return True
-        return any(item in unequal for item in equal.items())
+            compared = compares(function, asked)
+            is_equal = compared is not None and compared[0] in ("==", "!=")
+            sign, register, constant = compared if compared is not None and is_equal else ("", asked, True)
+            key = alike(function, register)
+            if (len(key) == 1 and not is_steady) or self.steadiness.of(region, register):
+                found.append(((is_equal, *key), constant, (sign != "!=") == holds))
+        return found
 
     def _starts(self, region: Region) -> list[int]:
         if region.loop is not None:
@@ -263,14 +272,17 @@ class _Conditions:
 
     def _progress(self, function: Function) -> frozenset[int]:
         """The blocks of a function that make progress."""
+        return frozenset(self.hot.body(function).home[one] for one in self._progressing(function))
+
+    def _progressing(self, function: Function) -> frozenset[Instruction]:
+        """The calls of a function that make progress."""
         found = self._makes_progress.get(function)
         if found is None:
-            home = self.hot.body(function).home
-            blocks = {home[one.instruction] for one in self.hot.rounds.of(function) if one.row.does in OF_ROUNDS}
+            calls = {one.instruction for one in self.hot.rounds.of(function) if one.row.does in OF_ROUNDS}
             for edge in self.hot.graph.calls(function).edges:
                 if edge.is_followed and edge.callee in self.hot.reaching and NOBODY in self.hot.progress(edge.callee):
-                    blocks.add(home[edge.instruction])
-            found = self._makes_progress[function] = frozenset(blocks)
+                    calls.add(edge.instruction)
+            found = self._makes_progress[function] = frozenset(calls)
         return found
 
     def _passes(self, asked: _Asked, all_loops: bool) -> bool:
@@ -359,6 +371,15 @@ class _Conditions:
             return True
         is_some = compared[0] == ">" and compared[2] == 0 and asked.holds and not asked.skips
         return is_some and any(held in op.reads(part) for part in parts_of(function, op.reads(asked.target)))
+
+
+def _contradict(said: list[Said]) -> bool:
+    """Whether one value equals two constants, or equals one and does not."""
+    equal: dict[Key, object] = {}
+    for key, constant, holds in said:
+        if holds and equal.setdefault(key, constant) != constant:
+            return True
+    return any(not holds and key in equal and equal[key] == constant for key, constant, holds in said)
 
 
 _KNOWN: WeakKeyDictionary[HotRegions, _Conditions] = WeakKeyDictionary()
