@@ -38,11 +38,14 @@ class Steadiness:
     def __init__(self, hot: HotRegions) -> None:
         self.hot = hot
         self._attributes: dict[str, list[tuple[Function, Instruction]]] = defaultdict(list)
+        self._filled: dict[str, list[tuple[Function, int]]] = defaultdict(list)
         self._names: set[tuple[int, object]] = set()
         self._made: dict[tuple[Region, Instruction, Function], Region] = {}
         for function, one in self._hot_instructions():
             if one[0] == op.SET_ATTR and function.code.name != "__init__":
                 self._attributes[function.text(one[3])].append((function, one))
+            elif (held := _filled_by(function, one)) is not None:
+                self._filled[function.text(held[4])].append((function, held[3]))
             elif one[0] == op.SET_NAME:
                 self._names.add((function.unit.number, function.text(one[2])))
             elif one[0] == op.STORE:
@@ -140,6 +143,10 @@ class Steadiness:
     def is_changed(self, function: Function, one: Instruction) -> bool:
         """Whether a round may set the attribute that an instruction reads."""
         return bool(self._stores(function, one))
+
+    def is_filled(self, function: Function, one: Instruction) -> bool:
+        """Whether a round may put elements into what the attribute holds that an instruction reads."""
+        return any(self._may_be_same(function, one[3], *each) for each in self._filled.get(function.text(one[4]), ()))
 
     def _stores(self, function: Function, one: Instruction) -> list[tuple[Function, Instruction]]:
         held = self._attributes.get(function.text(one[4]), ())
@@ -257,6 +264,15 @@ class Steadiness:
                 waiting += [branch] if branch not in found else []
                 found.add(branch)
         return bool(ends) and self._all(inner, list(asked), seen, depth)
+
+
+def _filled_by(function: Function, one: Instruction) -> Instruction | None:
+    """The instruction that reads the attribute whose container an instruction changes."""
+    is_call = one[0] == op.INVOKE and function.text(one[4]) in _FILLING
+    if not is_call and one[0] not in (op.SET_ITEM, op.DEL_ITEM):
+        return None
+    held = function.definitions[one[3] if is_call else one[2]]
+    return held if held is not None and held[0] == op.ATTR else None
 
 
 def steadiness_of(hot: HotRegions) -> Steadiness:

@@ -113,36 +113,21 @@ def is_constant(hot: HotRegions, function: Function, register: int, region: Regi
 
 
 def _is_kept(hot: HotRegions, region: Region, one: Instruction) -> bool:
-    """``self.defaults["limit"]``: an entry of a setting into which no code puts anything."""
-    function = region.function
-    held = function.definitions[one[3]]
-    if function.constant(one[4]) is None or held is None or held[0] != op.ATTR or not _is_setting(hot, region, held):
-        return False
-    name = function.text(held[4])
-    for unit in hot.facts.program.mentioning(name):
-        for inner in unit.functions:
-            for put in inner.by_opcode[op.SET_ITEM]:
-                made = inner.definitions[put[2]]
-                if made is not None and made[0] == op.ATTR and inner.text(made[4]) == name:
-                    return False
-    return True
+    """``self.defaults["limit"]``: an entry of a setting."""
+    held = region.function.definitions[one[3]]
+    return region.function.constant(one[4]) is not None and held is not None and held[0] == op.ATTR and _is_setting(hot, region, held)
 
 
 def _is_setting(hot: HotRegions, region: Region, one: Instruction) -> bool:
-    """Whether only constructors give an attribute a value; of an object of which nothing is known, whether each round is given the same."""
-    function = region.function
-    name = function.text(one[4])
+    """Whether an attribute of an object of the program, which only constructors give a value, or of a parameter, is the same in each
+    round, and so is the object."""
+    function, steady = region.function, steadiness_of(hot)
     values = [value for value in hot.facts.values(function, one[3]).values if isinstance(value, Instance)]
-    if not values:
-        changed = any(function.text(use[3]) == name for use in function.by_opcode[op.SET_ATTR])
-        return function.is_parameter(one[3]) and not changed and steadiness_of(hot).of(region, one[3])
-    stores = [
-        store
-        for value in values
-        for definition in hot.facts.hierarchy.order(value.definition)
-        for store in definition.own_stores.get(name, ())
-    ]
-    return all(store.function.code.name == "__init__" for store in stores)
+    classes = [definition for value in values for definition in hot.facts.hierarchy.order(value.definition)]
+    stores = [store for each in classes for store in each.own_stores.get(function.text(one[4]), ())]
+    if (not values and not function.is_parameter(one[3])) or any(store.function.code.name != "__init__" for store in stores):
+        return False
+    return not steady.is_filled(function, one) and steady.of(region, one[2])
 
 
 def _makes_of_numbers(hot: HotRegions, function: Function, one: Instruction) -> bool:
