@@ -6,10 +6,10 @@ import operator
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from streamlint.facts.aliases import source_of
+from streamlint.facts.aliases import arguments_of, source_of
 from streamlint.facts.facts import Facts
-from streamlint.facts.functions import Function
-from streamlint.facts.objects import Constant, Scalar, Unknown
+from streamlint.facts.functions import ClassInfo, Function
+from streamlint.facts.objects import Constant, External, Instance, Scalar, Unknown
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.waits.operands import operand_of
@@ -39,7 +39,10 @@ def is_off(facts: Facts, function: Function, register: int, holds: bool) -> bool
     kept = list(_parameters(function, one))
     known = [*(value.value for value in values if isinstance(value, Constant)), *_defaults(kept)]
     others = [value for value in values if not isinstance(value, Constant)]
-    if any(isinstance(value, Scalar) for value in others) and kept and all(_is_only_declared(facts, *place) for place in kept):
+    is_declared = all(_is_only_declared(facts, *place) for place in kept) if kept else _is_field_left_alone(facts, function, one)
+    if is_declared and not kept:
+        others = [value for value in others if not isinstance(value, Scalar) and getattr(value, "reason", "") != "external"]
+    elif is_declared and any(isinstance(value, Scalar) for value in others):
         others = [value for value in others if not isinstance(value, Scalar)]
     if not known or not all(isinstance(value, Unknown) and value.reason == "caller" for value in others):
         return False
@@ -71,6 +74,32 @@ def _is_only_declared(facts: Facts, function: Function, parameter: Instruction) 
         if given is not None and not all(isinstance(value, Constant) for value in facts.values(site.function, given).values):
             return False
     return True
+
+
+def _is_field_left_alone(facts: Facts, function: Function, one: Instruction) -> bool:
+    """Whether an instruction reads a declared field that no code in view sets to what is not known, when it makes the object or later."""
+    name = function.text(one[4]) if one[0] == op.ATTR else ""
+    held = list(facts.values(function, one[3]).values) if name else []
+    classes = [each for value in held if isinstance(value, Instance) for each in facts.possible_classes(value)]
+    if not classes or not all(isinstance(value, (Instance, External)) for value in held):  # what a library's class has beside it
+        return False
+    if any(unit.attribute_stores.get(name) for unit in facts.program.mentioning(name)):
+        return False
+    return all(
+        name in facts.fields(each) and all(_leaves_alone(facts, each, name, *place) for place in facts.construction_places(each))
+        for each in classes
+    )
+
+
+def _leaves_alone(facts: Facts, definition: ClassInfo, name: str, function: Function, call: Instruction) -> bool:
+    """Whether a call that makes an object gives a field a constant, or nothing by its name or place."""
+    fields = facts.fields(definition)
+    given = [
+        register
+        for place, (register, kind) in enumerate(arguments_of(function, call))
+        if kind == name or (kind is None and fields[place : place + 1] == [name])
+    ]
+    return all(isinstance(value, Constant) for register in given for value in facts.values(function, register).values)
 
 
 def _parameters(function: Function, one: Instruction) -> Iterator[tuple[Function, Instruction]]:
