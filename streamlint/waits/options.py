@@ -37,6 +37,8 @@ def is_off(facts: Facts, function: Function, register: int, holds: bool) -> bool
         return False
     values = list(facts.values(function, register).values)
     kept = list(_parameters(function, one))
+    if not kept and (kept := list(_passed_on(facts, function, one))):
+        values = [value for holder, parameter in kept for value in facts.values(holder, parameter[2]).values]
     known = [*(value.value for value in values if isinstance(value, Constant)), *_defaults(kept)]
     others = [value for value in values if not isinstance(value, Constant)]
     is_declared = all(_is_only_declared(facts, *place) for place in kept) if kept else _is_field_left_alone(facts, function, one)
@@ -110,6 +112,21 @@ def _parameters(function: Function, one: Instruction) -> Iterator[tuple[Function
         stores = (store for store in owner.own_stores.get(function.text(one[4]), ()) if store.function.code.name == "__init__")
         kept = [(store.function, source) for store in stores if (source := source_of(store.function, store.value)) is not None]
     yield from ((holder, parameter) for holder, parameter in kept if parameter[0] == op.PARAM)
+
+
+def _passed_on(facts: Facts, function: Function, one: Instruction) -> Iterator[tuple[Function, Instruction]]:
+    """The constructor's parameter that the constructor of a library's base is given under the name of the attribute that is read."""
+    name = function.text(one[4]) if one[0] == op.ATTR else ""
+    values = facts.values(function, one[3]).values if name else ()
+    for owner in [value.definition for value in values if isinstance(value, Instance)]:
+        if any(name in each.own_stores for each in facts.hierarchy.order(owner)):
+            continue
+        for made in owner.methods.get("__init__", ()):
+            for call in made.by_opcode[op.INVOKE]:
+                for register, kind in arguments_of(made, call) if made.text(call[4]) == "__init__" else ():
+                    source = source_of(made, register) if kind == name else None
+                    if source is not None and source[0] == op.PARAM:
+                        yield made, source
 
 
 def _defaults(kept: list[tuple[Function, Instruction]]) -> Iterator[object]:
