@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 
 from streamlint.facts.absent import truth_on_cuda
+from streamlint.facts.aliases import path_of
 from streamlint.facts.functions import Function
 from streamlint.facts.loops import Body
 from streamlint.facts.objects import Site
@@ -164,12 +165,14 @@ class EveryRound:
     # --- loops of few or special rounds
 
     def is_special(self, function: Function, loop: Loop, few: int) -> bool:
-        """Whether a loop has few rounds, or goes over devices, or times what it tries out, or halves."""
+        """Whether a loop has few rounds, or goes over devices, or times what it tries out, or halves, or puts an object together."""
         rounds = self.rounds(function, loop)
         if rounds is not None and rounds <= few:
             return True
         body = self.body(function)
-        return is_search(function, body.graph, body.home, loop) or self._shifts(function, loop) or self._asks(function, loop)
+        if is_search(function, body.graph, body.home, loop) or self._shifts(function, loop):
+            return True
+        return self._asks(function, loop) or self._replaces(function, loop)
 
     def rounds(self, function: Function, loop: Loop) -> int | None:
         """The number of rounds, where it stands in the source."""
@@ -216,6 +219,19 @@ class EveryRound:
         return any(
             one[0] == op.BINARY and function.text(one[3]) in ("<<", ">>") and self.body(function).home[one] == header
             for one in parts_of(function, [end[2]])
+        )
+
+    def _replaces(self, function: Function, loop: Loop) -> bool:
+        """``for name, part in whole.named_children(): setattr(whole, name, …)``: each part of an object is replaced once, to set it up."""
+        iterators = [function.definitions[one[3]] for one in function.code.blocks[loop.header] if one[0] == op.MORE]
+        parts = list(parts_of(function, [one[3] for one in iterators if one is not None and one[0] == op.ITER]))
+        walked, paths = {part[2] for part in parts}, {path_of(function, part[2]) for part in parts} - {""}
+        calls = (one for block in loop.body for one in function.code.blocks[block] if one[0] == op.CALL and len(one) == 8)
+        return any(
+            function.dotted(one[3]) == "setattr"
+            and (one[5] in walked or path_of(function, one[5]) in paths)
+            and any(part[0] == op.NEXT for part in parts_of(function, [one[6]]))
+            for one in calls
         )
 
     def _asks(self, function: Function, loop: Loop) -> bool:
