@@ -41,6 +41,8 @@ LONGEST_NAME = 6
 """Parts of a dotted name of a library."""
 MOST_DEFINERS = 200
 """Overriding methods of a name that a call may enter."""
+ELEMENT_TYPE = "numpy.dtype.kind"
+"""What stands for the type of a tensor's elements: a name of a library that is no device."""
 LAST_POSITION = 16
 """Arguments behind this position are not told apart."""
 
@@ -54,7 +56,9 @@ class Members(Containers):
         """A member of an object arrives at a node."""
         if not target.first("member", value, name):
             return
-        if isinstance(value, Instance):
+        if name == "dtype" and isinstance(value, (Memory, Unknown)):
+            self.solver.add(target, self.objects(External, ELEMENT_TYPE, None))
+        elif isinstance(value, Instance):
             self._instance_member(value, name, target, site)
         elif isinstance(value, ClassObject):
             self._class_member(value, name, target, site)
@@ -64,7 +68,7 @@ class Members(Containers):
             self._super_member(value, name, target, site)
         elif isinstance(value, External):
             root = getattr(builtins, value.name.partition(".")[0], None)
-            if value.receiver is not None or (root is not None and not hasattr(root, name)):
+            if value.receiver is not None or value.name == ELEMENT_TYPE or (root is not None and not hasattr(root, name)):
                 self.unknown(target, "external")
             elif (row := self.models.attribute(f"{value.name}.{name}")) is not None and row.effect == "stream_of":
                 self.solver.add(target, self.objects(LibraryObject, f"{row.library}.stream", "stream", str(row.get("which")), site))

@@ -8,6 +8,7 @@ from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector
 from streamlint.transfer.actions import NAMED, NULL, Action, Copied, Viewed
 from streamlint.transfer.modelled import ModelledCall
+from streamlint.waits.operands import is_element_type
 
 _DIRECTIONS = {("host", "device"): "d2h", ("device", "host"): "h2d", ("host", "host"): "h2h", ("device", "device"): "d2d"}
 
@@ -38,10 +39,7 @@ def transfer(call: ModelledCall) -> Iterator[Action]:
 
 
 def _is_cast(call: ModelledCall) -> bool:
-    """Whether what stands where a device may be named is the type of elements: ``x.to(y.dtype)``."""
-    given = call.all("device")
-    made = [call.function.definitions[register] for register in given if register >= 0]
-    return bool(made) and all(one is not None and one[0] == op.ATTR and call.function.text(one[4]) == "dtype" for one in made)
+    return any(is_element_type(call.facts, call.function, register) for register in call.all("device"))
 
 
 def _copied(call: ModelledCall, target: int, source: int, direction: str) -> Copied:

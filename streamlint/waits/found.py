@@ -13,7 +13,7 @@ from streamlint.models import Row
 from streamlint.models.vocabulary import Selector
 from streamlint.waits.indices import is_mask, is_uploaded, parts_of
 from streamlint.waits.launching import OF_DEVICES, waits_for_device
-from streamlint.waits.operands import argument_registers, makes_nothing, selected
+from streamlint.waits.operands import argument_registers, is_element_type, makes_nothing, selected
 from streamlint.waits.origins import LOSS, OF_TRAINING, TERM, UNSURE
 from streamlint.waits.wait import CACHE, CAST, DEVICE, NUMBER, READ, SIZE, UPLOAD, Wait
 
@@ -103,8 +103,13 @@ class WaitFinder:
         space = self._result(function, one)
         if "host" in space and "device" not in space and self.reasons(function, source):
             yield Wait(function, one, READ, call.name, source)
-        elif "device" in space and row.library == "torch" and self._is_fresh(function, source):
+        elif "device" in space and row.library == "torch" and self._is_fresh(function, source) and not self._casts(function, one, row):
             yield Wait(function, one, UPLOAD, call.name, source)
+
+    def _casts(self, function: Function, one: Instruction, row: Row) -> bool:
+        """``x.to(y.dtype)``."""
+        named = [selected(function, one, selector, True) for selector in _selectors(row, "device")]
+        return any(register is not None and is_element_type(self.facts, function, register) for register in named)
 
     def _made(self, function: Function, call: LibraryCall, row: Row, is_method: bool) -> Iterator[Wait]:
         data = next((selected(function, call.instruction, selector, is_method) for selector in _selectors(row, "data")), None)

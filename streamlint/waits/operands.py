@@ -6,7 +6,10 @@ from collections.abc import Callable, Iterable, Iterator
 
 from streamlint.facts.aliases import arguments_of
 from streamlint.facts.autograd import offset_of
+from streamlint.facts.facts import Facts
 from streamlint.facts.functions import Function
+from streamlint.facts.members import ELEMENT_TYPE
+from streamlint.facts.objects import Constant, DeviceValue, External, Memory
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector
@@ -80,6 +83,19 @@ def operand_of(function: Function, call: Instruction, callee: Function, index: i
             return register
         place += kind is None
     return None
+
+
+def is_element_type(facts: Facts, function: Function, register: int) -> bool:
+    """Whether what stands where a device may be named is the type of elements: one is among its values, and no device."""
+    values = list(facts.values(function, register).values) if register >= 0 else []
+    devices = (isinstance(value, (DeviceValue, Memory)) or (isinstance(value, Constant) and value.value is not None) for value in values)
+    return any(isinstance(value, External) and _names_type(value) for value in values) and not any(devices)
+
+
+def _names_type(value: External) -> bool:
+    """``torch.float16``, or what stands for ``x.dtype``."""
+    module, _, name = value.name.rpartition(".")
+    return value.name == ELEMENT_TYPE or (value.receiver is None and module in ("torch", "numpy", "cupy") and name != "device")
 
 
 def makes_nothing(function: Function, one: Instruction | None) -> bool:
