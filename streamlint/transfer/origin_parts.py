@@ -32,6 +32,12 @@ class Parts(Made):
             for returned in given:
                 yield from self.walk(way._replace(known=returned))
             return
+        key = way.known.function.constant(one[4]) if one[0] == op.ITEM else None
+        entries = self._entries(way.at(base), key) if isinstance(key, str) else None
+        if entries:
+            for entry in entries:
+                yield from self.walk(entry)
+            return
         is_made = made is not None and made[0] in (op.CALL, op.INVOKE, op.ATTR, op.PARAM) and one[0] == op.ITEM
         if any(isinstance(value, Memory) for value in held) or (is_made and self.of(way.known.function, base, way.known.context)):
             if one[0] == op.UNPACK and self.is_beside(way.known, one):
@@ -48,6 +54,22 @@ class Parts(Made):
                 yield from guarded(self.walk(each), self.said_of(each.known.function, each.known.register))
             return
         yield from self.kept(way)
+
+    def _entries(self, way: Way, key: str, depth: int = 0) -> list[Way] | None:
+        """The ways to what displays hold under a key, over calls that return them; None where another key may mean it."""
+        one = self.contexts.definition(way.known)
+        function = way.known.function
+        if one is None or depth > DEEPEST_CALLS:
+            return None
+        if one[0] == op.DICT:
+            names, uses = one[3::2], function.uses[one[2]]
+            if any(name < 0 for name in names) or any(use[0] == op.PUT or (use[0] == op.INVOKE and use[3] == one[2]) for use in uses):
+                return None
+            pairs = [*zip(names, one[4::2], strict=True), *((use[3], use[4]) for use in uses if use[0] == op.SET_ITEM and use[2] == one[2])]
+            return [way.at(value) for name, value in pairs if function.constant(name) == key] or None
+        results = list(self._results(way, one)) if one[0] in (op.CALL, op.INVOKE) else []
+        found = [self._entries(result, key, depth + 1) for result in results]
+        return None if None in found else [entry for each in found for entry in each or ()]
 
     def _mapping(self, function: Function, one: Instruction) -> int:
         """What an element is taken from: of a loop over the pairs or values of a mapping, the mapping."""

@@ -69,6 +69,8 @@ class Sizes:
         context = origin.known.context
         if function.is_cpp and origin.type in _CPP_TYPES:
             return Size(self.cpp.bytes_at(origin.known), self._holds_counts(origin))
+        if one[0] == op.ITEM and _picks_numbers(function, one):
+            return self._joined(origin, [one[4]], depth)
         if one[0] in (op.BINARY, op.UNARY, op.COMPARE, op.INPLACE, op.ITEM):
             return self._joined(origin, list(op.reads(one)), depth)
         if origin.how == "module":
@@ -235,6 +237,12 @@ class Sizes:
         register = call.one("bytes")
         asked = [Known(call.function, register, origin.known.context)] if register is not None else []
         return any(self.cpp.is_of_array(each) for each in (*asked, *self.cpp.counts(origin.known)))
+
+
+def _picks_numbers(function: Function, one: Instruction) -> bool:
+    """``x.expand_as(mask)[mask]``: a number for each element that is true, no rows."""
+    made = function.definitions[one[3]]
+    return made is not None and made[0] == op.INVOKE and function.text(made[4]) == "expand_as" and made[6:7] == (one[4],)
 
 
 def _largest(sizes: list[Size]) -> Size:

@@ -13,6 +13,7 @@ from streamlint.facts.language_members import LANGUAGE_MEMBERS
 from streamlint.facts.objects import DeviceValue, Elements, Instance, LibraryObject, Memory, Object, Site
 from streamlint.facts.program import Unit
 from streamlint.facts.rounds import Rounds
+from streamlint.facts.scopes import ExternalName
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Models, Row
@@ -326,10 +327,20 @@ class Transfer:
             return None
         if function.is_cpp:
             return self.facts.cpp_models.calls.get(f"at::Tensor::{method}") if self._has_tensors(function.unit) else None
+        if not self._libraries[function, one] and (meant := self._imported(function, one[3], method)):
+            return meant[0]  # the steps of the facts ran out
         rows = self._methods.get(method, ()) or self._rows_with(method, names_given(function, one))
         if rows and self._is_device(function, one[3]):
             rows = [row for row in rows if any(self._is_of_device(name) for name in row.names)]
         return next((row for row in rows if self.rounds.is_used_near(function.unit, row.names[0].partition(".")[0])), None)
+
+    def _imported(self, function: Function, register: int, name: str) -> list[Row]:
+        """The rows of a function of a module that a file imports."""
+        held = function.definitions[register] if register >= 0 else None
+        if held is None or held[0] not in (op.NAME, op.ATTR) or not (dotted := function.dotted(register)):
+            return []
+        names = (each.name for each in self.facts.scopes.find(function.unit, f"{dotted}.{name}") if isinstance(each, ExternalName))
+        return [row for row in map(self.facts.models.call, names) if row is not None]
 
     def _is_device(self, function: Function, register: int) -> bool:
         """Whether a register holds a device: by its value, or by the call that gives it."""
