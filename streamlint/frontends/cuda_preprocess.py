@@ -308,6 +308,8 @@ _EXPORT = re.compile(
 _BEFORE_EXPORT = re.compile(r"(?:[;{}>:]|\b(?:static|inline|extern|virtual|constexpr|friend|explicit)|\A|extern \"_\")\s*\Z")
 _EXPORTED_CLASS = re.compile(r"\b(?:class|struct|namespace)\s+([A-Z][A-Z0-9_]{2,})\s+(?=[A-Za-z_]\w*\s*(?:final\s*)?(?:[:{]|$))", re.M)
 _BOUND_CLASS = re.compile(r"\bclass_\s*<")
+_MEMBER_POINTER = re.compile(r"(?<=\()\s*\w+(?:\s*<[^<>()]*>)?(?:\s*::\s*\w+(?:\s*<[^<>()]*>)?)*\s*::\s*(?=\*\s*\)\s*\()")
+_QUALIFIERS = re.compile(r"\s*(?:\b(?:const|volatile|noexcept)\b\s*|&&?\s*)+(?=[)>,;])")
 _UNSIGNED = re.compile(r"(?<=[=(,+\-*/<>?:&|])\s*\bunsigne(d)\s*(?=\()")
 
 
@@ -324,7 +326,7 @@ def without_annotations(text: str, mask: str = "") -> tuple[str, list[int]]:
     edits += [(match.start(), match.end(), "") for match in _BRACKETS.finditer(mask)]
     edits += [(match.start(1), match.end(1), "D") for match in _UNSIGNED.finditer(mask)]
     edits += [(match.start(1), match.end(1), _space(match.group(1))) for match in _EXPORTED_CLASS.finditer(mask)]
-    edits += _exports(mask) + _holders(mask)
+    edits += _exports(mask) + _holders(mask) + _member_pointers(mask)
     text, mask = _edited(text, edits), _edited(mask, edits)
     lambdas = [match for match in _IN_LAMBDA.finditer(mask) if "__device__" in match.group() or "__host__" in match.group()]
     device = [match.start() for match in lambdas if "__host__" not in match.group()]
@@ -339,6 +341,18 @@ def _exports(mask: str) -> list[tuple[int, int, str]]:
         after_other = bool(found) and not mask[found[-1][1] : start].strip()
         if after_other or _BEFORE_EXPORT.search(mask, max(0, start - 60), start):
             found.append((start, match.end(1), _space(match.group(1))))
+    return found
+
+
+def _member_pointers(mask: str) -> list[tuple[int, int, str]]:
+    """The class in ``(void (Pool::*)(int) const)``, which leaves a pointer to a function, and qualifiers behind the parameters."""
+    found: list[tuple[int, int, str]] = []
+    for match in _MEMBER_POINTER.finditer(mask) if "::*" in mask else ():
+        behind = _after_parenthesis(mask, mask.index("(", match.end()))
+        qualifiers = _QUALIFIERS.match(mask, behind)
+        found.append((match.start(), match.end(), ""))
+        if qualifiers is not None:
+            found.append((behind, qualifiers.end(), ""))
     return found
 
 

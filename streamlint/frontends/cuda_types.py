@@ -128,7 +128,8 @@ class TypeReader:
         if kind == "type_descriptor":
             base = self.type(self.field(node, "type"))
             declarator = self.field(node, "declarator")
-            return self.declarator(declarator).type(base) if declarator else base
+            read = self.declarator(declarator) if declarator else Declarator("", None)
+            return read.type(self.to_function(base, read.function) if read.function and read.indirect and not base.args else base)
         if kind in ("struct_specifier", "class_specifier", "union_specifier", "enum_specifier"):
             name = self.field(node, "name")
             return self.type(name) if name else Type("")
@@ -139,6 +140,13 @@ class TypeReader:
         if kind == "sized_type_specifier":
             return Type(" ".join(self.text(node).split()))
         return Type(self.name(node), self.type_arguments(node))
+
+    def to_function(self, result: Type, function: Syntax) -> Type:
+        """The result of a function that is pointed to, with the types of its parameters; ``void`` for none."""
+        given = self.field(function, "parameters")
+        parameters = [one for one in given.named_children if one.type == "parameter_declaration"] if given else []
+        types = (self.declarator(self.field(one, "declarator")).type(self.type(self.field(one, "type"))) for one in parameters)
+        return Type(result.name, tuple(types) or (Type("void"),), result.pointers, result.reference)
 
     def type_arguments(self, node: Syntax) -> tuple[Type, ...]:
         """The template arguments of a type; what is not a type keeps its text as name."""

@@ -144,25 +144,27 @@ class Entries:
                     yield from self._functions(function, binding, each)
                 return
             if name == "overload_cast":
-                yield from self._overload(function, one)
+                wanted = [_plain(each) for each in function.code.templates.get(one[1], ())]
+                for each in one[5:6]:
+                    yield from self._overload(function, one, each, wanted)
                 return
             if name.endswith("no_gil"):
                 return
+        spelled: TypeTuple | None = function.unit.ir.constants[one[3]] if one[0] == op.CAST else None
+        if spelled is not None and spelled[1]:
+            yield from self._overload(function, binding, register, [_plain(str(each[0])) for each in spelled[1] if each is not None])
+            return
         found = [value for value in map(_function_of, self.transfer.values(function, register)) if value is not None]
-        if one[0] in (op.NAME, op.ADDRESS_NAME) and not found:
+        if one[0] in (op.NAME, op.ADDRESS_NAME, op.CAST) and not found:
             found = self.facts.exports.targets(Export(function, binding, register, "", ""))
         yield from found
 
-    def _overload(self, function: Function, call: Instruction) -> Iterator[Function]:
-        """The overload that has the types which are named."""
-        wanted = [_plain(one) for one in function.code.templates.get(call[1], ())]
-        for register in call[5:6]:
-            for one in self.facts.exports.targets(Export(function, call, register, "", "")):
-                own = [
-                    last_part(str(each.type[0])) for each in one.code.parameters[1 if one.has_receiver else 0 :] if each.type is not None
-                ]
-                if own == wanted:
-                    yield one
+    def _overload(self, function: Function, call: Instruction, register: int, wanted: list[str]) -> Iterator[Function]:
+        """The overload that has the types which are named; ``void`` is the type of no parameter."""
+        for one in self.facts.exports.targets(Export(function, call, register, "", "")):
+            own = [last_part(str(each.type[0])) for each in one.code.parameters[1 if one.has_receiver else 0 :] if each.type is not None]
+            if own == [each for each in wanted if each != "void"]:
+                yield one
 
     def _constructors(self, function: Function, binding: Instruction, call: Instruction) -> Iterator[Function]:
         definition = self._class_of(function, binding[3])
