@@ -103,6 +103,12 @@ class Facts(Bindings):
         self.solver.solve()
         return node
 
+    def elements(self, value: Object) -> list[Object]:
+        """What the elements of a value may be."""
+        node = self.solver.demand(self.any_element(value))
+        self.solver.solve()
+        return list(node.values)
+
     def global_values(self, unit: Unit, name: str) -> list[Object]:
         """What a global name of a file may be."""
         node = self.solver.demand(self.global_name(unit, name))

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from streamlint.facts.functions import Function
 from streamlint.facts.hot import HotRegions, Region
-from streamlint.facts.objects import Instance, Memory, Object
+from streamlint.facts.objects import Constant, Container, Instance, Memory, Object, Scalar
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY
 from streamlint.operations import MADE_ON_HOST
 from streamlint.waits.indices import is_new_index
 from streamlint.waits.operands import argument_registers
-from streamlint.waits.origins import INPUT, UNSURE
+from streamlint.waits.origins import INPUT, TENSOR, UNSURE
 from streamlint.waits.steady import steadiness_of
 from streamlint.waits.wait import Wait
 
@@ -43,11 +43,9 @@ def upload_reason(hot: HotRegions, wait: Wait, region: Region, all_loops: bool) 
         register = given[0][1]
     if is_constant(hot, function, register, region):
         return CONSTANT
-    if not all_loops:
-        return None
-    if _is_size(function, function.definitions[register]):
+    if all_loops and _is_size(function, function.definitions[register]):
         return SIZE_OF
-    return TENSORS if _are_tensors(hot, function, function.definitions[register]) else None
+    return TENSORS if _are_tensors(hot, function, register, all_loops) else None
 
 
 def _index_reason(hot: HotRegions, wait: Wait, region: Region) -> str | None:
@@ -188,14 +186,17 @@ def _is_one_size(function: Function, one: Instruction) -> bool:
     return False
 
 
-def _are_tensors(hot: HotRegions, function: Function, one: Instruction | None) -> bool:
-    """Whether a list holds nothing but tensors."""
+def _are_tensors(hot: HotRegions, function: Function, register: int, all_loops: bool) -> bool:
+    """Whether a list holds nothing but tensors; without all loops, of a device: each of them is read for itself."""
+    one = function.definitions[register]
     if one is not None and one[0] == op.BINARY and function.text(one[3]) == "*":
-        one = function.definitions[one[4]]
-    if one is None or one[0] != op.BUILD or len(one) < 5:
+        register = one[4]
+    lists = [value for value in hot.facts.values(function, register).values if isinstance(value, Container)]
+    held = [part for value in lists for part in hot.facts.elements(value)]
+    return any(_is_tensor(part, all_loops) for part in held) and not any(isinstance(part, (Constant, Scalar)) for part in held)
+
+
+def _is_tensor(value: Object, all_loops: bool) -> bool:
+    if not isinstance(value, Memory) or value.evidence == f"{UNSURE}{INPUT}":
         return False
-    return all(any(_is_tensor(value) for value in hot.facts.values(function, register).values) for register in one[4:])
-
-
-def _is_tensor(value: Object) -> bool:
-    return isinstance(value, Memory) and value.evidence != f"{UNSURE}{INPUT}"
+    return all_loops or (value.space == "device" and value.type == TENSOR and not value.evidence.startswith(UNSURE))
