@@ -72,8 +72,8 @@ MEANINGS = {
 NOTHING = Effect(0)
 DERIVES: Final = "derive"
 """What loops do that train if they also train otherwise, in a loop inside or by themselves."""
-GOES_BACKWARD: Final = frozenset({"backward", DERIVES})
-"""What calls do that go backward through what was computed."""
+GOES_BACKWARD: Final = frozenset({"backward", DERIVES, "scale"})
+"""What calls do that go backward through what was computed, or scale it for that."""
 OF_ROUNDS = {
     "backward": Effect.BACKWARD,
     DERIVES: Effect.BACKWARD,

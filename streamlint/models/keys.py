@@ -141,7 +141,13 @@ STEP = (
 )
 ROUND = (
     key(_NAMES, "names", "The functions and methods, by the names that users write.", needed=True),
-    key("does", "word", "What the call does of a round.", "backward derive optimizer accumulate decode denoise serve handler", needed=True),
+    key(
+        "does",
+        "word",
+        "What the call does of a round.",
+        "backward derive scale optimizer accumulate decode denoise serve handler",
+        needed=True,
+    ),
     key(
         "beside",
         "texts",

@@ -67,11 +67,26 @@ class LossSlice:
             return
         if is_loss:
             self.seeds[function, register] = LOSS
+            self._hand_back(function, register)
         if one is None:
             return
         element = step.is_element or one[0] == op.NEXT
         self._waiting += [Step(inner, at, is_loss, element) for inner, at in self._same(function, one)]
         self._waiting += [Step(inner, at, False, element) for inner, at in self._before(function, one, element)]
+
+    def _hand_back(self, function: Function, register: int) -> None:
+        """Call what gives the loss back the loss too: the way through its body may be longer than a question about facts goes."""
+        waiting = [(function, register)]
+        while waiting:
+            function, register = waiting.pop()
+            if any(use[0] == op.RETURN for use in function.uses[register]):
+                for _, arguments in self.facts.callers(function):
+                    site = arguments.site
+                    if site is not None and site.instruction[0] in (op.CALL, op.INVOKE):
+                        place = (site.function, site.instruction[2])
+                        if place not in self.seeds:
+                            self.seeds[place] = LOSS
+                            waiting.append(place)
 
     def _start(self, function: Function, one: Instruction) -> None:
         given = argument_registers(function, one)
