@@ -9,7 +9,7 @@ from streamlint.facts.declared import Declared
 from streamlint.facts.frames import Frame
 from streamlint.facts.functions import Function
 from streamlint.facts.nodes import Keyed, Node
-from streamlint.facts.objects import Container, Key, Object
+from streamlint.facts.objects import Container, External, Instance, Key, Object
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 
@@ -80,6 +80,18 @@ class Containers(Declared):
                 self.give(keyed, name, source)
 
         self._when_put(value, put)
+
+    def given_by_methods(self, value: External, receiver: Instance, keyed: Keyed) -> None:
+        methods = {method: None for one in self.hierarchy.order(receiver.definition) for each in one.methods.values() for method in each}
+        for frame in map(self.base, methods):
+            for use in frame.function.by_opcode[op.SET_ITEM]:
+                if (key := frame.function.constant(use[3])) is not None:
+                    give = partial(self.give, keyed, key, self.register(frame, use[4]))
+                    self.solver.when(self.register(frame, use[2]), partial(self._if_it, value, give))
+
+    def _if_it(self, value: Object, action: Callable[[], None], held: Object) -> None:
+        if held is value:
+            action()
 
     def _when_put(self, value: Container, action: Callable[[Key | None, Node, bool], None]) -> None:
         """Run an action for what is put into a container, wherever it goes: the key, the node, and whether its elements are."""

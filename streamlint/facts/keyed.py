@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from streamlint.facts.frames import Arguments, Frame
 from streamlint.facts.joins import Joins
 from streamlint.facts.nodes import Entry, Keyed, Node
-from streamlint.facts.objects import Container, Key, Object, Rest, Site, Varargs
+from streamlint.facts.objects import Container, External, Instance, Key, Object, Rest, Site, Varargs
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 
@@ -87,11 +87,15 @@ class KeyedFlow(Joins):
                 self._given_by_calls(value, found)
             elif isinstance(value, Container):
                 self.given_by_dict(value, found)
+            elif isinstance(value, External) and isinstance(value.receiver, Instance):
+                self.given_by_methods(value, value.receiver, found)
         return found
 
     def _is_keyed(self, value: Object) -> bool:
         if isinstance(value, Rest):
             return value.frame.function.code.parameters[value.index].kind == "double"
+        if isinstance(value, External):
+            return isinstance(value.receiver, Instance)
         return value.named is not None if isinstance(value, Varargs) else isinstance(value, Container) and value.kind == "dict"
 
     def keyed_of_node(self, node: Node) -> Keyed:
@@ -151,6 +155,10 @@ class KeyedFlow(Joins):
                 self.give(keyed, name, node)
             for node in (*self.copied_mappings(value, arguments), *arguments.double):
                 self.link(self.keyed_of_node(node), keyed)
+
+    def given_by_methods(self, value: External, receiver: Instance, keyed: Keyed) -> None:
+        """What the methods of a class put, by key, into an attribute that a library's class gives it: ``self.state[p]["count"] = …``."""
+        raise NotImplementedError
 
     def copied_mappings(self, value: Container, arguments: Arguments) -> Sequence[Node]:
         """The arguments whose entries a dict that is made by a call begins with."""

@@ -328,6 +328,8 @@ class Members(Containers):
             self.solver.add(target, self.scalar)
         elif isinstance(value, (External, ClassObject, Unknown)):
             self.solver.add(target, value)
+            if key is not None and (held := self.keyed(value)) is not None:
+                self.ask(held, key, target)
         elif isinstance(value, LibraryObject):
             self.library_element(value, target)
         elif isinstance(value, Activation):
