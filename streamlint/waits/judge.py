@@ -12,7 +12,7 @@ from streamlint.facts.effects import Effect, Effects
 from streamlint.facts.functions import Function
 from streamlint.facts.hot import TRAINING, Region
 from streamlint.facts.loops import Body
-from streamlint.facts.objects import Site
+from streamlint.facts.objects import Memory, Site
 from streamlint.facts.program import Program
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -273,25 +273,31 @@ class HotWaits:
         return ways > MOST_NAMES
 
     def _is_part_by_part(self, wait: Wait, region: Region) -> bool:
-        """With all loops: whether a loop in the round reads one part of a tensor after the other, which one read would give at once."""
+        """Whether a loop in the round reads one part of a tensor after the other, which one read would give at once."""
         body = self.hot.body(wait.function)
-        if not self.all_loops or region.function is not wait.function:
+        if region.function is not wait.function:
             return False
         made = body.function.definitions[wait.value] if wait.value >= 0 else None
         sides = [body.function.definitions[side] for side in made[4:6]] if made is not None and made[0] == op.COMPARE else [made]
         parts = [one for one in sides if one is not None and one[0] == op.ITEM]
         around = [loop.body for loop in body.graph.loops if body.home[wait.instruction] in loop.body and loop is not region.loop]
         return any(
-            self._is_outside(body, blocks, one[3]) and self._queues(body, blocks)
+            self._is_of_device(body.function, one[3]) and self._is_outside(body, blocks, one[3]) and self._queues(body, blocks)
             for blocks in around
             for one in parts
             if body.home[one] in blocks
         )
 
     def _queues(self, body: Body, blocks: frozenset[int]) -> bool:
-        """Whether something in a loop may queue work: else only its first read waits, as one read of all would."""
+        """Whether something in a loop queues work, with all loops may do so: else only its first read waits, as one read of all would."""
+        if not self.all_loops:
+            calls = (call for call in self.graph.calls(body.function).libraries if call.row is not None and call.row.effect == "compute")
+            return any(body.home[call.instruction] in blocks and self._is_of_device(body.function, call.instruction[2]) for call in calls)
         ones = (one for block in blocks for one in body.function.code.blocks[block])
         return any(self._quiet.queues(body.function, one) or self._quiet.entered(body.function, one) for one in ones)
+
+    def _is_of_device(self, function: Function, register: int) -> bool:
+        return any(isinstance(value, Memory) and value.space == "device" for value in self.facts.values(function, register).values)
 
     def _is_outside(self, body: Body, blocks: frozenset[int], register: int) -> bool:
         """Whether what a register holds is there before a loop, and the loop puts nothing into it."""
