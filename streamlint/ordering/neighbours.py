@@ -89,7 +89,13 @@ class Neighbours:
         return found
 
     def _shared(self, function: Function, register: int) -> list[int]:
-        return self.transfer.shared(function, register) if register >= 0 else []
+        """The registers that hold the same memory, also before casts."""
+        found: list[int] = []
+        while register >= 0:
+            found += self.transfer.shared(function, register)
+            one = function.definitions[register]
+            register = one[4] if one is not None and one[0] == op.CAST else op.NONE
+        return found
 
     def _beyond(self, state: _At, work: _Search) -> Iterator[_At]:
         """Where a path goes on behind the end of a block."""
@@ -129,12 +135,17 @@ class Neighbours:
             yield _At(callee, 0, 0, (*state.calls, site), state.decided, state.left)
 
     def _branched(self, state: _At, end: Instruction, work: _Search) -> Iterator[_At]:
-        """Both ways; of a status that is asked again the way that it went before."""
+        """Both ways; of a status that is asked again the way that it went before, and into a loop that has had no round."""
         function = state.function
         condition, turned = unnegated(function, end[2])
         one = function.definitions[condition] if condition >= 0 else None
         name = function.text(one[4]) if one is not None and one[0] == op.INVOKE and (function, one[3]) in work.status else ""
-        known = dict(state.decided).get(name)
+        decided = dict(state.decided)
+        body = next((loop.body for loop in function.control.loops if loop.header == state.block), None)
+        if body is not None and (round_ := f"{function.unit.path}:{function.code.number}:{state.block}") not in decided:
+            yield from (state._replace(block=into, place=0, decided=state.decided | {(round_, True)}) for into in end[3:5] if into in body)
+            return
+        known = decided.get(name)
         for truth, block in ((True, end[3]), (False, end[4])):
             holds = truth != turned
             if not name:
@@ -170,7 +181,7 @@ class Neighbours:
             elif self._is_entered(state, one):
                 return list(self._entered(state, one, work))
             elif self._works(function, one):
-                return WORKED
+                return READ if self._is_handed(function, one, work.brought) else WORKED
         return []
 
     def _reads(self, function: Function, one: Instruction, brought: Registers) -> bool:
@@ -179,6 +190,13 @@ class Neighbours:
             return False
         read = [action.register for action in self.transfer.of(function, one) if isinstance(action, Read)]
         return any((function, each) in brought for register in read for each in self.transfer.shared(function, register))
+
+    def _is_handed(self, function: Function, one: Instruction, brought: Registers) -> bool:
+        """C++: whether a function out of view that knows no device is handed what was brought: it reads that, or frees it."""
+        calls = self.transfer.libraries(function, one) if function.is_cpp else []
+        if not calls or any(call.row is not None and call.row.effect != "free" for call in calls):
+            return False
+        return any((function, each) in brought for register in op.reads(one) for each in self._shared(function, register))
 
     def _is_entered(self, state: _At, one: Instruction) -> bool:
         """Whether a call runs functions that are in view, and nothing else."""
@@ -193,7 +211,8 @@ class Neighbours:
         if any(row is None for row in rows):
             return not self.transfer.is_of_language(function, one)
         if rows:
-            return any(row is not None and row.effect not in _SILENT for row in rows)
+            silent = _SILENT | {"write"} if function.is_cpp else _SILENT  # a container of C++ is given an element
+            return any(row is not None and row.effect not in silent for row in rows)
         return one[0] in (op.CALL, op.INVOKE, op.LAUNCH)
 
     def _is_of(self, function: Function, one: Instruction, action: Synchronized, call: ModelledCall, stream: Stream) -> bool:
