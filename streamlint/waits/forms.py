@@ -47,7 +47,12 @@ def has_device_form(body: Body, wait: Wait, says: bool) -> bool:
         if _only_chooses(body, block, compared[4]):
             return True
         asked = _asked(wait) if compared[4] == wait.instruction[2] else op.NONE
-        if asked >= 0 and _only_limits(body, block, taken, asked, says) and not _only_limits(body, block, other, asked, says):
+        if asked < 0:
+            continue
+        if _only_limits(body, block, other, asked, says):
+            if _is_choice(body, taken, other) and len(function.code.blocks[taken]) == 1:  # ``x if x > 0 else 0``
+                return True
+        elif _only_limits(body, block, taken, asked, says):
             return True
     return False
 
