@@ -336,6 +336,8 @@ class HotWaits:
             return FROM_INPUT
         if not candidates:
             return None
+        if isinstance(first.row, StepRow) and first.row.loop == "optimizer":  # no batch is moved there
+            candidates = ["literal" if one == "asked" else one for one in candidates]
         return min((_text(one) for one in candidates), key=lambda text: _RANK.index(text) if text in _RANK else len(_RANK))
 
     def _is_computed(self, wait: Wait) -> bool:
