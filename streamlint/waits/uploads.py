@@ -123,7 +123,9 @@ def _is_setting(hot: HotRegions, region: Region, one: Instruction) -> bool:
     values = [value for value in hot.facts.values(function, one[3]).values if isinstance(value, Instance)]
     classes = [definition for value in values for definition in hot.facts.hierarchy.order(value.definition)]
     stores = [store for each in classes for store in each.own_stores.get(function.text(one[4]), ())]
-    if (not values and not function.is_parameter(one[3])) or any(store.function.code.name != "__init__" for store in stores):
+    held = function.definitions[one[3]]
+    is_given = function.is_parameter(one[3]) or (held is not None and held[0] == op.PARAM)
+    if (not values and not is_given) or any(store.function.code.name != "__init__" for store in stores):
         return False
     return not steady.is_filled(function, one) and steady.of(region, one[2])
 
