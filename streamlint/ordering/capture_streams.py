@@ -11,7 +11,7 @@ from streamlint.ordering.capture_walk import ORIGIN, CaptureWalk
 from streamlint.ordering.conditions import Frame
 from streamlint.ordering.flow import EVENT, STREAM, Tracked
 from streamlint.ordering.places import Place
-from streamlint.ordering.walk import State
+from streamlint.ordering.states import State
 from streamlint.transfer import device
 from streamlint.transfer.actions import CURRENT, NULL, Stream
 from streamlint.transfer.device import DeviceOperation

@@ -18,7 +18,8 @@ from streamlint.ordering.capture_streams import CaptureStreams, work_behind
 from streamlint.ordering.capture_walk import ENDED, OPEN, OPERATING, ORIGIN, Capture, Refused
 from streamlint.ordering.flow import EVENT, STREAM, Tracked
 from streamlint.ordering.places import Place
-from streamlint.ordering.walk import ORDERED, State
+from streamlint.ordering.states import State
+from streamlint.ordering.walk import ORDERED
 from streamlint.transfer import device
 from streamlint.transfer.actions import CURRENT, Stream
 from streamlint.transfer.device import DeviceOperation

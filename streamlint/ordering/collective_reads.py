@@ -11,7 +11,8 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.flow import BUFFER, Tracked
 from streamlint.ordering.places import ANY, Element, Place, register_place, rest_behind
-from streamlint.ordering.walk import ORDERED, State, Walk
+from streamlint.ordering.states import State
+from streamlint.ordering.walk import ORDERED, Walk
 from streamlint.transfer.actions import Action, Copied, Read, Synchronized, Viewed
 from streamlint.transfer.transfer import Transfer
 from streamlint.transfer.uses import Uses

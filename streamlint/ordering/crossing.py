@@ -13,7 +13,7 @@ from streamlint.ordering.flow import BUFFER, Tracked
 from streamlint.ordering.near_streams import NearStreams
 from streamlint.ordering.places import ANY, Element, Place
 from streamlint.ordering.races import Races
-from streamlint.ordering.walk import State
+from streamlint.ordering.states import State
 from streamlint.transfer.actions import NAMED
 from streamlint.transfer.transfer import Transfer
 

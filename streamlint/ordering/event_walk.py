@@ -11,7 +11,8 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.event_places import EventPlaces
 from streamlint.ordering.places import Place, rest_behind
-from streamlint.ordering.walk import State, Walk
+from streamlint.ordering.states import State
+from streamlint.ordering.walk import Walk
 from streamlint.transfer.actions import Action
 from streamlint.transfer.transfer import CALLING, Transfer
 

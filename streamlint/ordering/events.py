@@ -17,7 +17,7 @@ from streamlint.ordering.conditions import Frame
 from streamlint.ordering.event_walk import EventWalk
 from streamlint.ordering.flow import EVENT, Tracked, owned
 from streamlint.ordering.places import Place, rest_behind
-from streamlint.ordering.walk import State
+from streamlint.ordering.states import State
 from streamlint.transfer.actions import Action, Lost, Recorded, Stream, Synchronized
 from streamlint.transfer.transfer import CALLING, Transfer
 from streamlint.transfer.waiting import Waited

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator
 
 from streamlint.ordering.flow import BUFFER, Tracked
 from streamlint.ordering.places import ADDRESS, Element, Place, rest_behind
-from streamlint.ordering.walk import State, Walk
+from streamlint.ordering.states import State
+from streamlint.ordering.walk import Walk
 from streamlint.transfer.actions import VARIABLE
 
 

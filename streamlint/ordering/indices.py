@@ -10,9 +10,9 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.flow import BUFFER, EXACT, Tracked
 from streamlint.ordering.places import TUPLE, Element, Place
+from streamlint.ordering.states import State
 from streamlint.ordering.turns import Turns
 from streamlint.ordering.updating import Updating
-from streamlint.ordering.walk import State
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.operands import argument_registers, operand_of
 from streamlint.waits.questions import Key, alike

@@ -17,8 +17,9 @@ from streamlint.ir.graph import NOBODY, Loop
 from streamlint.ordering.event_walk import EventWalk
 from streamlint.ordering.flow import EVENT, STREAM, Tracked
 from streamlint.ordering.places import Place, rest_behind
+from streamlint.ordering.states import State
 from streamlint.ordering.streams import sites_of
-from streamlint.ordering.walk import ORDERED, State
+from streamlint.ordering.walk import ORDERED
 from streamlint.transfer.actions import CURRENT, NAMED, Action, Lost, Recorded, Stream, Synchronized
 from streamlint.transfer.transfer import Transfer
 from streamlint.transfer.waiting import Waited

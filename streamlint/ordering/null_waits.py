@@ -15,7 +15,8 @@ from streamlint.ordering.flow import Tracked
 from streamlint.ordering.lanes import Lane
 from streamlint.ordering.places import Place
 from streamlint.ordering.races import Races
-from streamlint.ordering.walk import ORDERED, State, Walk
+from streamlint.ordering.states import State
+from streamlint.ordering.walk import ORDERED, Walk
 from streamlint.transfer.actions import NULL, Action, Recorded, Stream, Synchronized
 from streamlint.transfer.launch_rows import is_null
 from streamlint.transfer.transfer import Transfer

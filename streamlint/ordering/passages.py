@@ -17,7 +17,8 @@ from streamlint.ordering.places import Place
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from streamlint.ordering.walk import State, Walk
+    from streamlint.ordering.states import State
+    from streamlint.ordering.walk import Walk
 
     Follow = Callable[[State], Iterable[State]]
 

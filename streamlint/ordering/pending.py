@@ -17,8 +17,9 @@ from streamlint.ordering.holding import Holding
 from streamlint.ordering.on_device import may_be_anything, may_be_there
 from streamlint.ordering.parts import Sum
 from streamlint.ordering.places import ADDRESS, Element, Place, register_place
+from streamlint.ordering.states import State
 from streamlint.ordering.streams import sites_of
-from streamlint.ordering.walk import ORDERED, State, Walk, aside
+from streamlint.ordering.walk import ORDERED, Walk, aside
 from streamlint.transfer.actions import (
     CURRENT,
     NAMED,

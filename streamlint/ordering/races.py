@@ -28,7 +28,8 @@ from streamlint.ordering.regions import PLACED, are_apart
 from streamlint.ordering.repeated import Repeated
 from streamlint.ordering.same_streams import SameStreams
 from streamlint.ordering.settled import Settled
-from streamlint.ordering.walk import MOST_GUESSES, ORDERED, PUTTING, State
+from streamlint.ordering.states import State
+from streamlint.ordering.walk import MOST_GUESSES, ORDERED, PUTTING
 from streamlint.ordering.weights import ModuleMemory
 from streamlint.transfer.actions import CURRENT, NAMED, UNKNOWN, Action, Asked, Copied, Lost, Read, Recorded, Stream, Synchronized, Viewed
 from streamlint.transfer.transfer import CALLING, Order, Transfer

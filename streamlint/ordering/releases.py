@@ -15,7 +15,8 @@ from streamlint.ordering.flow import BUFFER, EVENT, STREAM, Tracked
 from streamlint.ordering.lanes import AMBIENT, WAITER, Lane
 from streamlint.ordering.places import ANY, Element, Place, rest_behind
 from streamlint.ordering.races import Races
-from streamlint.ordering.walk import ORDERED, State
+from streamlint.ordering.states import State
+from streamlint.ordering.walk import ORDERED
 from streamlint.transfer.actions import CURRENT, NAMED, UNKNOWN, Action, Asked, Recorded, Signalled, Stream, Viewed
 from streamlint.transfer.origins import Origins
 from streamlint.transfer.sizes import Sizes

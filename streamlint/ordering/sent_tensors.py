@@ -11,7 +11,8 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.flow import BUFFER, Tracked
 from streamlint.ordering.places import register_place, rest_behind
-from streamlint.ordering.walk import ORDERED, State, Walk
+from streamlint.ordering.states import State
+from streamlint.ordering.walk import ORDERED, Walk
 from streamlint.transfer.actions import Action, Copied, Lost, Viewed, Written
 from streamlint.transfer.channels import Channels, End
 from streamlint.transfer.transfer import Transfer

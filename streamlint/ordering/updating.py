@@ -13,7 +13,7 @@ from streamlint.ordering.flow import BUFFER, UPDATER, Tracked
 from streamlint.ordering.origins import Origins
 from streamlint.ordering.pending import Pending
 from streamlint.ordering.places import Key, Place, rest_behind
-from streamlint.ordering.walk import State
+from streamlint.ordering.states import State
 from streamlint.transfer.actions import Updated
 from streamlint.transfer.transfer import Transfer
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
-from typing import NamedTuple
 
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import Container, Instance, Site
@@ -28,8 +27,9 @@ from streamlint.ordering.places import ANY, Element, Place, Places, register_pla
 from streamlint.ordering.quiet import Quiet
 from streamlint.ordering.rounds import again
 from streamlint.ordering.spread import bound_before, positional, spread
+from streamlint.ordering.states import Merged, State
 from streamlint.ordering.streams import Currents
-from streamlint.transfer.actions import UNKNOWN, Action, Asked, Read, Stream, Synchronized, Touched, Viewed
+from streamlint.transfer.actions import Action, Asked, Read, Stream, Synchronized, Touched, Viewed
 from streamlint.transfer.transfer import CALLING, Order, Transfer
 from streamlint.waits.operands import operand_of
 from streamlint.waits.questions import Key, alike, asked_by, unnegated
@@ -37,70 +37,10 @@ from streamlint.waits.questions import Key, alike, asked_by, unnegated
 MOST_STATES = 3_000
 """States of one pending operation that are looked at."""
 MOST_GUESSES = 1
-MOST_HERE = 16
-"""States of one place of a function: those that came there by the fewest steps are followed."""
-MOST_ALIKE = 8
-"""Of states that differ by the branches that they took alone: behind that they are one that takes for granted what all of them do."""
 _COMPUTED = frozenset({op.ATTR, op.ITEM, op.UNARY, op.BINARY, op.COMPARE, op.CONST})
 PUTTING = frozenset({"put", "put_nowait"})
 _LOUD = frozenset({op.YIELD, op.EXIT})
 _DEEPEST = 20
-
-
-class State(NamedTuple):
-    """A point of a path. ``before`` is the number of the edge by which the block was entered; ``guards`` are the undecided branches that
-    the rest of their functions hangs on, each with the block where that ends; ``decided`` are conditions, by what they say."""
-
-    frame: Frame
-    block: int
-    place: int
-    before: int
-    tracked: frozenset[Tracked]
-    guesses: int
-    guards: frozenset[tuple[Frame, int, int]]
-    decided: frozenset[tuple[Frame, Key, bool]]
-    path: tuple[Instruction, ...]  # calls that were returned from on the way up, the innermost first
-    stream: Stream = Stream(UNKNOWN)  # that of the operation
-    sites: frozenset[Site] = frozenset()  # where that stream was made
-    is_blocking: bool = False  # whether the null stream waits for it
-    classes: frozenset[tuple[Frame, Classes]] = frozenset()  # of objects at hand, by what their methods have run
-    chosen: frozenset[int] = frozenset()  # C++: the files of functions that several files define
-
-    @property
-    def doubts(self) -> int:
-        """How many branches were guessed."""
-        return self.guesses + len(self.guards)
-
-
-class Merged:
-    """The states that were looked at. One that differs from another only by what more it takes for granted, or by more doubts, finds
-    nothing that the other does not find."""
-
-    def __init__(self) -> None:
-        self.count = 0
-        self._seen: dict[State, list[State]] = {}
-        self._here: dict[tuple[Function, int, int], int] = {}
-
-    def added(self, state: State) -> State | None:
-        """The state to go on with; None where others have done so."""
-        here = (state.frame.function, state.block, state.place)
-        if self._here.get(here, 0) >= MOST_HERE:
-            return None
-        alike = self._seen.setdefault(state._replace(guesses=0, guards=frozenset(), decided=frozenset()), [])
-        if any(_covers(other, state) for other in alike):
-            return None
-        if len(alike) >= MOST_ALIKE:
-            state = state._replace(decided=state.decided.intersection(*(other.decided for other in alike)))
-            alike[:] = [other for other in alike if not _covers(state, other)]
-        alike.append(state)
-        self._here[here] = self._here.get(here, 0) + 1
-        self.count += 1
-        return state
-
-
-def _covers(state: State, other: State) -> bool:
-    """Whether a state has no more doubts than another one, and takes nothing more for granted."""
-    return state.guesses <= other.guesses and state.decided <= other.decided and state.guards <= other.guards
 
 
 ORDERED = "ordered"
@@ -201,9 +141,10 @@ class Walk:
             if self.over(state) or (new := merged.added(state)) is None:
                 continue
             if merged.count > self.most_states:
-                self.cut += 1
-                return
+                merged.is_cut = True
+                break
             waiting.extend(self._run_block(new))
+        self.cut += merged.is_cut
 
     def _block(self, state: State, judge: Judge, origin: tuple[Function, tuple[int, int]]) -> Iterator[State]:
         """Run the rest of a block; what follows it."""

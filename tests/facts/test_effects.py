@@ -163,3 +163,37 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: py
     assert cli.main(["debug", "effects", "a.py:do", "--root", "."]) == 0
     assert capsys.readouterr().out == "do:\n  waits on the host: wait (a.py:3), torch.cuda.synchronize (b.py:2)\n"
     assert cli.main(["debug", "effects", "a.py:nobody", "--root", "."]) == 2
+
+
+def test_what_leads_to_an_effect_is_found_over_callers() -> None:
+    facts = facts_of(
+        a="""
+import torch
+
+def step(opt):
+    opt.step()
+    opt.zero_grad()
+
+def train(opt, fetch):
+    step(opt)
+    fetch()
+
+def scoped(x):
+    with torch.cuda.stream(torch.cuda.Stream()):
+        return inner(x)
+
+def inner(x):
+    return x + 1
+
+def around(x):
+    return scoped(x)
+"""
+    )
+    effects = Effects(CallGraph(facts))
+
+    def leading(effect: Effect) -> set[str]:
+        return {one.code.name for one in effects.leading(effect)}
+
+    assert leading(Effect.OPTIMIZER) == {"step", "train"}
+    assert leading(Effect.STREAMS) == {"scoped", "around"}
+    assert leading(Effect.BACKWARD) == set()
