@@ -52,11 +52,11 @@ class Containers(Declared):
         kind = frame.function.unit.ir.constants[one[3]]
         starred: tuple[int, ...] = kind[1] if isinstance(kind, tuple) else ()
         for index, register in enumerate(one[4:]):
+            if not _may_be_at(index, key, starred):
+                continue
             if index in starred:
                 self.each_element(self.register(frame, register), None, node)
-            elif key is None or key == index or (isinstance(key, int) and (key < 0 or starred)):
-                if isinstance(key, int) and key < 0 and not starred and index != len(one) - 4 + key:
-                    continue
+            else:
                 self.solver.edge(self.register(frame, register), node)
 
     def _mutations(self, value: Container, key: Key | None, node: Node) -> None:
@@ -129,3 +129,11 @@ def _put(function: Function, use: Instruction) -> Iterator[tuple[int, Key | None
             yield use[3], key, arguments[position], False
         elif position < 0 and arguments:
             yield use[3], None, arguments[0], True
+
+
+def _may_be_at(index: int, key: Key | None, starred: tuple[int, ...]) -> bool:
+    """Whether an operand of a container that is written out may be the element at a key: before the first list that is spread each is at
+    its place."""
+    if not isinstance(key, int):
+        return key is None or index in starred
+    return index == key if not starred or key < starred[0] else index >= starred[0]

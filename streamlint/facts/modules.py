@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Collection
 from pathlib import PurePosixPath
+
+from streamlint.models import builtin, first_part
 
 _SUFFIXES = (".py", ".pyx", ".pxd")
 
 
 class Resolver:
-    """Finds the file of a module, relative to the importing file, or from any folder above it."""
+    """Finds the file of a module, relative to the importing file, or from any folder above it.
+
+    The folder of a package is on the path of a script in it alone: a part of a package that is called like a known library is not meant by
+    an import of that.
+    """
 
     def __init__(self, paths: Collection[str]) -> None:
         self._paths = {path.replace("\\", "/"): path for path in paths}
@@ -33,8 +40,9 @@ class Resolver:
                 folder = folder.parent
             return self._in_folder(folder, name)
         above = (folder, *folder.parents)
-        packages = [one for one in above if f"{one}/__init__.py".removeprefix("./") in self._paths]  # not on the path, unless by a script
-        for base in (*(one for one in above if one not in packages), *packages):
+        packages = [one for one in above if f"{one}/__init__.py".removeprefix("./") in self._paths]
+        by_script = () if first_part(name) in _libraries() else packages
+        for base in (*(one for one in above if one not in packages), *by_script):
             if (found := self._in_folder(base, name)) is not None:
                 return found
         return None
@@ -57,3 +65,9 @@ def _module_names(path: str) -> tuple[str, ...]:
     """The last parts of the names that a file can be imported by."""
     parts = PurePosixPath(path)
     return (parts.stem, parts.parent.name) if parts.stem == "__init__" else (parts.stem,)
+
+
+@functools.cache
+def _libraries() -> frozenset[str]:
+    """The libraries of Python that rows are about."""
+    return frozenset(map(first_part, builtin("python").calls))

@@ -14,7 +14,7 @@ from streamlint.models.vocabulary import Selector
 from streamlint.waits.indices import is_mask, is_uploaded, parts_of
 from streamlint.waits.launching import OF_DEVICES, waits_for_device
 from streamlint.waits.operands import argument_registers, is_element_type, makes_nothing, selected
-from streamlint.waits.origins import LOSS, OF_TRAINING, TERM, UNSURE
+from streamlint.waits.origins import INPUT, LOSS, OF_TRAINING, TERM, UNSURE
 from streamlint.waits.wait import CACHE, CAST, DEVICE, NUMBER, READ, SIZE, UPLOAD, Wait
 
 _NUMBERS = frozenset({"float", "int", "bool", "complex", "str", "repr", "print", "format", "max", "min"})
@@ -170,9 +170,7 @@ class WaitFinder:
 
     def _operators(self, function: Function) -> Iterator[Wait]:
         for one in function.by_opcode[op.FORMAT]:
-            for register in op.reads(one):
-                if self.reasons(function, register):
-                    yield Wait(function, one, CAST, "format", register)
+            yield from (Wait(function, one, CAST, "format", register) for register in op.reads(one) if self._is_shown(function, register))
         for one in (*function.by_opcode[op.BINARY], *function.by_opcode[op.INVOKE]):
             yield from self._formatted(function, one)
         for one in function.by_opcode[op.BRANCH]:
@@ -192,9 +190,14 @@ class WaitFinder:
             operands = [register for _, register in argument_registers(function, one)]
         else:
             return
-        for register in operands:
-            if self.reasons(function, register):
-                yield Wait(function, one, CAST, "format", register)
+        yield from (Wait(function, one, CAST, "format", register) for register in operands if self._is_shown(function, register))
+
+    def _is_shown(self, function: Function, register: int) -> bool:
+        """Whether a tensor of a device is made into text. What may be anything is text as soon as a tensor, unless training computes it."""
+        found = self.reasons(function, register)
+        if any(isinstance(value, Unknown) for value in self.facts.values(function, register).values):
+            found = [reason for reason in found if reason.removeprefix(UNSURE) not in ("asked", "literal", INPUT)]
+        return bool(found)
 
     def _indexed(self, function: Function, one: Instruction) -> Iterator[Wait]:
         index = function.definitions[one[4]]

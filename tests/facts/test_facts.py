@@ -198,3 +198,38 @@ def test_cuda_python_gives_the_status_before_what_it_makes() -> None:
     assert parameter(facts, "a", "_use", 0) == {"number or text"}
     assert parameter(facts, "a", "_use", 1) == {"object of cuda.core.Event"}
     assert parameter(facts, "a", "_use", 2) == {"object of cuda.core.Stream"}
+
+
+@pytest.mark.parametrize(
+    ("written", "index", "held"),
+    [
+        ("x, *rest, y", 0, {PAGEABLE}),
+        ("x, *rest, y", 1, {PINNED}),
+        ("x, y, *rest", 1, {PINNED}),
+        ("x, y, *rest", 2, set()),
+    ],
+)
+def test_what_stands_before_a_spread_list_is_at_its_place(written: str, index: int, held: set[str]) -> None:
+    facts = facts_of(a=MAKE + f"    rest = []\n    made = ({written})\n    _f(made[{index}])\n", b="def _f(t): pass")
+    assert parameter(facts, "b", "_f", 0) - {OUTSIDE} == held
+
+
+def test_a_part_of_a_package_is_no_library_of_that_name() -> None:
+    files = {
+        "agents/__init__": "",
+        "agents/torch/__init__": "def zeros(n): return None\n",
+        "agents/torch/algorithms/__init__": "",
+        "agents/torch/algorithms/one": "import torch\nfrom agents.sink import _f\n_f(torch.zeros(4))\n",
+        "agents/sink": "def _f(t): pass\n",
+    }
+    assert parameter(facts_of(**files), "agents/sink", "_f", 0) == {PAGEABLE}
+
+
+def test_a_file_beside_a_script_is_meant_by_its_name() -> None:
+    files = {
+        "study/__init__": "",
+        "study/helpers": "import torch\ndef made(): return torch.zeros(4)\n",
+        "study/sub/__init__": "",
+        "study/sub/run": "from helpers import made\ndef _f(t): pass\n_f(made())\n",
+    }
+    assert parameter(facts_of(**files), "study/sub/run", "_f", 0) == {PAGEABLE}
