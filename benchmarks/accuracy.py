@@ -83,16 +83,17 @@ def at_first_sight(
     if counted:
         drawn = sum(len(one["drawn"]) for one in counted)
         told, real = (sum(one[key] for one in counted) for key in ("told", "real"))
+        twice = sum(one.get("readers") == 2 for one in counted)
         each = ", ".join(f"{one['real']} of {one['told']}" for one in counted)
         yield (
             f"Since then {drawn} packages in {len(counted)} draws by a seed, linted before anything was mended on what they show "
-            f"and judged by one reader, those of the eighth and tenth draw by two: {told} default findings, {real} of them real "
+            f"and judged by one reader, those of {twice} draws by two: {told} default findings, {real} of them real "
             f"({share(real, told)}; {each})."
         )
     for draw in draws:
         if "marked" in draw:
             yield (
-                f"Of the draw with seed {draw['seed']} a reader who saw no finding read {draw['read']} packages and marked "
+                f"Of the draw with seed {draw['seed']} readers who saw no finding read {draw['read']} packages and marked "
                 f"{draw['marked']} defects as sure: {draw['found']} of them are told ({share(draw['found'], draw['marked'])})."
             )
 
