@@ -100,15 +100,17 @@ def _told(rule: HiddenSyncInHotLoop | DeviceSyncInHotLoop, hazard: Hazard) -> Fi
 
 
 def _trail(hazard: Hazard, wait: HostWait) -> Iterator[Step]:
-    """The loop, the call in it that leads to the wait, and the wait where the call is the place to look at."""
+    """The loop, the calls in it that lead to the wait, and the wait where the call is the place to look at."""
     chain = hazard.region.chain()
     words = "on every iteration of this training loop" if wait.trains else "on every iteration of this loop"
     assert wait.loop is not None
     yield Step("an external loop calls this method on every step" if wait.called else words, wait.loop.span)
     if wait.inner is not None:
         yield Step("the wait is here", wait.inner)
-    elif len(chain) > 1 and chain[1].call is not None:
-        yield Step("called from here", span_of(chain[0].function, chain[1].call))
+        return
+    for region in chain[1:]:
+        if region.caller is not None and region.call is not None:
+            yield Step("called from here", span_of(region.caller.function, region.call))
 
 
 def _round(function: Function, hazard: Hazard) -> Span:
