@@ -56,7 +56,8 @@ class Members(Containers):
         """A member of an object arrives at a node."""
         if not target.first("member", value, name):
             return
-        if name == "dtype" and isinstance(value, (Memory, Unknown)):
+        place = (site or target.site) if name == "dtype" else None  # in C++ it is a method
+        if place is not None and not place.function.is_cpp and isinstance(value, (Memory, Unknown)):
             self.solver.add(target, self.objects(External, ELEMENT_TYPE, None))
         elif isinstance(value, Instance):
             self._instance_member(value, name, target, site)
