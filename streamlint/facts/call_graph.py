@@ -38,6 +38,7 @@ _WITH_RESULT = (
 _ENTERING = (*_WITH_RESULT, *EFFECTS)
 """What may enter a function of the program."""
 _PROTOCOLS = (op.ENTER, op.ITER, op.NEXT, op.AWAIT, op.YIELD_FROM, op.LAUNCH)
+_NAMING = (op.FUNCTION, op.NAME, op.LOAD)
 _ASKING = frozenset({"__iter__", "__next__", "__getattr__", "__setattr__"})
 """Methods that matter where a function of the language calls them on its arguments."""
 
@@ -118,6 +119,7 @@ class CallGraph:
         self._of_calls: dict[tuple[Function, Instruction], Calls] = {}
         self._by_call: dict[Function, dict[Instruction, Calls]] = {}
         self._computed: dict[str, bool] = {}
+        self._methods: dict[str, bool] = {}
 
     def calls(self, function: Function) -> Calls:
         """What a function calls by its calls, loops, scopes, properties and subscripts.
@@ -209,7 +211,7 @@ class CallGraph:
         nodes = {one: self.called(function, one) for one in calling}
         self.ask(function, others)
         for one in nodes:
-            self._demand(function, _named_arguments(function, one))
+            self._demand(function, self._named_arguments(function, one))
         self.facts.solver.solve()
         # In C++ the arguments tell which of several overloads is meant.
         plain = {one: not function.is_cpp and all(map(self._is_plain, node.values)) for one, node in nodes.items()}
@@ -247,7 +249,7 @@ class CallGraph:
                 facts.solver.demand(facts.register(frame, one[2]))
             elif not function.is_cpp:
                 facts.solver.demand(facts.effect(frame, one))
-            self._demand(function, _named_arguments(function, one))
+            self._demand(function, self._named_arguments(function, one))
 
     def reachable(self, roots: Iterable[Function]) -> list[Function]:
         """The functions that others lead to, these included, in the order in which they are met."""
@@ -343,6 +345,21 @@ class CallGraph:
                     found = self.facts.hierarchy.lookup(definition, name)
                     yield from found[1] if found is not None else ()
 
+    def _named_arguments(self, function: Function, call: Instruction) -> Iterator[int]:
+        """The arguments of a call that may be functions by the way they are written: a library that is given one may call it."""
+        is_call = call[0] in (op.CALL, op.INVOKE) and not function.is_cpp
+        for register in call[6 if call[0] == op.INVOKE else 5 :] if is_call else ():
+            made = function.definitions[register] if register >= 0 else None
+            if made is not None and (made[0] in _NAMING or (made[0] == op.ATTR and self._is_method(function.text(made[4])))):
+                yield register
+
+    def _is_method(self, name: str) -> bool:
+        """Whether a class of the program has a method of a name."""
+        found = self._methods.get(name)
+        if found is None:
+            found = self._methods[name] = any(name in unit.methods for unit in self.facts.program.mentioning(name))
+        return found
+
 
 def _by_instruction(calls: Calls) -> Iterator[tuple[Instruction, Calls]]:
     """What a function calls, instruction by instruction."""
@@ -359,12 +376,3 @@ def _ended(function: Function) -> Iterator[int]:
     """The registers of what ends with a scope."""
     yield from (one[3] for one in function.by_opcode[op.EXIT])
     yield from (one[2] for one in function.by_opcode[op.DESTROY])
-
-
-def _named_arguments(function: Function, call: Instruction) -> Iterator[int]:
-    """The arguments of a call that may be functions by the way they are written: a library that is given one may call it."""
-    is_call = call[0] in (op.CALL, op.INVOKE) and not function.is_cpp
-    for register in call[6 if call[0] == op.INVOKE else 5 :] if is_call else ():
-        made = function.definitions[register] if register >= 0 else None
-        if made is not None and made[0] in (op.FUNCTION, op.NAME, op.LOAD):
-            yield register
