@@ -235,14 +235,18 @@ class LossSlice:
         if library and all(call.row is None and is_of_tensors(call.name) for call in library):
             yield from ((function, operand) for operand in operands)
             return
+        is_method = one[0] == op.INVOKE and name not in LANGUAGE_MEMBERS and not library and not self._is_of_import(function, one)
+        separator = "::" if function.is_cpp else "."
+        method = self.facts.models.method(tensor_of(function), name, separator) if is_method else None
+        if any(row is not None and row.get("host_access") for row in (method, *(call.row for call in library))):
+            if argument_registers(function, one):  # `numpy(force=True)`: else it refuses memory of a device
+                yield from ((function, operand) for operand in operands)
+            return
         if any(call.row is not None for call in library):
             if all(call.row is None or call.row.effect in ("compute", "view") for call in library):
                 self._is_term(function, one, library)
                 yield from ((function, operand) for operand in operands)
             return
-        is_method = one[0] == op.INVOKE and name not in LANGUAGE_MEMBERS and not library and not self._is_of_import(function, one)
-        separator = "::" if function.is_cpp else "."
-        method = self.facts.models.method(tensor_of(function), name, separator) if is_method else None
         if method is not None:
             if method.effect not in ("compute", "view"):
                 return
