@@ -16,6 +16,7 @@ from streamlint.facts.hot import HotRegions, Region
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY
+from streamlint.waits.numbers import on_numbers
 from streamlint.waits.questions import alike, unnegated
 from streamlint.waits.quiet import Quiet
 from streamlint.waits.steady import steadiness_of
@@ -56,6 +57,7 @@ class Idle:
         self.quiet = Quiet(hot.graph)
         self.steadiness = steadiness_of(hot)
         self._at: dict[Function, dict[Instruction, Wait]] = {}
+        self._short: dict[Function, frozenset[Instruction]] = {}
         self._prepares: dict[Function, dict[Instruction, set[Wait]]] = {}
         self._summaries: dict[tuple[Function, bool, frozenset[tuple[Fact, bool]]], Reach] = {}
         self._sites: dict[Function, set[tuple[Function, Instruction]]] | None = None
@@ -156,7 +158,7 @@ class Idle:
         while waiting:
             block, index = waiting.pop()
             for one in reversed(function.code.blocks[block][:index]):
-                if one in skipped:
+                if one in skipped or self._is_short(function, one):
                     continue
                 reach = self._met(function, one, limits.facts, depth, False)
                 if reach is not None and reach.queues:
@@ -256,6 +258,14 @@ class Idle:
                 starts = [(block, len(function.code.blocks[block])) for block in sorted(ends)]
                 self._summaries[key] = self._back(function, starts, limits, (), depth)
         return self._summaries[key]
+
+    def _is_short(self, function: Function, one: Instruction) -> bool:
+        """Whether an instruction only computes with single numbers."""
+        if function not in self._short:
+            waits = self._at.get(function, {})
+            found = on_numbers(self.hot, function, waits.values()) - waits.keys()
+            self._short[function] = frozenset(each for each in found if not self.quiet.entered(function, each))
+        return one in self._short[function]
 
     # --- what holds
 
