@@ -111,9 +111,9 @@ class Earlier:
                 if isinstance(action, Copied) and action.direction == "d2h" and action.asynchronous is False:
                     is_cuda = action.call.row is not None and action.call.row.library != "torch"
                     is_known = is_condition or is_cuda or self._is_on_device(other.function, action.source)
-                    here = places[at.function]
-                    is_near = self.is_same_loop(at.function, here.instruction, at.instruction)
-                    return is_known and is_near and (filled or not called)
+                    return is_known and self._is_near(at, places) and (filled or not called)
+            if self._fetches_size(other.function, other.instruction):
+                return self._is_near(at, places) and (filled or not called)
             if self._is_work(other.function, other.instruction):
                 return False
             if self._is_out_of_view(other.function, other.instruction):
@@ -125,6 +125,16 @@ class Earlier:
             return None
 
         return self.all_paths(site, judge, passed)
+
+    def _is_near(self, at: Site, places: dict[Function, Site]) -> bool:
+        """Whether no loop stands between a place and the one of its function that the search began at, or entered from."""
+        return self.is_same_loop(at.function, places[at.function].instruction, at.instruction)
+
+    def _fetches_size(self, function: Function, one: Instruction) -> bool:
+        """Whether the host waits for how many elements a call on the device gives: ``nonzero``."""
+        rows = [call.row for call in self.transfer.modelled(function, one)] if one[0] in (op.CALL, op.INVOKE) else []
+        waits = any(row.effect == "compute" and row.get("waits") for row in rows)
+        return waits and any(self._is_on_device(function, each) for each in operands_of(function, one))
 
     def has_emptied(self, site: Site, passed: tuple[Site, ...] = ()) -> bool:
         """Whether the host has waited for the whole device before an instruction, and nothing that works on it was started since.
