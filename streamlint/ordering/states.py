@@ -13,7 +13,7 @@ from streamlint.ordering.flow import Tracked
 from streamlint.transfer.actions import UNKNOWN, Stream
 from streamlint.waits.questions import Key
 
-MOST_HERE = 16
+MOST_HERE = 24
 """States of one place of a function: those that came there by the fewest steps are followed."""
 MOST_ALIKE = 8
 """Of states that differ by the branches that they took alone: behind that they are one that takes for granted what all of them do."""
@@ -63,11 +63,12 @@ class Merged:
         if self._here.get(here, 0) >= MOST_HERE:
             self.is_cut = True
             return None
-        if len(alike) >= MOST_ALIKE:
+        before = len(alike)
+        if before >= MOST_ALIKE:
             state = state._replace(decided=state.decided.intersection(*(other.decided for other in alike)))
             alike[:] = [other for other in alike if not _covers(state, other)]
         alike.append(state)
-        self._here[here] = self._here.get(here, 0) + 1
+        self._here[here] = self._here.get(here, 0) + len(alike) - before
         self.count += 1
         return state
 
