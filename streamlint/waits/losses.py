@@ -80,13 +80,9 @@ class LossSlice:
         while waiting:
             function, register = waiting.pop()
             if any(use[0] == op.RETURN for use in function.uses[register]):
-                for _, arguments in self.facts.callers(function):
-                    site = arguments.site
-                    if site is not None and site.instruction[0] in (op.CALL, op.INVOKE):
-                        place = (site.function, site.instruction[2])
-                        if place not in self.seeds:
-                            self.seeds[place] = LOSS
-                            waiting.append(place)
+                places = [(caller, call[2]) for caller, call in self._calls.get(function, ())]
+                waiting += [place for place in places if place not in self.seeds]
+                self.seeds.update(dict.fromkeys(places, LOSS))
 
     def _start(self, function: Function, one: Instruction) -> None:
         given = argument_registers(function, one)

@@ -89,3 +89,10 @@ def test_what_work_calls_is_read_where_a_package_hands_it_on() -> None:
 def test_what_uses_a_library_of_cuda_works() -> None:
     texts = {"a.py": "import cupy as cp\ndef send(x):\n    return cp.asarray(x)\n", "b.py": "from a import send\n"}
     assert in_files(texts) == {"a.py": {"send"}, "b.py": {"send"}}
+
+
+def test_what_no_file_has_is_not_called() -> None:
+    user = "from c import *\nfrom a import send\ndef hop(x):\n    return send(other(missing(x)))\n"
+    found = reach({"a.py": WORK, "b.py": user, "c.py": "def other(x): return x\ndef rest(x): return x\n"})
+    assert found.called["c.py"] == {"other"}
+    assert "missing" not in found.called["b.py"]
