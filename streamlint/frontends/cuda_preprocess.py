@@ -309,7 +309,7 @@ _BEFORE_EXPORT = re.compile(r"(?:[;{}>:]|\b(?:static|inline|extern|virtual|const
 _EXPORTED_CLASS = re.compile(r"\b(?:class|struct|namespace)\s+([A-Z][A-Z0-9_]{2,})\s+(?=[A-Za-z_]\w*\s*(?:final\s*)?(?:[:{]|$))", re.M)
 _BOUND_CLASS = re.compile(r"\bclass_\s*<")
 _MEMBER_POINTER = re.compile(r"(?<=\()\s*\w+(?:\s*<[^<>()]*>)?(?:\s*::\s*\w+(?:\s*<[^<>()]*>)?)*\s*::\s*(?=\*\s*\)\s*\()")
-_QUALIFIERS = re.compile(r"\s*(?:\b(?:const|volatile|noexcept)\b\s*|&&?\s*)+(?=[)>,;])")
+_QUALIFIERS = re.compile(r"\s*(?:const\b\s*)?(?:volatile\b\s*)?(?:&&?\s*)?(?:noexcept\b\s*)?(?=[)>,;])")
 _UNSIGNED = re.compile(r"(?<=[=(,+\-*/<>?:&|])\s*\bunsigne(d)\s*(?=\()")
 
 
