@@ -119,7 +119,6 @@ class CallGraph:
         self._of_calls: dict[tuple[Function, Instruction], Calls] = {}
         self._by_call: dict[Function, dict[Instruction, Calls]] = {}
         self._computed: dict[str, bool] = {}
-        self._methods: dict[str, bool] = {}
 
     def calls(self, function: Function) -> Calls:
         """What a function calls by its calls, loops, scopes, properties and subscripts.
@@ -350,15 +349,8 @@ class CallGraph:
         is_call = call[0] in (op.CALL, op.INVOKE) and not function.is_cpp
         for register in call[6 if call[0] == op.INVOKE else 5 :] if is_call else ():
             made = function.definitions[register] if register >= 0 else None
-            if made is not None and (made[0] in _NAMING or (made[0] == op.ATTR and self._is_method(function.text(made[4])))):
+            if made is not None and (made[0] in _NAMING or (made[0] == op.ATTR and self.facts.program.defines(function.text(made[4])))):
                 yield register
-
-    def _is_method(self, name: str) -> bool:
-        """Whether a class of the program has a method of a name."""
-        found = self._methods.get(name)
-        if found is None:
-            found = self._methods[name] = any(name in unit.methods for unit in self.facts.program.mentioning(name))
-        return found
 
 
 def _by_instruction(calls: Calls) -> Iterator[tuple[Instruction, Calls]]:

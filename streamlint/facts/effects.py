@@ -133,7 +133,6 @@ class Effects:
         self._own: dict[Function, tuple[Cause, ...]] = {}
         self._all: dict[Function, Effect] = {}
         self._leading: dict[Effect, frozenset[Function]] = {}
-        self._defined: dict[str, bool] = {}
 
     def own(self, function: Function) -> tuple[Cause, ...]:
         """What a function does by itself."""
@@ -218,14 +217,8 @@ class Effects:
         method = function.text(one[4])
         for row in self._methods.get(method, ()):
             is_near = not row.get("host") and self.rounds.is_used_near(function.unit, row.names[0].partition(".")[0])
-            if is_near and not self._is_defined(method):
+            if is_near and not self.facts.program.defines(method):  # a value of unknown class may be one of its objects
                 yield Cause(_OF_ROWS[row.effect], one, row.names[0])
-
-    def _is_defined(self, method: str) -> bool:
-        """Whether a class of the program has a method: a value of unknown class may be one of its objects."""
-        if method not in self._defined:
-            self._defined[method] = any(method in unit.methods for unit in self.facts.program.mentioning(method))
-        return self._defined[method]
 
     # --- one function
 

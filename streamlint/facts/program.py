@@ -259,6 +259,7 @@ class Program:
             self._add_inline(unit)
         self.modules = Resolver(self.units)
         self.cpp = CppScopes(self)
+        self._defined: dict[str, bool] = {}
 
     def _add_inline(self, unit: Unit) -> None:
         """The C++ that strings of a Python file hold, as files of their own that stand in its place."""
@@ -307,7 +308,10 @@ class Program:
 
     def defines(self, name: str) -> bool:
         """Whether a class of the program has a method of a name."""
-        return any(name in unit.methods for unit in self.mentioning(name))
+        found = self._defined.get(name)
+        if found is None:
+            found = self._defined[name] = any(name in unit.methods for unit in self.mentioning(name))
+        return found
 
     @cached_property
     def storing(self) -> frozenset[Unit]:

@@ -192,7 +192,7 @@ class Transfer:
         if (function, one) not in self._unknown:
             return True
         method = last_name(function, one)
-        return not any(method in unit.methods for unit in self.facts.program.mentioning(method))
+        return not self.facts.program.defines(method)
 
     def _resolve(self, function: Function, one: Instruction) -> None:
         key = (function, one)

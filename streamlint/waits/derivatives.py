@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streamlint.facts.effects import Effect, Effects
+from streamlint.facts.effects import Effect
 from streamlint.facts.functions import Function
 from streamlint.facts.hot import HotRegions
 from streamlint.ir import opcodes as op
@@ -37,14 +37,14 @@ def _is_gradient(function: Function, register: int) -> bool:
     return False
 
 
-def evaluates(hot: HotRegions, effects: Effects, function: Function, loop: Loop) -> bool:
+def evaluates(hot: HotRegions, function: Function, loop: Loop) -> bool:
     """Whether a loop goes over data with a module that was put into evaluation before, and nothing steps: it tests an attack."""
     graph, home = hot.body(function).graph, hot.body(function).home
     modes = [one for one in function.by_opcode[op.INVOKE] if function.text(one[4]) in ("eval", "train") and len(one) == 6]
     before = [one for one in modes if home[one] not in loop.body and graph.dominates(home[one], loop.header)]
     if not before or function.text(before[-1][4]) != "eval" or any(home[one] in loop.body for one in modes):
         return False
-    return _goes_over_data(function, loop) and function not in effects.leading(Effect.OPTIMIZER)
+    return _goes_over_data(function, loop) and function not in hot.effects.leading(Effect.OPTIMIZER)
 
 
 def _goes_over_data(function: Function, loop: Loop) -> bool:

@@ -8,7 +8,7 @@ from streamlint.facts.functions import Function
 from streamlint.facts.hot import HotRegions
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.waits.operands import argument_registers
+from streamlint.waits.operands import argument_registers, behind
 from streamlint.waits.wait import CAST, READ, Wait
 
 _OPERATORS = frozenset({op.BINARY, op.INPLACE, op.UNARY, op.COMPARE})
@@ -20,25 +20,21 @@ _OF_ONE = frozenset({"float", "int", "bool", "complex"})
 def on_numbers(hot: HotRegions, function: Function, waits: Iterable[Wait]) -> frozenset[Instruction]:
     """The instructions of a function that compute, element by element, tensors of one element alone."""
     scales = {one.instruction for one in hot.rounds.of(function) if one.row.does == "scale"}
-    found: dict[Instruction, None] = {}
-    waiting = [*_numbers(waits), *_losses(hot, function)]
-    seen: set[int] = set()
-    while waiting:
-        register = waiting.pop()
-        one = function.definitions[register] if register >= 0 else None
-        if one is None or register in seen:
-            continue
-        seen.add(register)
-        name = function.text(one[4]) if one[0] == op.INVOKE else ""
-        if one[0] in (op.PHI, op.COPY):
-            waiting += op.reads(one)
-        elif (one[0] in _OPERATORS and function.text(one[3]) not in ("@", "@=")) or name in _ELEMENT_BY_ELEMENT:
-            found[one] = None
-            waiting += op.reads(one)
-        elif one in scales:
-            found[one] = None
-            waiting += [given for _, given in argument_registers(function, one)]
-    return frozenset(found)
+
+    def operands(one: Instruction) -> Iterable[int]:
+        if one[0] in (op.PHI, op.COPY) or _is_element_by_element(function, one):
+            return op.reads(one)
+        return [given for _, given in argument_registers(function, one)] if one in scales else ()
+
+    made = behind(function, [*_numbers(waits), *_losses(hot, function)], operands)
+    return frozenset(one for one in made if one in scales or _is_element_by_element(function, one))
+
+
+def _is_element_by_element(function: Function, one: Instruction) -> bool:
+    """Whether an instruction gives a tensor of as many elements as its operands have."""
+    if one[0] in _OPERATORS:
+        return function.text(one[3]) not in ("@", "@=")
+    return one[0] == op.INVOKE and function.text(one[4]) in _ELEMENT_BY_ELEMENT
 
 
 def _numbers(waits: Iterable[Wait]) -> Iterator[int]:

@@ -77,7 +77,7 @@ class WaitRegions(HotRegions):
             loop = self.body(function).graph.loops[index] if index != NOBODY else None
             if loop is None or not self._trains(function, loop, progress) or derives(self, function, loop):
                 continue
-            if not evaluates(self, self.effects, function, loop):
+            if not evaluates(self, function, loop):
                 self._region(function, loop, None, None, {}, progress.does if progress.does in TRAINING else "backward")
 
     def _trains(self, function: Function, loop: Loop, progress: Progress) -> bool:
