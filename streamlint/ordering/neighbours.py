@@ -141,9 +141,11 @@ class Neighbours:
         one = function.definitions[condition] if condition >= 0 else None
         name = function.text(one[4]) if one is not None and one[0] == op.INVOKE and (function, one[3]) in work.status else ""
         decided = dict(state.decided)
-        body = next((loop.body for loop in function.control.loops if loop.header == state.block), None)
-        if body is not None and (round_ := f"{function.unit.path}:{function.code.number}:{state.block}") not in decided:
-            yield from (state._replace(block=into, place=0, decided=state.decided | {(round_, True)}) for into in end[3:5] if into in body)
+        loop = function.loop_heads.get(state.block)
+        if loop is not None and (round_ := f"{function.unit.path}:{function.code.number}:{state.block}") not in decided:
+            yield from (
+                state._replace(block=into, place=0, decided=state.decided | {(round_, True)}) for into in end[3:5] if into in loop.body
+            )
             return
         known = decided.get(name)
         for truth, block in ((True, end[3]), (False, end[4])):
