@@ -20,7 +20,9 @@ from streamlint.transfer.launches import OPENED
 from streamlint.waits.operands import behind
 
 LIBRARIES = {"torch": "PyTorch", "cupy": "CuPy", "numba": "numba", "cuda_python": "cuda-python", OPENED: "the library"}
-_WORDS = ("torch", *LIBRARY_WORDS, "ctypes", "cffi")
+_WORDS = ("torch", *LIBRARY_WORDS)
+_OPENING = ("ctypes", "cffi")
+"""What opens a library of the program's own C++."""
 _IN_VIEW = frozenset({NULL, AMBIENT, MADE, PTDS})
 
 
@@ -46,8 +48,9 @@ class ForeignWork:
     def find(self) -> Iterator[Pair]:
         """The pairs of the program, one for each piece of foreign work."""
         seen: set[Site] = set()
+        names = _WORDS + _OPENING if any(unit.is_cpp for unit in self.facts.program.units.values()) else _WORDS
         for unit in self.facts.program.units.values():
-            words = {word for word in _WORDS if unit in self.facts.program.mentioning(word)}
+            words = {word for word in names if unit in self.facts.program.mentioning(word)}
             if unit.is_cpp or len(words) < 2:
                 continue
             for function in unit.functions:

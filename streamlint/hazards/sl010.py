@@ -48,7 +48,8 @@ class _Search:
         self.copies = context.transfer.one_of(HostCopies, self.origins)
         self.threads = Threads(context.transfer, self.origins.guards)
         self.currents = context.transfer.one_of(Currents, context.transfer)
-        self._works: dict[tuple[Function, ...], Site | None] = {}
+        self._works: dict[Function, Site | None] = {}
+        self._beside: dict[Site, Site | None] = {}
         self._entered: dict[Function, bool] = {}
         self._ends: dict[Function, list[Instruction]] = {}
         self._below: dict[Function, set[Function]] = {}
@@ -120,11 +121,16 @@ class _Search:
         function = site.function
         for started in self.threads.started:
             is_own = function in started.body
-            work = self._beside_own(started) if is_own else self._of_another(started, site)
+            work = self._beside_it(started) if is_own else self._of_another(started, site)
             if work is not None:
                 begun = Step("another thread is started here", span_of(started.site))
                 return begun, Step("work of another thread, blocked by the copy", span_of(work))
         return ()
+
+    def _beside_it(self, started: Started) -> Site | None:
+        if started.site not in self._beside:
+            self._beside[started.site] = self._beside_own(started)
+        return self._beside[started.site]
 
     def _beside_own(self, started: Started) -> Site | None:
         """What works on the device beside a thread that copies: its twins, or who starts it."""
@@ -214,11 +220,13 @@ class _Search:
 
     def work_of(self, body: tuple[Function, ...]) -> Site | None:
         """The first work on a device that functions do."""
-        if body not in self._works:
-            self._works[body] = None
-            sites = (Site(function, one) for function in body for one in function.code.instructions())
-            self._works[body] = next((site for site in sites if self._is_work(site.function, site.instruction)), None)
-        return self._works[body]
+        return next((work for work in map(self._own_work, body) if work is not None), None)
+
+    def _own_work(self, function: Function) -> Site | None:
+        if function not in self._works:
+            sites = (Site(function, one) for one in function.code.instructions())
+            self._works[function] = next((site for site in sites if self._is_work(function, site.instruction)), None)
+        return self._works[function]
 
     def _works_in_view(self, function: Function, one: Instruction) -> bool:
         return self._is_work(function, one) or self._inner(Site(function, one)) != Site(function, one)

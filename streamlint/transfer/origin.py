@@ -76,6 +76,7 @@ class Base:
         self.guards = transfer.one_of(Guards, transfer)
         self.batches = Batches(transfer)
         self.pinnings = Pinnings(self.contexts)
+        self.said: dict[tuple[Function, int], frozenset[str]] = {}
 
     def of(self, function: Function, register: int, context: Context = ()) -> list[Origin]:
         """The origins of what a register holds."""

@@ -86,9 +86,12 @@ class Kept(Base):
 
     def said_of(self, function: Function, register: int) -> frozenset[str]:
         """What branches have asked of a value wherever it is put into a container or an object."""
-        puts = [use for use in function.uses[register] if _puts(function, use, register)]
-        said = [self.guards.at(function, use, register) for use in puts]
-        return frozenset.intersection(*said) if said else frozenset()
+        found = self.said.get((function, register))
+        if found is None:
+            puts = (use for use in function.uses[register] if _puts(function, use, register))
+            said = [self.guards.at(function, use, register) for use in puts]
+            found = self.said[function, register] = frozenset.intersection(*said) if said else frozenset()
+        return found
 
     @cached_property
     def _makers(self) -> Makers:
