@@ -83,11 +83,11 @@ class Storages:
         return self.outward(event, self.of(event.at.function, register))
 
     def outward(self, event: Event, found: Place | None) -> Place | None:
-        """A place of the function where work stands, by the names of the function whose event it is."""
+        """A place of the function where work stands, by the names of the function whose event it is; None where it has none there."""
         function = event.at.function
         for site in reversed(event.via):
             if found is None or found.root[0] != "parameter":
-                break
+                return found if found is None or found.root[0] != "register" else None
             index = int(str(found.root[1]))
             if index == 0 and function.has_receiver and site.function.method is not None and site.function.method.owner is function.owner:
                 function = site.function
