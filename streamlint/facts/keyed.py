@@ -6,7 +6,7 @@ are asked for: a thousand functions that hand ``**kwargs`` on to one another cos
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from streamlint.facts.frames import Arguments, Frame
 from streamlint.facts.joins import Joins
@@ -73,6 +73,18 @@ class KeyedFlow(Joins):
                 if entry.given:
                     self.solver.edge(entry.node, keyed.whole)
         self.solver.edge(keyed.whole, target, site)
+
+    def when_absent(self, source: Node, key: Key, action: Callable[[], None]) -> None:
+        """Run an action if what a node holds is known, and nothing is given in it for a key, nor for one that is not known."""
+        keyed = self.keyed_of_node(source)
+        self.ask(keyed, key, Node(None))
+
+        def decided() -> None:
+            entries = (keyed.entries.get(one) for one in (key, None))
+            if source.values and not any(entry is not None and entry.given for entry in entries):
+                action()
+
+        self.solver.at_last(decided)
 
     # --- whose
 

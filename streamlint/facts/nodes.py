@@ -120,6 +120,7 @@ class Solver:
         self.wider: dict[Object, Object] = {}
         self._narrower: dict[Object, dict[Object, None]] = {}
         self._later: deque[Callable[[], None]] = deque()
+        self._last: deque[Callable[[], None]] = deque()
         self.most: int | None = None
         self.beyond: Object | None = None
         self.cut = 0  # questions that took more
@@ -221,6 +222,10 @@ class Solver:
         """Run an action in its turn."""
         self._later.append(action)
 
+    def at_last(self, action: Callable[[], None]) -> None:
+        """Run an action once all that is demanded is known: it may ask what did not arrive."""
+        self._last.append(action)
+
     def solve(self) -> None:
         """Run until nothing changes."""
         cut = self.cut
@@ -244,6 +249,9 @@ class Solver:
                 node = self._open.popleft()
                 if (make := node.begin()) is not None:
                     make(node)
+                self.steps += 1
+            elif self._last:
+                self._last.popleft()()
                 self.steps += 1
             else:
                 return

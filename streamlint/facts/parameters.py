@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from streamlint.facts.constructions import Constructions
 from streamlint.facts.frames import Arguments, Frame
@@ -175,6 +176,8 @@ class Parameters(Constructions):
         for double in arguments.double:
             found = True
             self.ask(self.keyed_of_node(double), parameter.name, node, double.site)
+            if parameter.default:
+                self.when_absent(double, parameter.name, partial(self.default, frame, index, node))
         if parameter.default and not found:
             self.default(frame, index, node)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from streamlint.facts.frames import Arguments
 from streamlint.facts.nodes import Node
@@ -64,15 +65,18 @@ class Selectors(Registers):
             action(setting if isinstance(setting, bool) else False)
             return
         selectors = setting if isinstance(setting, tuple) else (setting,)
+        last = selectors[-1]
+        assert isinstance(last, Selector)
+        left_out = partial(action, _negated(last.default == "true", last.negated))
         for selector in selectors:
             assert isinstance(selector, Selector)
             node = self.selected(selector, receiver, arguments)
             if node is not None:
                 self._when_true(node, selector.negated, action)
+                if arguments.double and node is self._spread_nodes.get((arguments.double[0], selector.keyword)):
+                    self.when_absent(arguments.double[0], str(selector.keyword), left_out)
                 return
-        last = selectors[-1]
-        assert isinstance(last, Selector)
-        action(_negated(last.default == "true", last.negated))
+        left_out()
 
     def _when_true(self, node: Node, negated: bool, action: Callable[[bool | None], None]) -> None:
         self.solver.when(node, lambda value: action(_negated(truth(value), negated)))

@@ -127,3 +127,13 @@ def test_a_question_that_takes_too_long_is_cut_and_another_goes_on() -> None:
     solver.demand(nodes[-1])
     solver.solve()
     assert (set(first.values), solver.cut) == ({"anything", "found"}, 1)
+
+
+def test_what_runs_at_last_sees_all_that_is_demanded() -> None:
+    solver = Solver()
+    seen: list[int] = []
+    behind, before = Node(lambda node: solver.edge(before, node)), Node(lambda node: solver.add(node, "late"))  # type: ignore[arg-type]
+    solver.demand(behind)
+    solver.at_last(lambda: seen.append(len(behind.values)))
+    solver.solve()
+    assert seen == [1]
