@@ -108,8 +108,8 @@ class Keyed:
 class Solver:
     """Propagates objects until nothing changes.
 
-    ``most`` bounds the steps of each question. Where it takes more, the sources that were not looked at yet give `beyond`, until another
-    question leads to them.
+    ``most`` bounds the steps of each question, once all of them together took ``free``. Where it takes more, the sources that were not
+    looked at yet give `beyond`, until another question leads to them.
     """
 
     def __init__(self, *joins: Callable[[Object], Object]) -> None:
@@ -122,6 +122,7 @@ class Solver:
         self._later: deque[Callable[[], None]] = deque()
         self._last: deque[Callable[[], None]] = deque()
         self.most: int | None = None
+        self.free = 0
         self.beyond: Object | None = None
         self.cut = 0  # questions that took more
         self.steps = 0  # nodes that were looked at, objects that were carried on over an edge or given to an action
@@ -229,7 +230,7 @@ class Solver:
     def solve(self) -> None:
         """Run until nothing changes."""
         cut = self.cut
-        most = self.steps + self.most if self.most is not None else sys.maxsize
+        most = max(self.steps + self.most, self.free) if self.most is not None else sys.maxsize
         while True:
             if self._changed:
                 self._carry(self._changed.popleft())

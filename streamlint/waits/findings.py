@@ -33,6 +33,10 @@ MOST_STEPS = 40_000
 
 On 44 labelled packages 10,000, 20,000 and 40,000 steps find 71, 70 and 72 of 97 labels with all loops. Half of what is left of 8 million
 steps for each question finds 71, costs more, and transformers does not end."""
+FREE_STEPS = 1_500_000
+"""Of all questions together, before the first one is bounded: the facts of most packages take fewer, and are exact. Where a question
+was cut, what it was asked first decided: sbi 0.27.0 told other waits for each order of its files, two of them wrong, and lost a read of
+the loss in each step. Of 82 packages that readers had marked 5 more of 152 defects are told so."""
 Lowered = Callable[[Source], "ModuleIR | None"]
 
 
@@ -67,7 +71,7 @@ def hot_waits(sources: Sequence[Source], options: Options, lowered: Lowered) -> 
 def _of_language(sources: Sequence[Source], language: str, options: Options, lowered: Lowered) -> HotWaits:
     known = models.load(language, options.user_models)
     program = Program([SourceFile(one.path, one.language, one.text, partial(lowered, one)) for one in sources])
-    return HotWaits(program, options.hidden_sync == "all-loops", known, MOST_STEPS)
+    return HotWaits(program, options.hidden_sync == "all-loops", known, MOST_STEPS, FREE_STEPS)
 
 
 def passed_over(programs: Iterable[HotWaits], path: str) -> Iterator[tuple[str, Span, str]]:

@@ -105,9 +105,9 @@ def _steps(text: str) -> int:
     return facts.solver.steps
 
 
-def test_a_question_that_takes_too_long_is_cut_and_another_goes_on() -> None:
+def _chain(free: int = 0) -> tuple[Solver, list[Node], Node]:
     solver = Solver(*[lambda value: value] * 4)
-    solver.beyond, solver.most = "anything", 2000  # type: ignore[assignment]
+    solver.beyond, solver.most, solver.free = "anything", 2000, free  # type: ignore[assignment]
     nodes: list[Node] = []
 
     def chain(index: int) -> Node:
@@ -123,6 +123,16 @@ def test_a_question_that_takes_too_long_is_cut_and_another_goes_on() -> None:
     first = chain(2500)
     solver.demand(first)
     solver.solve()
+    return solver, nodes, first
+
+
+def test_a_question_is_not_cut_before_the_free_steps_are_taken() -> None:
+    solver, _, first = _chain(free=20_000)
+    assert (list(first.values), solver.cut) == (["found"], 0)
+
+
+def test_a_question_that_takes_too_long_is_cut_and_another_goes_on() -> None:
+    solver, nodes, first = _chain()
     assert (list(first.values), solver.cut) == (["anything"], 1)
     solver.demand(nodes[-1])
     solver.solve()
