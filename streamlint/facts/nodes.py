@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from streamlint.facts.functions import Function
     from streamlint.ir import Instruction
 
-MANY = 40
+MANY = 24
 """A node of more objects keeps joined ones: of many constants that it is one of many, of many classes their common base."""
 Action = Callable[[Object], None]
 Make = Callable[["Node"], None]

@@ -119,7 +119,7 @@ def test_methods_of_many_names_in_few_folders_are_each_called(files: int) -> Non
     assert found == {f"Visitor{number}.{name}" for number in range(files) for name in names}
 
 
-@pytest.mark.parametrize(("folders", "of"), [(30, {f"p{number}" for number in range(30)}), (50, {EVERYWHERE})])
+@pytest.mark.parametrize(("folders", "of"), [(20, {f"p{number}" for number in range(20)}), (50, {EVERYWHERE})])
 def test_functions_of_too_many_folders_are_one(folders: int, of: set[str]) -> None:
     files = {f"p{number}/m": f"def f{number}(): pass\ndef g{number}(): pass\n" for number in range(folders)}
     imports = "".join(f"from p{number}.m import *\n" for number in range(folders))
