@@ -164,11 +164,19 @@ class CppPlaces(CppTypes):
                     if use[0] == op.INVOKE and use[3] == one[2] and function.text(use[4]) == "reset" and len(use) > 6:
                         yield function, use
 
+    def _is_constructed(self, owner: ClassInfo, name: str, store: Store) -> bool:
+        """Whether an initialiser gives a member's constructor its arguments, none of which is the member."""
+        kind = next((one.type for one in owner.ir.fields if one.name == name), None) if store.instruction[0] == op.INIT else None
+        if kind is None:
+            return False
+        kind, meant = self.named_type(owner.body, kind)
+        return isinstance(meant, ClassInfo) and not kind[2] and not kind[3] and kind[4] is None
+
     def _stored_in_field(self, owner: ClassInfo, name: str, store: Store, node: Node) -> None:
         source = self.register(self.base(store.function), store.value)
         site = Site(store.function, store.instruction)
         if store.receiver == op.NONE or store.instruction[0] == op.INIT:
-            if self.member_of(store.function, name) is owner:
+            if self.member_of(store.function, name) is owner and not self._is_constructed(owner, name, store):
                 self.solver.edge(source, node, site)
             return
         receiver = self.register(self.base(store.function), store.receiver)

@@ -40,6 +40,7 @@ class Kept(Base):
             else:
                 yield from self._by_unknown(way, node)
             return
+        set_here: set[int] = set()
         walked: dict[Way, list[Origin]] = {}  # a way is gone once for all kinds of memory that came by it
         for value in list(node.values):
             if not isinstance(value, Memory):
@@ -67,7 +68,11 @@ class Kept(Base):
                 continue
             if one is not None and one[0] == op.ATTR and self._makers.excludes(known, one[3], last):
                 continue
-            if one is not None and one[0] == op.ATTR and last.function is not known.function and self._is_set_before(known.function, one):
+            own = self._set_before(known.function, one) if one is not None and one[0] == op.ATTR else None
+            if own is not None and last.function is not known.function:
+                if own[0] == op.SET_ATTR and own[4] not in set_here:
+                    set_here.add(own[4])
+                    yield from self.walk(way.at(own[4]))
                 continue
             passed = tuple(reversed([site for site in sites if self._enters(site, known.function)]))
             behind = Way(Known(last.function, last.instruction[2], known.context), (*passed, *way.passed), way.views)
@@ -97,21 +102,24 @@ class Kept(Base):
     def _makers(self) -> Makers:
         return Makers(self.contexts)
 
-    def _is_set_before(self, function: Function, one: Instruction) -> bool:
-        """C++: whether a function has set a member itself on all ways to where it reads it, by the same name or through its address."""
+    def _set_before(self, function: Function, one: Instruction) -> Instruction | None:
+        """C++: where a function has set a member itself on all ways to where it reads it, by the same name or through its address; the
+        last place."""
         base, member = function.dotted(one[3]), function.text(one[4])
         if not function.is_cpp or not base:
-            return False
+            return None
         graph, home = function.control, function.blocks[one]
         code = function.code.blocks[home]
+        last: Instruction | None = None
         for each in (*function.by_opcode[op.SET_ATTR], *function.by_opcode[op.ADDRESS_ATTR]):
             object_, name = (each[2], each[3]) if each[0] == op.SET_ATTR else (each[3], each[4])
             if function.text(name) != member or function.dotted(object_) != base:
                 continue
             at = function.blocks[each]
-            if code.index(each) < code.index(one) if at == home else graph.dominates(at, home):
-                return each[0] == op.SET_ATTR or any(use[0] == op.CALL for use in function.uses[each[2]])
-        return False
+            is_before = code.index(each) < code.index(one) if at == home else graph.dominates(at, home)
+            if is_before and (each[0] == op.SET_ATTR or any(use[0] == op.CALL for use in function.uses[each[2]])):
+                last = each
+        return last
 
     def _is_moved_elsewhere(self, sites: list[Site]) -> bool:
         """Whether a framework, or a module that keeps it, moves a value on its way."""
