@@ -144,15 +144,19 @@ class HostCopies:
         spaces = {value.space for value in values if isinstance(value, (DeviceValue, Memory))}
         if "cuda" in words or "device" in spaces or numbers:
             return LITERAL
-        if "host" in spaces or words:
+        if words or ("host" in spaces and not ("unknown" in spaces and any(map(self._is_of_other, self._handed_in(known))))):
             return ""
         if "unknown" in spaces:
             return ASKED if any(isinstance(value, DeviceValue) for value in values) else ""
-        made = self.contexts.definition(known)
-        if made is not None and made[0] == op.ATTR and known.function.text(made[4]) == "device" and not words:
+        if self._is_of_other(known):
             return ASKED
         is_open = all(isinstance(value, (Unknown, LibraryObject, External)) for value in values)
         return ASKED if self._is_keyword(call, registers[0]) and is_open else ""
+
+    def _is_of_other(self, known: Known) -> bool:
+        """Whether a device is that of another value."""
+        made = self.contexts.definition(known)
+        return made is not None and made[0] == op.ATTR and known.function.text(made[4]) == "device"
 
     def _defaults(self, known: Known) -> set[str]:
         """The devices that stand as defaults of the parameters which an unknown value comes from."""
