@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamlint.checks.sl001_unpinned_non_blocking import UnpinnedNonBlocking
+from streamlint.facts import objects
 from streamlint.facts.conditions import Conditions
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import Constant, External, Site
@@ -14,18 +15,22 @@ from streamlint.hazards.keeping import read_from, stored_in
 from streamlint.hazards.repetition import Repetition
 from streamlint.hazards.stand_ins import StandIns
 from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
 from streamlint.operations import Copy, Direction, Evidence, Memory
 from streamlint.ordering.earlier import Earlier
 from streamlint.ordering.neighbours import Neighbours
 from streamlint.transfer.contexts import Known
 from streamlint.transfer.gaps import has_gaps
 from streamlint.transfer.host_copies import ASKED, COPYING, HostCopies, HostCopy
+from streamlint.transfer.origin import Origin
 from streamlint.transfer.origins import Origins
 from streamlint.transfer.registered import Registered
 from streamlint.transfer.sizes import STAGED, Size, Sizes
+from streamlint.waits.operands import behind
 from streamlint.waits.questions import conditions
 
 RULE = UnpinnedNonBlocking
+_CALLS = (op.CALL, op.INVOKE)
 _WHOLE = frozenset({"int32", "int64", "long", "int"})
 
 
@@ -71,7 +76,7 @@ class _Search:
         said = self.guards.at(call.function, call.instruction, copy.host)
         if self.registered.holds(origin) or said & {"device", "pinned"} or self.guards.is_pinning_asked(call.function, copy.host):
             return False
-        if self._is_pinned_here(copy):
+        if self._is_pinned_here(copy) or self._is_converted(origin):
             return False
         if origin.space == "unknown":
             return "host" in said and origin.how == "computed"
@@ -87,6 +92,20 @@ class _Search:
         asked = {register for register, holds in conditions(function, function.blocks[copy.call.instruction]) if holds}
         made = self.context.transfer.modelled(function, site.instruction) if asked else ()
         return any(register in asked for call in made for register in call.all("pin"))
+
+    def _is_converted(self, origin: Origin) -> bool:
+        """Whether a test that found no tensor made one, and nobody in view shows that it is ever given an array."""
+        site = origin.site
+        if site is None or site.function.is_cpp:
+            return False
+        function = site.function
+        asked = conditions(function, function.blocks[site.instruction])
+        tested = {self.guards.asks_for_tensor(function, condition) for condition, holds in asked if not holds} - {op.NONE}
+        steps = behind(function, [site.instruction[2]], lambda one: op.reads(one) if one[0] in _CALLS else ()) if tested else ()
+        data = tested & {one[2] for one in steps}
+        given = [self.origins.contexts.traced(Known(function, register, origin.known.context)) for register in data]
+        held = [value for known in given for value in self.origins.contexts.values(known)]
+        return bool(data) and not any(isinstance(value, objects.Memory) and "Tensor" not in value.type for value in held)
 
     def _size(self, copy: HostCopy) -> Size:
         """The size of a copy: of the bytes that it is given, or else of the memory."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Constant
+from streamlint.facts.objects import Constant, External
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.transfer.contexts import Context, Contexts, Known, entered_by
@@ -57,6 +57,14 @@ class Guards:
             elif one is not None and one[0] == op.INVOKE:
                 waiting.append(one[3])
         return False
+
+    def asks_for_tensor(self, function: Function, condition: int) -> int:
+        """The register of which a condition asks whether it holds a tensor; NONE where it asks for something else."""
+        one = function.definitions[condition] if condition >= 0 else None
+        if one is None or one[0] != op.CALL or function.dotted(one[3]) != "isinstance" or len(one) != 7:
+            return op.NONE
+        meant = [value for value in self.transfer.values(function, one[6]) if isinstance(value, External)]
+        return one[5] if any(value.name == "torch.Tensor" for value in meant) else op.NONE
 
     def _same(self, function: Function, register: int) -> set[int]:
         """A register, and what it is a copy or an attribute of: what is asked of an array is so of its data."""
