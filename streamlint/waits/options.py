@@ -15,6 +15,8 @@ from streamlint.ir import opcodes as op
 from streamlint.waits.operands import operand_of
 from streamlint.waits.questions import compares
 
+Option = tuple[Function, Instruction]
+"""A parameter."""
 _OPERATORS: dict[str, Callable[[Any, Any], object]] = {
     "==": operator.eq,
     "!=": operator.ne,
@@ -39,9 +41,11 @@ def is_off(facts: Facts, function: Function, register: int, holds: bool) -> bool
     kept = list(_parameters(function, one))
     if not kept and (kept := list(_passed_on(facts, function, one))):
         values = [value for holder, parameter in kept for value in facts.values(holder, parameter[2]).values]
-    known = [*(value.value for value in values if isinstance(value, Constant)), *_defaults(kept)]
+    known = [value.value for value in values if isinstance(value, Constant)]
     others = [value for value in values if not isinstance(value, Constant)]
-    is_declared = all(_is_only_declared(facts, *place) for place in kept) if kept else _is_field_left_alone(facts, function, one)
+    kept = list(_handed_on(facts, kept))
+    known += _defaults(kept)
+    is_declared = all(_is_only_declared(facts, *place, kept) for place in kept) if kept else _is_field_left_alone(facts, function, one)
     if is_declared and not kept:
         others = [value for value in others if not isinstance(value, Scalar) and getattr(value, "reason", "") != "external"]
     elif is_declared and any(isinstance(value, Scalar) for value in others):
@@ -64,16 +68,40 @@ def is_left_out(function: Function, register: int, holds: bool) -> bool:
     return any(value is None for store in stores for value in _choices(store.function, store.value))
 
 
-def _is_only_declared(facts: Facts, function: Function, parameter: Instruction) -> bool:
-    """Whether a parameter is declared as a number, and no caller in view gives one that is not known."""
-    if not facts.is_declared_number(function, function.code.parameters[parameter[3]]):
-        return False
+def _handed_on(facts: Facts, kept: list[Option]) -> Iterator[Option]:
+    """Parameters, and those of callers that hand theirs on and have a default for it."""
+    waiting, seen = list(kept), set[Option]()
+    while waiting:
+        place = waiting.pop()
+        if place in seen:
+            continue
+        seen.add(place)
+        yield place
+        for caller, given in _given(facts, *place):
+            source = source_of(caller, given)
+            if source is not None and source[0] == op.PARAM and caller.default_register(source[3]) is not None:
+                waiting.append((caller, source))
+
+
+def _given(facts: Facts, function: Function, parameter: Instruction) -> Iterator[tuple[Function, int]]:
+    """What callers in view give for a parameter; NONE where that is not to be told."""
     for _, arguments in facts.callers(function):
         site = arguments.site
         if site is None or site.instruction[0] not in (op.CALL, op.INVOKE):
+            yield function, op.NONE
+        elif (given := operand_of(site.function, site.instruction, function, parameter[3])) is not None:
+            yield site.function, given
+
+
+def _is_only_declared(facts: Facts, function: Function, parameter: Instruction, kept: list[Option]) -> bool:
+    """Whether a parameter is declared as a number, and callers in view give known ones or hand on a parameter that is one of ``kept``."""
+    if not facts.is_declared_number(function, function.code.parameters[parameter[3]]):
+        return False
+    for caller, given in _given(facts, function, parameter):
+        if given < 0:
             return False
-        given = operand_of(site.function, site.instruction, function, parameter[3])
-        if given is not None and not all(isinstance(value, Constant) for value in facts.values(site.function, given).values):
+        is_known = all(isinstance(value, Constant) for value in facts.values(caller, given).values)
+        if not is_known and (caller, source_of(caller, given)) not in kept:
             return False
     return True
 
