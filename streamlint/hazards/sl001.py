@@ -19,6 +19,8 @@ from streamlint.ir import opcodes as op
 from streamlint.operations import Copy, Direction, Evidence, Memory
 from streamlint.ordering.earlier import Earlier
 from streamlint.ordering.neighbours import Neighbours
+from streamlint.ordering.streams import sites_of
+from streamlint.transfer.actions import NAMED
 from streamlint.transfer.contexts import Known
 from streamlint.transfer.gaps import has_gaps
 from streamlint.transfer.host_copies import ASKED, COPYING, HostCopies, HostCopy
@@ -122,7 +124,7 @@ class _Search:
             return False
         if copy.direction == "d2h" and self.neighbours.is_wanted(call, copy.host, origin.passed):
             return False
-        if copy.direction == "h2d" and self._is_idle(copy):
+        if copy.direction == "h2d" and (self._is_idle(copy) or (size.bytes is None and self._is_on_new_stream(copy))):
             return False
         sites = [*origin.passed, Site(call.function, call.instruction)]
         if any(self._is_once(site.function, site.instruction) for site in sites):
@@ -169,6 +171,16 @@ class _Search:
             return False if not calls and self.earlier.is_work(other.function, other.instruction) else None
 
         return self.earlier.all_paths(Site(call.function, call.instruction), judge, copy.origin.passed)
+
+    def _is_on_new_stream(self, copy: HostCopy) -> bool:
+        """Whether its stream was made by the function itself, and nothing but copies is put on a device behind that: none waits there."""
+        call = copy.call
+        made, is_all = sites_of(list(call.values(call.stream().register))) if call.stream().kind == NAMED else (frozenset(), False)
+
+        def judge(other: Site, _: Site) -> bool | None:
+            return True if other in made else False if self.earlier.is_work(other.function, other.instruction) else None
+
+        return is_all and self.earlier.all_paths(Site(call.function, call.instruction), judge)
 
     def _is_once(self, function: Function, one: Instruction) -> bool:
         """Whether it stands behind a branch that is taken once, or asks for what is made behind it: what it makes is kept."""
