@@ -22,7 +22,7 @@ from streamlint.waits.captures import warms_up
 from streamlint.waits.found import WaitFinder
 from streamlint.waits.idle import Idle
 from streamlint.waits.losses import LossSlice
-from streamlint.waits.measuring import measures
+from streamlint.waits.measuring import is_stopped, measures
 from streamlint.waits.met import is_met
 from streamlint.waits.operands import argument_registers, behind
 from streamlint.waits.origins import GRADIENTS, INPUT, LOSS, OUTPUT, PARAMETERS, TERM, UNSURE, ModelFacts
@@ -230,7 +230,7 @@ class HotWaits:
             return NO_LOOP
         if self._is_guess(region):
             return NO_LOOP
-        if measures(self.graph, wait, region):
+        if measures(self.graph, wait, region) or (is_stopped(self.graph, first) and not self._may_step(first.function)):
             return MEASURES
         if warms_up(self.hot, region):
             return WARMS_UP

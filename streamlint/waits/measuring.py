@@ -8,6 +8,7 @@ from streamlint.facts.call_graph import CallGraph, LibraryCall
 from streamlint.facts.functions import Function
 from streamlint.facts.hot import Region
 from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY
 from streamlint.waits.wait import CACHE, DEVICE, Wait
 
@@ -25,6 +26,21 @@ def measures(graph: CallGraph, wait: Wait, region: Region) -> bool:
     return wait.what in (DEVICE, CACHE) and any(at is not None and _is_measured(graph, one.function, at) for one, at in ways)
 
 
+def is_stopped(graph: CallGraph, region: Region) -> bool:
+    """Whether each round of a loop reads a clock twice: it measures what the round runs, and for a loop that steps nothing that is all.
+
+    Who looks at gradients there may make the step by hand.
+    """
+    function, loop = region.function, region.loop
+    if loop is None or any(function.text(one[4]) == "grad" for one in function.by_opcode[op.ATTR]):
+        return False
+    always = function.control.every_round(loop)
+    clocks = {
+        call.instruction for call in graph.calls(function).libraries if _is_clock(call) and function.blocks[call.instruction] in always
+    }
+    return len(clocks) > 1
+
+
 def _is_measured(graph: CallGraph, function: Function, one: Instruction) -> bool:
     """Whether a clock or a peak of memory is read in each round of the innermost loop around an instruction, or else in its function."""
     block = function.blocks.get(one, NOBODY)
@@ -33,8 +49,12 @@ def _is_measured(graph: CallGraph, function: Function, one: Instruction) -> bool
     return any(loop == NOBODY or function.blocks[call.instruction] in function.control.loops[loop].body for call in calls)
 
 
-def _is_figure(call: LibraryCall) -> bool:
+def _is_clock(call: LibraryCall) -> bool:
     head, _, last = call.name.rpartition(".")
-    if (head == "time" and last in _CLOCKS) or last in _FIGURES or call.name.endswith("clock::now"):
+    return (head == "time" and last in _CLOCKS) or call.name.endswith("clock::now")
+
+
+def _is_figure(call: LibraryCall) -> bool:
+    if _is_clock(call) or call.name.rpartition(".")[2] in _FIGURES:
         return True
     return call.row is not None and call.row.effect == "elapsed"
