@@ -85,15 +85,17 @@ class HiddenSyncInHotLoop(Check):
         )
         return replace(found, shown=operation.origin != MADE_ON_HOST)
 
-    def by_loop(self, findings: Iterable[Finding]) -> list[Finding]:
-        """One finding a loop: the second read of a step costs little."""
-        loops: dict[Span, list[Finding]] = {}
-        for finding in findings:
-            loops.setdefault(finding.trail[0].span, []).append(finding)
+    def by_loop(self, findings: Iterable[tuple[Finding, bool]]) -> list[Finding]:
+        """One finding a loop: the second read of a step costs little. One that calls are known to lead to stands first; of the others
+        nobody knows whether this loop has them."""
+        loops: dict[Span, list[tuple[Finding, bool]]] = {}
+        for finding, is_sure in findings:
+            loops.setdefault(finding.trail[0].span, []).append((finding, is_sure))
         return [self._joined(group) for group in loops.values()]
 
-    def _joined(self, group: list[Finding]) -> Finding:
-        first, *others = sorted(group, key=lambda finding: (not finding.shown, _place_in_loop(finding)))
+    def _joined(self, group: list[tuple[Finding, bool]]) -> Finding:
+        group.sort(key=lambda one: (not one[0].shown, not one[1], _place_in_loop(one[0])))
+        first, *others = [finding for finding, _ in group]
         known = {first.span, *(step.span for step in first.trail)}
         more = [
             Step("read in the same iteration" if f.shown else "uploaded in the same iteration", f.span)

@@ -54,8 +54,9 @@ def findings_of(waits: HotWaits, options: Options) -> list[Finding]:
     found: list[Finding] = []
     for rule in rules:
         mine = [hazard for hazard in hazards if (hazard.wait.what in (DEVICE, CACHE)) is (rule.code == DeviceSyncInHotLoop.code)]
-        shown = [finding for finding in (_told(rule, hazard) for hazard in mine) if finding.shown or options.evidence == "possible"]
-        found += rule.by_loop(shown) if isinstance(rule, HiddenSyncInHotLoop) else shown
+        told = [(_told(rule, hazard), waits.is_sure(hazard.region)) for hazard in mine]
+        shown = [one for one in told if one[0].shown or options.evidence == "possible"]
+        found += rule.by_loop(shown) if isinstance(rule, HiddenSyncInHotLoop) else [finding for finding, _ in shown]
     return sorted(found, key=Finding.sort_key)
 
 

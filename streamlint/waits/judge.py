@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
+from math import prod
 from typing import NamedTuple
 
 from streamlint.facts.aliases import SELF, path_of
@@ -267,12 +268,18 @@ class HotWaits:
     def _is_guess(self, region: Region) -> bool:
         """Whether the calls from a loop to a region may, taken together, enter so many functions of different names that they tell
         nothing: what each of them enters is asked again now that all is known."""
-        ways = 1
+        return prod(max(len({callee.code.name for callee in callees}), 1) for callees in self._entered(region)) > MOST_NAMES
+
+    def is_sure(self, region: Region) -> bool:
+        """Whether each call from a loop to a region may enter one function only."""
+        return all(len(callees) == 1 for callees in self._entered(region))
+
+    def _entered(self, region: Region) -> Iterator[set[Function]]:
+        """For each call from a loop to a region: the functions that it may enter."""
         for one in region.chain()[1:]:
             if one.caller is not None and one.call is not None:
-                edges = [edge for edge in self.graph.calls(one.caller.function).edges if edge.instruction == one.call]
-                ways *= max(len({edge.callee.code.name for edge in edges}), 1)
-        return ways > MOST_NAMES
+                edges = self.graph.calls(one.caller.function).edges
+                yield {edge.callee for edge in edges if edge.instruction == one.call}
 
     def _is_part_by_part(self, wait: Wait, region: Region) -> bool:
         """Whether a loop in the round reads one part of a tensor after the other, which one read would give at once."""
