@@ -48,8 +48,9 @@ def _callers(bodies: Bodies, function: Function) -> Iterator[tuple[Function, Ins
 
 
 def _has_switches(bodies: Bodies, owner: ClassInfo) -> bool:
-    """Whether a method of a class or its bases sets an attribute to true or false."""
-    for one in bodies.graph.facts.hierarchy.order(owner):
+    """Whether a method of a class, or of one that it is mixed into, sets an attribute to true or false."""
+    hierarchy = bodies.graph.facts.hierarchy
+    for one in dict.fromkeys(each for below in hierarchy.cone(owner) or [owner] for each in hierarchy.order(below)):
         for store in (store for stores in one.own_stores.values() for store in stores):
             value = store.function.definitions[store.value] if store.function.code.name != "__init__" and store.value >= 0 else None
             if value is not None and value[0] == op.CONST and isinstance(store.function.unit.ir.constants[value[3]], bool):
