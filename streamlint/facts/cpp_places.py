@@ -12,6 +12,7 @@ from streamlint.facts.nodes import Node
 from streamlint.facts.objects import (
     Address,
     Container,
+    CppName,
     Elements,
     Group,
     Instance,
@@ -78,6 +79,11 @@ class CppPlaces(CppTypes):
 
     def _variable(self, variable: Variable, node: Node) -> None:
         body = variable.unit.body
+        kind = variable.unit.ir.globals.get(variable.name)
+        value = self.object_of(body, kind, ("variable", variable), True) if kind is not None else None
+        if isinstance(value, CppName):  # its type says which function of the driver it leads to
+            self.solver.add(node, value)
+            return
         for one in body.by_opcode[op.SET_NAME]:
             if body.text(one[2]) == variable.name:
                 self.solver.edge(self.register(self.base(body), one[3]), node)
@@ -86,11 +92,8 @@ class CppPlaces(CppTypes):
             for store in unit.cpp_stores.get(last, ()):
                 if store.receiver == op.NONE and self.means(store.function, self._spelled(store), variable):
                     self.solver.edge(self.register(self.base(store.function), store.value), node)
-        kind = variable.unit.ir.globals.get(variable.name)
-        if kind is not None:
-            value = self.object_of(body, kind, ("variable", variable), True)
-            if value is not None and not isinstance(value, LibraryObject) and value is not self.scalar:
-                self.solver.add(node, value)
+        if value is not None and not isinstance(value, LibraryObject) and value is not self.scalar:
+            self.solver.add(node, value)
         self.stored_through(self._addresses(last, variable), node)
 
     def _spelled(self, store: Store) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from streamlint.facts.cpp_scopes import scope_of
 from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.language import Language
@@ -23,6 +25,8 @@ SEQUENCES = frozenset(
 )  # fmt: skip
 """Containers of the standard library; those of plain data are memory."""
 _OF_ONE_TYPE = frozenset({"std::vector", "std::array", "std::deque", "std::list"})
+_ENTRY_POINT = re.compile(r"PFN_(cu\w+?)(_v\d+)?(_pt[sd]s?z?)?")
+"""Types of pointers to functions of the driver, which ``cudaTypedefs.h`` of CUDA 12 names after the function and the version that brought it."""
 CALLABLES = frozenset({"std::function", "std::move_only_function", "std::packaged_task"})
 
 
@@ -91,6 +95,8 @@ class CppTypes(Language):
             if exact and pointers:
                 return None
             return self.objects(Instance, meant, exact and not reference)
+        if meant is None and not pointers and (entry := _ENTRY_POINT.fullmatch(str(name))) is not None:
+            return self.objects(CppName, entry[1], None)
         if meant is None:
             return self.scalar if name in PLAIN and not pointers and name != "void" else None
         if meant.kind == "buffer":

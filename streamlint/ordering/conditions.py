@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from streamlint.facts.conditions import Conditions as Branches
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Site
+from streamlint.facts.objects import CppName, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.transfer.transfer import Transfer
@@ -87,11 +87,18 @@ class Conditions:
         if one[0] == op.COMPARE:
             return self._compared(function, one)
         if one[0] == op.NAME and function.is_cpp:
-            return self._template_argument(frame, function.text(one[3]))
+            found = self._template_argument(frame, function.text(one[3]))
+            return found if found is not None else self._is_there(function, register)
         value = self._constant(frame, register)
         if value is not None:
             return bool(value[0])
         return False if self.is_status(function, register) else None
+
+    def _is_there(self, function: Function, register: int) -> bool | None:
+        """C++: a variable that leads to a function of the driver: code asks whether the driver has it, and goes on where it has."""
+        values = self.transfer.values(function, register)
+        rows = [self.transfer.facts.cpp_models.call(value.name) if isinstance(value, CppName) else None for value in values]
+        return True if rows and None not in rows else None
 
     def _says_cuda(self, function: Function, one: Instruction) -> bool | None:
         """Whether a condition that asks for CUDA holds: what a path follows is on a device of it. None where it asks for something else."""
