@@ -26,7 +26,7 @@ SEQUENCES = frozenset(
 """Containers of the standard library; those of plain data are memory."""
 _OF_ONE_TYPE = frozenset({"std::vector", "std::array", "std::deque", "std::list"})
 _ENTRY_POINT = re.compile(r"PFN_(cu\w+?)(_v\d+)?(_pt[sd]s?z?)?")
-"""Types of pointers to functions of the driver, which ``cudaTypedefs.h`` of CUDA 12 names after the function and the version that brought it."""
+"""Types of pointers to functions of the driver: ``cudaTypedefs.h`` of CUDA 12 names them after the function and its version."""
 CALLABLES = frozenset({"std::function", "std::move_only_function", "std::packaged_task"})
 
 

@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import Memory, Site
-from streamlint.hazards.streams import LIBRARY_WORDS, Streams
+from streamlint.hazards.stream_files import libraries_of
+from streamlint.hazards.streams import Streams
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.beside import Event
@@ -20,7 +21,6 @@ from streamlint.transfer.launches import OPENED
 from streamlint.waits.operands import behind
 
 LIBRARIES = {"torch": "PyTorch", "cupy": "CuPy", "numba": "numba", "cuda_python": "cuda-python", OPENED: "the library"}
-_WORDS = ("torch", *LIBRARY_WORDS)
 _OPENING = ("ctypes", "cffi")
 """What opens a library of the program's own C++."""
 _IN_VIEW = frozenset({NULL, AMBIENT, MADE, PTDS})
@@ -48,10 +48,11 @@ class ForeignWork:
     def find(self) -> Iterator[Pair]:
         """The pairs of the program, one for each piece of foreign work."""
         seen: set[Site] = set()
-        names = _WORDS + _OPENING if any(unit.is_cpp for unit in self.facts.program.units.values()) else _WORDS
-        for unit in self.facts.program.units.values():
-            words = {word for word in names if unit in self.facts.program.mentioning(word)}
-            if unit.is_cpp or len(words) < 2:
+        program = self.facts.program
+        opening = _OPENING if any(unit.is_cpp for unit in program.units.values()) else ()
+        for unit in program.units.values():
+            words = {word for word in ("torch", *opening) if unit in program.mentioning(word)}
+            if unit.is_cpp or len(words | libraries_of(program, unit)) < 2:
                 continue
             for function in unit.functions:
                 for pair in self._of_function(function):

@@ -10,8 +10,8 @@ from streamlint.build_files import build_root
 from streamlint.facts.extensions import host_functions
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import LibraryObject, Site
-from streamlint.facts.program import Unit
-from streamlint.hazards.streams import LIBRARY_WORDS, Streams
+from streamlint.facts.program import Program, Unit
+from streamlint.hazards.streams import Streams
 from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector
 from streamlint.ordering.choices import NULL
@@ -20,6 +20,9 @@ from streamlint.waits.operands import Given, argument_registers
 
 OF_PYTHON = frozenset({"cupy", "numba", "cuda_python"})
 _FEWEST = 4
+LIBRARIES = frozenset({"cupy", "numba", "cuda"})
+"""Libraries of Python that choose streams by themselves, by the names that they are imported by."""
+_RUNTIME = "cudart"  # `torch.cuda.cudart()` gives a module of the CUDA runtime
 
 
 class StreamFiles:
@@ -37,7 +40,7 @@ class StreamFiles:
             return self.streams.per_thread(unit) is not True
         if is_cython(unit):
             return True
-        return self._makes_streams and any(unit in self.facts.program.mentioning(word) for word in LIBRARY_WORDS)
+        return self._makes_streams and bool(libraries_of(self.facts.program, unit))
 
     @cached_property
     def _makes_streams(self) -> bool:
@@ -141,3 +144,11 @@ def _is_given(selector: Selector, given: list[Given]) -> bool:
     return any(kind == selector.keyword for kind, _ in given if kind is not None) or (
         selector.position is not None and selector.position < plain
     )
+
+
+def libraries_of(program: Program, unit: Unit) -> set[str]:
+    """The libraries of Python besides PyTorch whose streams a file may use: those that it imports."""
+    named = {word for word in (*LIBRARIES, _RUNTIME) if unit in program.mentioning(word)}
+    if not named or is_cython(unit):
+        return named
+    return {module.partition(".")[0] for module, _ in unit.imports} & LIBRARIES | named & {_RUNTIME}

@@ -19,9 +19,6 @@ from streamlint.ordering.places import Places
 from streamlint.ordering.streams import Currents
 from streamlint.transfer.launches import Launches
 
-LIBRARY_WORDS = ("cupy", "numba", "cudart", "bindings")
-"""Words of which one stands in a Python file that works with CuPy, numba or cuda-python."""
-
 
 class Streams:
     """The streams of a program."""
