@@ -10,7 +10,7 @@ from streamlint.facts.objects import Instance, LibraryObject, Memory, Object, Si
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector
-from streamlint.ordering.choice import COPIES, Choice, behind_copies, default_is_null, given_to
+from streamlint.ordering.choice import COPIES, Choice, behind_copies, default_is_null, given_for_field, given_to
 from streamlint.ordering.entered import Entered
 from streamlint.ordering.handles import Handles
 from streamlint.ordering.places import Place, Places
@@ -271,11 +271,14 @@ class Choices:
         stored = [
             each[4] for each in function.by_opcode[op.SET_ATTR] if function.text(each[3]) == field and self._is(function, each[2], base)
         ]
+        made = self._made_at(function, register, base)
+        source = made if made is None or made[0] != op.CAST else function.definitions[behind_copies(function, made[4])]
+        if not stored and source is not None and source[0] == op.CALL and function.is_cpp:
+            stored = given_for_field(self.transfer, self.places, function, source, field)
         if stored:
             for value in stored:
                 yield from self.of_register(function, value, at, calls)
             return
-        made = self._made_at(function, register, base)
         given = self._listed(function, made, field) if made is not None else None
         if given is not None:
             yield from self.of_register(function, given, at, calls)
