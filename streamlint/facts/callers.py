@@ -100,9 +100,10 @@ class Callers(Calls):
         name = function.code.name
         if name in ("__init__", "__new__", "__post_init__"):
             self._seed_class(tracker, owner, name)
-        if name in OF_OBJECTS or self._is_forwarded(owner, name):
+        is_called = name == "__call__" or self._is_forwarded(owner, name)
+        if name in OF_OBJECTS or is_called:
             self._seed_instances(tracker, owner, name)
-        if name in ITERATING:
+        if name in ITERATING or is_called:
             self._seed_declared(tracker, owner, name)
         for asked in (name, "apply") if name == "forward" and is_differentiated(self.hierarchy, owner) else (name,):
             tracker.attribute(asked, owner.unit)
@@ -145,10 +146,9 @@ class Callers(Calls):
         for one in self.hierarchy.cone(owner) or [owner]:
             found = self.hierarchy.lookup(one, name)
             for unit in self.nearest(one.name, owner.unit.path) if found is not None and found[0] is owner else ():
-                for function in unit.functions:
-                    params = (param for param in function.by_opcode[op.PARAM] if one.name in function.code.parameters[param[3]].annotation)
-                    for param in params:
-                        tracker.follow(function, param[2])
+                for annotation, function, register in unit.annotated:
+                    if one.name in annotation:
+                        tracker.follow(function, register)
 
     def construction_places(self, definition: ClassInfo) -> list[tuple[Function, Instruction]]:
         """The calls that may make objects of exactly a class."""

@@ -157,6 +157,13 @@ class Unit:
         return dict(found)
 
     @cached_property
+    def annotated(self) -> list[tuple[str, Function, int]]:
+        """The parameters that are annotated, each with what says so, its function and its register."""
+        params = ((function, one) for function in self.functions for one in function.by_opcode[op.PARAM])
+        found = ((function.code.parameters[one[3]].annotation, function, one[2]) for function, one in params)
+        return [each for each in found if each[0]]
+
+    @cached_property
     def stars(self) -> list[str]:
         """The modules of which the file imports everything."""
         return [module for module, taken in self.imports if taken == "*"]

@@ -145,3 +145,12 @@ def test_generators_of_objects_have_callers(line: str) -> None:
     generator = function(facts, "main", "Batches.__iter__")
     callers = {caller.code.name for caller, one in facts.call_places(generator) if graph.calls_at(caller, [one]).edges}
     assert callers == {"take" if "take" in line else "<module>"}
+
+
+@pytest.mark.parametrize("base", ["torch.nn.Module", "object"])
+def test_objects_that_are_declared_have_callers(base: str) -> None:
+    """A call of a parameter names neither the class nor its method: the annotation leads to it."""
+    method = "forward" if base == "torch.nn.Module" else "__call__"
+    text = f"import torch\n\nclass Net({base}):\n    def {method}(self, x):\n        return x\n\ndef use(net: Net, x):\n    return net(x)\n"
+    facts = facts_of(main=text)
+    assert {caller.code.name for caller, _ in facts.call_places(function(facts, "main", f"Net.{method}"))} == {"use"}
