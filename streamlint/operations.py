@@ -122,7 +122,8 @@ class Drop(Operation):
     allocated: Span | None = None
 
 
-MADE_ON_HOST = "noise or zeros"  # the origin of what is uploaded and could have been made on the device
+DRAWN = "random numbers"  # the origin of what the host draws and uploads: the device draws others
+FILLED = "a filled tensor"  # the origin of what the host fills with zeros, a range or the like and uploads
 
 
 @record(eq=False, slots=True)

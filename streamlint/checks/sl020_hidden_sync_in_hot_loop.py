@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Span, Step
-from streamlint.operations import MADE_ON_HOST, HostWait
+from streamlint.operations import DRAWN, FILLED, HostWait
 from streamlint.record import replace
 
 
@@ -15,9 +15,9 @@ class HiddenSyncInHotLoop(Check):
 
     ## What it does
     Reports implicit host synchronization on every iteration of a training loop: ``item()``, ``float()``, ``cpu()``, ``tolist()``,
-    ``print``, ``nonzero``, the repeated upload of a constant, or a tensor in place of the number for ``add(alpha=)``,
-    ``addcmul(value=)`` or ``masked_fill``. The value comes from the loss, the model's output, parameters, gradients or a moved batch,
-    and only reaches logs, sums, text or containers.
+    ``print``, ``nonzero``, the repeated upload of a constant or of a tensor that the host fills (``zeros``, ``eye``, ``arange``), or a
+    tensor in place of the number for ``add(alpha=)``, ``addcmul(value=)`` or ``masked_fill``. The value comes from the loss, the model's
+    output, parameters, gradients or a moved batch, and only reaches logs, sums, text or containers.
 
     A loop is a training loop if its body, through known calls, runs a backward pass or steps an optimizer. Framework steps
     (``training_step`` of a LightningModule, ``compute_loss`` of a Trainer) and the ``forward`` of losses and layers are included with
@@ -57,8 +57,9 @@ class HiddenSyncInHotLoop(Check):
     evaluation loops, benchmarks and tests. Loops over literal test cases, gradient checks and single-chunk loops are not treated as
     training loops.
 
-    Noise and zeros that are created on the host and then uploaded (``torch.randn(n).to(device)``) are reported only with
-    ``evidence = "possible"``, because some programs need the numbers of the host's generator.
+    Random numbers that are drawn on the host and then uploaded (``torch.randn(n).to(device)``) are reported only with
+    ``evidence = "possible"``, because some programs need the numbers of the host's generator. What holds no random numbers
+    (``torch.zeros(n).to(device)``) is the same wherever it is made, unless data is put into it before the upload.
 
     ## Verify
     A gate blocks the stream: the step with the read returns only after the gate opens, the step without it returns at once.
@@ -83,22 +84,22 @@ class HiddenSyncInHotLoop(Check):
             help=self._help(operation),
             facts={"api": operation.name, "what": operation.what, "origin": operation.origin},
         )
-        return replace(found, shown=operation.origin != MADE_ON_HOST)
+        return replace(found, shown=operation.origin != DRAWN)
 
     def by_loop(self, findings: Iterable[tuple[Finding, bool]]) -> list[Finding]:
-        """One finding a loop: the second read of a step costs little. One that calls are known to lead to stands first; of the others
-        nobody knows whether this loop has them."""
+        """One finding a loop: the second read of a step costs little. One that calls are known to lead to stands first, for of the others
+        nobody knows whether this loop has them; then a read before what is filled, which is mended on its own."""
         loops: dict[Span, list[tuple[Finding, bool]]] = {}
         for finding, is_sure in findings:
             loops.setdefault(finding.trail[0].span, []).append((finding, is_sure))
         return [self._joined(group) for group in loops.values()]
 
     def _joined(self, group: list[tuple[Finding, bool]]) -> Finding:
-        group.sort(key=lambda one: (not one[0].shown, not one[1], _place_in_loop(one[0])))
+        group.sort(key=lambda one: (not one[0].shown, not one[1], one[0].facts["origin"] == FILLED, _place_in_loop(one[0])))
         first, *others = [finding for finding, _ in group]
         known = {first.span, *(step.span for step in first.trail)}
         more = [
-            Step("read in the same iteration" if f.shown else "uploaded in the same iteration", f.span)
+            Step("uploaded in the same iteration" if f.facts["origin"] in (DRAWN, FILLED) else "read in the same iteration", f.span)
             for f in others
             if f.span not in known
         ]
@@ -106,8 +107,8 @@ class HiddenSyncInHotLoop(Check):
 
     def _message(self, wait: HostWait) -> str:
         word = wait.word
-        if wait.origin == MADE_ON_HOST or wait.what == "upload":
-            known = (MADE_ON_HOST, "a size", "a list of tensors", "an index")
+        if wait.what == "upload":
+            known = (DRAWN, FILLED, "a size", "a list of tensors", "an index")
             data = wait.origin if wait.origin in known else "a constant"
             return f"upload of {data} each {wait.round}; the host waits (if on CUDA)"
         if wait.what == "size" and word in ("indexing", "slicing"):
@@ -123,8 +124,10 @@ class HiddenSyncInHotLoop(Check):
             return "join the tensors on the device: torch.stack, torch.cat, expand"
         if wait.what == "upload" and wait.name == "indexing" and wait.origin != "a constant":
             return "make the index on the device (torch.arange(n, device=...)), or upload it once for all that it selects from"
-        if wait.origin == MADE_ON_HOST:
+        if wait.origin == DRAWN:
             return "pass the device to the factory: torch.randn(..., device=...) computes on the device"
+        if wait.origin == FILLED:
+            return "pass the device to the factory: torch.zeros(..., device=...) fills on the device, with no copy"
         if wait.what == "upload":
             return "create the tensor once before the loop"
         if wait.what == "size" and wait.name in ("indexing", "slicing"):

@@ -11,6 +11,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Row
 from streamlint.models.vocabulary import Selector
+from streamlint.waits.fills import hands_filled
 from streamlint.waits.indices import is_mask, is_uploaded, parts_of
 from streamlint.waits.launching import OF_DEVICES, waits_for_device
 from streamlint.waits.operands import argument_registers, is_element_type, makes_nothing, selected
@@ -161,6 +162,8 @@ class WaitFinder:
     def _is_fresh(self, function: Function, register: int) -> bool:
         """Whether a register holds what the call before has made on the host, with elements to move."""
         one = function.definitions[register]
+        if one is not None and one[0] == op.PARAM:
+            return not function.is_cpp and hands_filled(self.graph, function, one)
         if one is None or one[0] not in (op.CALL, op.INVOKE, op.BINARY) or "host" not in self._result(function, one):
             return False
         rows = (call.row for call in self.graph.of_call(function, one).libraries)

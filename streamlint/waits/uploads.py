@@ -1,4 +1,4 @@
-"""What is uploaded in each round though it need not be: constants, sizes, lists of tensors, noise that the host draws."""
+"""What is uploaded in each round though it need not be: constants, sizes, lists of tensors, what the host fills or draws."""
 
 from __future__ import annotations
 
@@ -8,22 +8,15 @@ from streamlint.facts.objects import Constant, Container, Instance, Memory, Obje
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY
-from streamlint.operations import MADE_ON_HOST
+from streamlint.operations import DRAWN
+from streamlint.waits.fills import how_filled, is_only_read, is_size
 from streamlint.waits.indices import is_new_index
-from streamlint.waits.operands import argument_registers
+from streamlint.waits.operands import argument_registers, operand_of
 from streamlint.waits.origins import INPUT, TENSOR, UNSURE
 from streamlint.waits.steady import steadiness_of
 from streamlint.waits.wait import Wait
 
 CONSTANT, SIZE_OF, TENSORS, INDEX = "a constant", "a size", "a list of tensors", "an index"
-_MAKERS = frozenset("rand randn randint randperm zeros ones full eye arange linspace empty normal".split())
-"""Factories of torch that make a tensor of nothing but sizes and numbers."""
-_OF_SIZES = frozenset("Tensor FloatTensor DoubleTensor HalfTensor LongTensor IntTensor".split())
-_FILLS = frozenset("uniform_ normal_ fill_ zero_ random_ bernoulli_ exponential_ log_normal_ cauchy_ geometric_".split())
-_SHAPES = frozenset("expand view reshape flatten squeeze unsqueeze repeat detach cpu to long int float clone".split())
-_OF_ONE = frozenset({"tril", "triu", "flip", "diag", "bernoulli"})
-"""Functions of torch that make a tensor of one other, on the same side."""
-_ELSEWHERE = frozenset({"device", "generator", "pin_memory", "out", 2})
 
 
 def upload_reason(hot: HotRegions, wait: Wait, region: Region, all_loops: bool) -> str | None:
@@ -35,17 +28,36 @@ def upload_reason(hot: HotRegions, wait: Wait, region: Region, all_loops: bool) 
     if wait.name == "indexing":
         return _index_reason(hot, wait, region)
     if wait.name.endswith((".to", ".cuda")):
-        if _is_made_on_host(function, one):
-            return MADE_ON_HOST
+        kind = _how_filled(hot, wait, region)
+        if kind is not None:
+            return kind
         given = argument_registers(function, one) if one[0] in (op.CALL, op.INVOKE) else []
         if not _makes_of_numbers(hot, function, one) or not given or given[0][0] is not None:
             return None
         register = given[0][1]
     if is_constant(hot, function, register, region):
         return CONSTANT
-    if all_loops and _is_size(function, function.definitions[register]):
+    if all_loops and is_size(function, function.definitions[register]):
         return SIZE_OF
     return TENSORS if _are_tensors(hot, function, register, all_loops) else None
+
+
+def _how_filled(hot: HotRegions, wait: Wait, region: Region) -> str | None:
+    """How what is uploaded was made of sizes and numbers: in the function, or where the round hands it to a helper that uploads it."""
+    function, register, consumer = wait.function, wait.value, wait.instruction
+    while (one := function.definitions[register]) is not None and one[0] == op.PARAM:
+        if (
+            region.function is not function
+            or region.caller is None
+            or region.call is None
+            or not is_only_read(function, register, consumer)
+        ):
+            return None
+        given = operand_of(region.caller.function, region.call, function, one[3])
+        if given is None or given < 0:
+            return None
+        function, register, consumer, region = region.caller.function, given, region.call, region.caller
+    return how_filled(hot.graph, function, register, consumer)
 
 
 def _index_reason(hot: HotRegions, wait: Wait, region: Region) -> str | None:
@@ -53,8 +65,7 @@ def _index_reason(hot: HotRegions, wait: Wait, region: Region) -> str | None:
     function, register = wait.function, wait.value
     one = function.definitions[register]
     if one is not None and is_new_index(hot.facts, function, register):
-        random = one[0] == op.INVOKE and function.text(one[4]) == "randperm"
-        return MADE_ON_HOST if random else INDEX
+        return DRAWN if how_filled(hot.graph, function, register, wait.instruction) == DRAWN else INDEX
     if not _is_filled(function, register) and is_constant(hot, function, register, region):
         return CONSTANT
     home = hot.body(function).home
@@ -134,58 +145,6 @@ def _makes_of_numbers(hot: HotRegions, function: Function, one: Instruction) -> 
     """Whether an instruction is ``torch.tensor(…)`` or ``torch.as_tensor(…)``."""
     names = (getattr(value, "name", "") for value in hot.facts.callees(function, one)) if one[0] in (op.CALL, op.INVOKE) else ()
     return any(name in ("torch.tensor", "torch.as_tensor") for name in names)
-
-
-def _is_made_on_host(function: Function, one: Instruction | None) -> bool:
-    """``torch.randn(n, m)``, ``torch.FloatTensor(n).uniform_() * 2``: drawn or filled on the host, of nothing that is there already."""
-    while one is not None and one[0] == op.BINARY:
-        sides = [function.definitions[register] for register in one[4:6]]
-        one = next((side for side in sides if side is not None and side[0] != op.CONST), None)
-        if sum(side is not None and side[0] == op.CONST for side in sides) != 1:
-            return False
-    while one is not None and one[0] == op.INVOKE:
-        given = argument_registers(function, one)
-        name, module = function.text(one[4]), function.dotted(one[3])
-        if module == "torch" and name in _OF_ONE and given and given[0][0] is None:
-            one = function.definitions[given[0][1]]
-            continue
-        if module == "torch":
-            open_or_elsewhere = any(kind in _ELSEWHERE for kind, _ in given)
-            return not open_or_elsewhere and (name in _MAKERS or (name in _OF_SIZES and len(given) > 1))
-        if name not in _FILLS | _SHAPES or any(kind == "generator" for kind, _ in given):
-            return False
-        inner = function.definitions[one[3]]
-        if name in _FILLS and inner is not None and inner[0] == op.INVOKE and function.text(inner[4]) in _OF_SIZES:
-            return function.dotted(inner[3]) == "torch"
-        one = inner
-    return False
-
-
-def _is_size(function: Function, one: Instruction | None) -> bool:
-    """Whether an instruction gives numbers of a tensor's shape or a container's length, or what is computed of them alone."""
-    waiting, found = [one], False
-    while waiting:
-        one = waiting.pop()
-        if one is None:
-            return False
-        if one[0] in (op.BINARY, op.BUILD):
-            waiting += [function.definitions[register] for register in one[4:]]
-        elif one[0] != op.CONST:
-            if not _is_one_size(function, one):
-                return False
-            found = True
-    return found
-
-
-def _is_one_size(function: Function, one: Instruction) -> bool:
-    if one[0] == op.INVOKE:
-        return function.text(one[4]) in ("numel", "nelement", "dim") or (function.text(one[4]) == "size" and len(one) > 6)
-    if one[0] == op.CALL:
-        return function.dotted(one[3]) == "len"
-    if one[0] == op.ITEM:
-        held = function.definitions[one[3]]
-        return held is not None and held[0] == op.ATTR and function.text(held[4]) == "shape"
-    return False
 
 
 def _are_tensors(hot: HotRegions, function: Function, register: int, all_loops: bool) -> bool:

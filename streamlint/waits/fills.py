@@ -1,0 +1,155 @@
+"""What factories make on the host of nothing but sizes and numbers: the device could fill it itself, and draw what is drawn."""
+
+from __future__ import annotations
+
+from streamlint.facts.call_graph import CallGraph, LibraryCall
+from streamlint.facts.functions import Function
+from streamlint.facts.objects import Memory
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.models import Row
+from streamlint.operations import DRAWN, FILLED
+from streamlint.waits.operands import argument_registers, operand_of
+
+_SHAPES = frozenset(
+    "expand expand_as view view_as reshape flatten squeeze unsqueeze repeat t transpose permute contiguous detach clone cpu to type long "
+    "int short float half double bfloat16 bool".split()
+)
+"""Methods of tensors that give the same numbers in another shape or type."""
+_OF_ONE = frozenset({"tril", "triu", "flip", "diag", "bernoulli"})
+"""Functions and methods of torch that make a tensor of one other, on the same side."""
+_ELSEWHERE = frozenset({"device", "generator", "pin_memory", "out", 2})
+_READING = frozenset({op.ATTR, op.BINARY, op.COMPARE, op.UNARY, op.PHI, op.RETURN, op.BIND})
+_ASKING = frozenset({"to", "cuda", "size", "dim", "numel"})
+
+
+def how_filled(graph: CallGraph, function: Function, register: int, consumer: Instruction) -> str | None:
+    """How factories have made on the host what an instruction takes from a register: DRAWN or FILLED; None where data is put into it."""
+    one = function.definitions[register] if register >= 0 else None
+    if one is None or function.is_cpp or not is_only_read(function, register, consumer):
+        return None
+    if one[0] == op.BINARY:
+        kinds = [how_filled(graph, function, side, one) for side in one[4:6]]
+        if any(kind is None and not _is_number(function, side) for kind, side in zip(kinds, one[4:6], strict=True)):
+            return None
+        return DRAWN if DRAWN in kinds else FILLED if FILLED in kinds else None
+    if one[0] not in (op.CALL, op.INVOKE):
+        return None
+    calls = graph.of_call(function, one).libraries
+    is_one = len({call.name for call in calls}) == 1  # there is one for each value of the receiver
+    return _by_call(graph, function, calls[0], calls[0].row) if is_one and calls[0].row is not None else None
+
+
+def _by_call(graph: CallGraph, function: Function, call: LibraryCall, row: Row) -> str | None:
+    one, name = call.instruction, call.name.rpartition(".")[2]
+    given = argument_registers(function, one)
+    if row.library != "torch" or any(kind in _ELSEWHERE for kind, _ in given):
+        return None
+    kind = DRAWN if row.get("random") else FILLED
+    if row.effect == "factory":
+        return kind if _is_of_sizes(row, len(given)) and _is_of_host(graph, function, one[2]) else None
+    source = one[3] if call.receiver is not None else given[0][1] if given and given[0][0] is None else op.NONE
+    if row.get("result") == "self":
+        is_set = kind == DRAWN or name in ("zero_", "fill_")
+        return kind if is_set and _is_new(graph, function, source, one) else None
+    if name not in _OF_ONE and (call.receiver is None or name not in _SHAPES):
+        return kind if name == "normal" and all(_is_number(function, register) for _, register in given[:2]) else None
+    inner = how_filled(graph, function, source, one)
+    return kind if inner == FILLED else inner
+
+
+def _is_of_sizes(row: Row, given: int) -> bool:
+    """Whether a factory takes nothing but sizes and numbers: ``torch.FloatTensor(n, m)``, and no file or array."""
+    if row.get("space") == "host":
+        return bool(row.get("shape")) and row.get("data") is not None and given > 1
+    return row.get("data") is None
+
+
+def _is_new(graph: CallGraph, function: Function, register: int, consumer: Instruction) -> bool:
+    """Whether nothing but a factory's call has made what is overwritten: ``torch.FloatTensor(n).uniform_()``."""
+    if how_filled(graph, function, register, consumer) is not None:
+        return True
+    one = function.definitions[register]
+    calls = graph.of_call(function, one).libraries if one is not None and one[0] in (op.CALL, op.INVOKE) else ()
+    is_made = any(call.row is not None and call.row.effect == "factory" and not call.row.get("alias") for call in calls)
+    return is_made and _is_of_host(graph, function, register) and is_only_read(function, register, consumer)
+
+
+def _is_of_host(graph: CallGraph, function: Function, register: int) -> bool:
+    values = [value for value in graph.facts.values(function, register).values if isinstance(value, Memory)]
+    return bool(values) and all(value.space == "host" for value in values)
+
+
+def hands_filled(graph: CallGraph, function: Function, parameter: Instruction, seen: frozenset[Function] = frozenset()) -> bool:
+    """Whether a call in view hands over as a parameter what it has just filled on the host (``moved(torch.arange(n))``), or hands it on."""
+    for _, arguments in graph.facts.callers(function) if function not in seen else ():
+        site = arguments.site
+        if site is None or site.instruction[0] not in (op.CALL, op.INVOKE):
+            continue
+        caller, given = site.function, operand_of(site.function, site.instruction, function, parameter[3])
+        one = caller.definitions[given] if given is not None and given >= 0 else None
+        if one is None or given is None:
+            continue
+        if how_filled(graph, caller, given, site.instruction) is not None:
+            return True
+        if one[0] == op.PARAM and hands_filled(graph, caller, one, seen | {function}):
+            return True
+    return False
+
+
+def is_only_read(function: Function, register: int, consumer: Instruction) -> bool:
+    """Whether nothing but one instruction takes what a register holds anywhere that could write to it."""
+    for one in function.uses[register]:
+        is_asked = one[0] == op.INVOKE and one[3] == register and function.text(one[4]) in _ASKING
+        is_given_back = one[0] == op.BUILD and function.kind_built(one) == "tuple"
+        if one != consumer and one[0] not in _READING and not is_asked and not is_given_back:
+            return False
+    return True
+
+
+def is_size(function: Function, one: Instruction | None) -> bool:
+    """Whether an instruction gives numbers of a tensor's shape or a container's length, or what is computed of them alone."""
+    waiting, found = [one], False
+    while waiting:
+        one = waiting.pop()
+        if one is None:
+            return False
+        if one[0] in (op.BINARY, op.BUILD):
+            waiting += [function.definitions[register] for register in one[4:]]
+        elif one[0] != op.CONST:
+            if not _is_one_size(function, one):
+                return False
+            found = True
+    return found
+
+
+def _is_one_size(function: Function, one: Instruction) -> bool:
+    if one[0] == op.INVOKE:
+        return function.text(one[4]) in ("numel", "nelement", "dim") or (function.text(one[4]) == "size" and len(one) > 6)
+    if one[0] == op.CALL:
+        return function.dotted(one[3]) == "len"
+    if one[0] == op.ITEM:
+        held = function.definitions[one[3]]
+        return held is not None and held[0] == op.ATTR and function.text(held[4]) == "shape"
+    return False
+
+
+def _is_number(function: Function, register: int) -> bool:
+    """Whether a register holds a constant, a size, or an attribute that the class sets to nothing else."""
+    one = function.definitions[register] if register >= 0 else None
+    if one is None or one[0] == op.CONST or is_size(function, one) or _is_of_shape(function, one):
+        return one is not None
+    owner = function.method.owner if function.method is not None else None
+    if one[0] != op.ATTR or owner is None or not function.is_parameter(one[3], 0):
+        return False
+    stores = owner.own_stores.get(function.text(one[4]), ())
+    made = [(store.function, store.function.definitions[store.value]) for store in stores if store.value >= 0]
+    return bool(stores) and all(
+        value is not None and (value[0] == op.CONST or is_size(holder, value) or _is_of_shape(holder, value)) for holder, value in made
+    )
+
+
+def _is_of_shape(function: Function, one: Instruction) -> bool:
+    """``rows, columns = x.shape``."""
+    held = function.definitions[one[3]] if one[0] == op.UNPACK else None
+    return held is not None and held[0] in (op.ATTR, op.INVOKE) and function.text(held[4]) in ("shape", "size")
