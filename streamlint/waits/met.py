@@ -33,6 +33,7 @@ from streamlint.waits.questions import (
     says_odd,
     unnegated,
 )
+from streamlint.waits.shapes import compares_shapes
 from streamlint.waits.steady import steadiness_of
 from streamlint.waits.wait import Wait
 
@@ -299,6 +300,8 @@ class _Conditions:
         if is_given or self.steadiness.of(asked.region, asked.register):
             return True
         if self._guards_progress(asked) or self._is_of_nothing(asked) or self._counts(asked) or self._is_there(asked):
+            return True
+        if compares_shapes(self.hot, asked.region, asked.register):
             return True
         return all_loops and self._fills(asked)
 
