@@ -22,7 +22,9 @@ KINDS = frozenset({"isinstance", "hasattr", "callable", "issubclass", "type"})
 """Builtins that ask what a value is."""
 _OF_KIND = frozenset({"device", "dtype", "ndim", "is_cuda", "is_sparse", "is_quantized", "requires_grad", "layout", "is_leaf", "training"})
 _ASK_KIND = frozenset({"is_tensor", "is_floating_point", "is_complex", "is_storage", "dim", "get_device"})
-_PURE = frozenset("len getattr int bool float str abs min max all any round tuple list sorted vars".split())
+_PURE = frozenset(
+    "asdict zip enumerate range reversed len getattr int bool float str abs min max all any round tuple list sorted vars".split()
+)
 _METHODS = frozenset("startswith endswith get keys values items lower upper strip split count".split())
 _CHANGING = frozenset({"time", "random", "datetime", "secrets", "uuid"})
 _FILLING = frozenset("append add update extend pop popleft appendleft clear setdefault insert remove discard put popitem".split())
@@ -100,9 +102,9 @@ class Steadiness:
             return self._call(region, one, seen, depth)
         if opcode in (op.BUILD, op.DICT):
             parts = op.reads(one)
-            return bool(parts) and not self._is_filled(region, one[2]) and self._all(region, parts, seen, depth)
+            return bool(parts) and not self.is_refilled(region, one[2]) and self._all(region, parts, seen, depth)
         if opcode == op.ITEM:
-            return not self._is_filled(region, one[3]) and self._all(region, op.reads(one), seen, depth)
+            return not self.is_refilled(region, one[3]) and self._all(region, op.reads(one), seen, depth)
         return (opcode in _FROM_PARTS or opcode == op.BINARY) and self._all(region, op.reads(one), seen, depth)
 
     # --- names
@@ -124,7 +126,10 @@ class Steadiness:
         for place, (register, kind) in enumerate(given):
             if kind == parameter.name or (kind is None and place + offset == index):
                 return self._ask(region.caller, register, seen, depth)
-        return not any(kind in (1, 2) for _, kind in given)  # its default
+        if any(kind == 1 for _, kind in given):
+            return False
+        spread = [register for register, kind in given if kind == 2]  # else its default
+        return self._all(region.caller, spread, seen, depth)
 
     def _attribute(self, region: Region, one: Instruction, seen: Seen, depth: int) -> bool:
         function, name = region.function, region.function.text(one[4])
@@ -173,7 +178,7 @@ class Steadiness:
         is_before = block.index(store) < block.index(one) if first == then else body.graph.dominates(first, then)
         return store[4] if is_before and path_of(function, store[2]) == path_of(function, one[3]) else None
 
-    def _is_filled(self, region: Region, register: int) -> bool:
+    def is_refilled(self, region: Region, register: int) -> bool:
         """Whether a container gets or loses elements in a round."""
         function = region.function
         home, path = self.hot.body(function).home, path_of(function, register)
@@ -192,7 +197,7 @@ class Steadiness:
         if operator in ("in", "not in"):
             if left is not None and left[0] == op.CONST:
                 return True
-            return not self._is_filled(region, one[5]) and self._all(region, list(one[4:6]), seen, depth)
+            return not self.is_refilled(region, one[5]) and self._all(region, list(one[4:6]), seen, depth)
         if operator in ("==", "!=") and isinstance(function.constant(one[5]), str) and left is not None and left[0] == op.PARAM:
             return region.caller is None or self._ask(region, one[4], seen, depth)
         return self._all(region, list(one[4:6]), seen, depth)
@@ -237,9 +242,9 @@ class Steadiness:
             return all(self._gives_steady(region, one, callee, seen, depth) for callee in callees)
         if not is_method and last in _PURE:
             given = list(one[5:])
-            return not any(self._is_filled(region, register) for register in given) and self._all(region, given, seen, depth)
+            return not any(self.is_refilled(region, register) for register in given) and self._all(region, given, seen, depth)
         if is_method and last in _METHODS:
-            return not self._is_filled(region, one[3]) and self._all(region, op.reads(one), seen, depth)
+            return not self.is_refilled(region, one[3]) and self._all(region, op.reads(one), seen, depth)
         names = [call.name for call in self.hot.graph.calls(function).libraries if call.instruction == one]
         if any(name.partition(".")[0] in _CHANGING or ".random." in name for name in names):
             return False

@@ -99,7 +99,11 @@ def is_constant(hot: HotRegions, function: Function, register: int, region: Regi
         if one[2] in seen:
             continue
         seen.add(one[2])
-        if one[0] == op.CONST or (inside is not None and home[one] not in inside and one[0] not in (op.PHI, op.ATTR)):
+        if one[0] == op.CONST:
+            continue
+        if inside is not None and home[one] not in inside and one[0] not in (op.PHI, op.ATTR):
+            if steadiness_of(hot).is_refilled(region, one[2]):
+                return False
             continue
         if one[0] in (op.UNARY, op.BINARY, op.BUILD):
             put = _put_into(function, one[2]) if one[0] == op.BUILD else ()
@@ -116,9 +120,22 @@ def is_constant(hot: HotRegions, function: Function, register: int, region: Regi
         elif one[0] == op.ITEM:
             if not _is_kept(hot, region, one):
                 return False
+        elif one[0] == op.PARAM:
+            if not _is_given_constant(hot, region, function, one):
+                return False
         elif one[0] != op.NAME:
             return False
     return True
+
+
+def _is_given_constant(hot: HotRegions, region: Region, function: Function, one: Instruction) -> bool:
+    """Whether each round hands over the same number as a parameter."""
+    if region.function is not function or region.caller is None or region.call is None:
+        return False
+    given = operand_of(region.caller.function, region.call, function, one[3])
+    if given is not None and given >= 0:
+        return is_constant(hot, region.caller.function, given, region.caller)
+    return any(kind == 2 for kind, _ in argument_registers(region.caller.function, region.call)) and steadiness_of(hot).of(region, one[2])
 
 
 def _is_kept(hot: HotRegions, region: Region, one: Instruction) -> bool:
