@@ -56,3 +56,18 @@ def test_what_was_frozen_before_a_run_stays_frozen() -> None:
     memory.freeze()
     lint()
     assert gc.get_freeze_count()
+
+
+def test_what_a_task_leaves_behind_is_freed_where_the_process_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[int] = []
+    monkeypatch.setattr(memory, "give_back", lambda: given.append(1))
+    memory.collect()
+    assert not given
+    monkeypatch.setattr(memory, "LARGE", -1)
+    lint()
+    assert given
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only there it is told")
+def test_how_large_a_process_is() -> None:
+    assert memory.resident() > 1 << 20
