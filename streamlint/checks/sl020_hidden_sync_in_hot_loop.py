@@ -58,7 +58,7 @@ class HiddenSyncInHotLoop(Check):
     training loops.
 
     Random numbers that are drawn on the host and then uploaded (``torch.randn(n).to(device)``) are reported only with
-    ``evidence = "possible"``, because some programs need the numbers of the host's generator. What holds no random numbers
+    ``evidence = "possible"``, because some programs need the numbers of the host's generator. A tensor without random numbers
     (``torch.zeros(n).to(device)``) is the same wherever it is made, unless data is put into it before the upload.
 
     ## Verify
