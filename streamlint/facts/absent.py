@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from streamlint.facts.facts import Facts
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import BoundMethod, External, FunctionObject
@@ -24,25 +26,37 @@ def truth_on_cuda(facts: Facts, function: Function, register: int, depth: int = 
             return function.text(one[3]) in ("is", "==")
         return None
     if one[0] == op.PHI:
-        found = {truth_on_cuda(facts, function, part, depth - 1) for part in one[3:]}
-        return found.pop() if len(found) == 1 else None
+        return _all_say(truth_on_cuda(facts, function, part, depth - 1) for part in one[3:])
     if _is_absent(facts, function, register):
         return False
     if one[0] == op.NAME and not function.is_cpp:
-        found = {truth_on_cuda(facts, holder, value, depth - 1) for holder, value in function.unit.globals.get(function.text(one[3]), ())}
-        return found.pop() if len(found) == 1 else None
+        made = function.unit.globals.get(function.text(one[3]), ())
+        return _all_say(truth_on_cuda(facts, holder, value, depth - 1) for holder, value in made)
     return _of_call(facts, function, one, depth) if one[0] == op.CALL else None
 
 
 def _of_call(facts: Facts, function: Function, one: Instruction, depth: int) -> bool | None:
-    """What a function of the program says, if all of its ends say the same."""
-    found: set[bool | None] = set()
-    for value in facts.callees(function, one):
+    """What a function of the program says, if all of its ends say the same; what stands for many functions says nothing."""
+    node = facts.solver.demand(facts.callee(facts.base(function), one))
+    facts.solver.solve()
+    callees: list[Function] = []
+    for value in node.values:
         callee = value.method.function if isinstance(value, BoundMethod) else value.function if isinstance(value, FunctionObject) else None
         if callee is None:
             return None
-        found |= {truth_on_cuda(facts, callee, end[2], depth - 1) for end in callee.by_opcode[op.RETURN]}
-    return found.pop() if len(found) == 1 else None
+        callees.append(callee)
+    ends = ((callee, end[2]) for callee in callees for end in callee.by_opcode[op.RETURN])
+    return _all_say(truth_on_cuda(facts, callee, register, depth - 1) for callee, register in ends)
+
+
+def _all_say(truths: Iterable[bool | None]) -> bool | None:
+    """The truth that all say; None where one does not know, or says another one: the others are not asked then."""
+    found: bool | None = None
+    for truth in truths:
+        if truth is None or (found is not None and found != truth):
+            return None
+        found = truth
+    return found
 
 
 def _is_absent(facts: Facts, function: Function, register: int) -> bool:
