@@ -8,18 +8,22 @@ from typing import NamedTuple
 
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import Constant, External, FunctionObject, Memory, Site
-from streamlint.hazards.churn import Churn, Churning
+from streamlint.hazards.churn import Churn, Churning, entering
 from streamlint.hazards.context import Context
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Row
 from streamlint.ordering.lifetimes import Held, made_by, of_result, type_name
 from streamlint.ordering.places import register_place
+from streamlint.transfer.contexts import Context as Calling
+from streamlint.transfer.contexts import Known
 from streamlint.transfer.modelled import ModelledCall
 
 MAKING = frozenset({"alloc", "factory", "transfer", "register"})
 DEVICE, PINNED, MANAGED, REGISTERED = "device", "pinned", "managed", "registered"
 _FEW = 4
+_MOST = 40
+"""Values of a variable that are looked at."""
 _FREEING = frozenset({"free", "unregister"})
 
 
@@ -43,6 +47,7 @@ class Allocations(Churning):
     def __init__(self, context: Context) -> None:
         super().__init__(context.transfer, self._freed, _FEW)
         self.facts = context.facts
+        self._launches: set[Site] = set()  # of kernels that may be given arrays of the host
 
     def find(self) -> list[tuple[Allocation, Churn]]:
         """The allocations that a round frees, but those of loops that keep others: these set things up."""
@@ -139,9 +144,26 @@ class Allocations(Churning):
                     configured = function.definitions[one[3]]
                     if configured is None or configured[0] != op.ITEM or not self._is_kernel(function, configured[3]):
                         continue
-                    held = [value for each in one[5:] for value in self.transfer.values(function, each) if isinstance(value, Memory)]
-                    if any(value.space == "host" and value.type == "numpy.ndarray" for value in held) and not self._has_allocator("numba"):
+                    if self._is_given_host(Site(function, one), ()) and not self._has_allocator("numba"):
+                        self._launches.add(Site(function, one))
                         yield Allocation(Held(function, one, frozenset(), True), DEVICE, "numba", "numba.cuda.to_device")
+
+    def _is_given_host(self, launch: Site, context: Calling) -> bool:
+        """Whether a kernel may be given an array of the host in a context."""
+        function = launch.function
+        waiting = [(function.blocks[launch.instruction], register) for register in launch.instruction[5:]]
+        for block, register in waiting:
+            one = function.definitions[register] if register >= 0 else None
+            if one is not None and one[0] == op.PHI and len(waiting) < _MOST:
+                waiting += zip(function.phi_order[function.blocks[one]], one[3:], strict=False)
+            elif not self.guards.is_no_host_type(function, block, register):
+                held = self.guards.contexts.values(Known(function, register, context))
+                if any(isinstance(value, Memory) and value.space == "host" and value.type == "numpy.ndarray" for value in held):
+                    return True
+        return False
+
+    def _is_left_out(self, made: tuple[Site, ...]) -> bool:
+        return super()._is_left_out(made) or (made[-1] in self._launches and not self._is_given_host(made[-1], entering(made)))
 
     def _is_kernel(self, function: Function, register: int) -> bool:
         """Whether a register holds a function that is compiled for the device."""

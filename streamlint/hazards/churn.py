@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
@@ -14,6 +15,8 @@ from streamlint.ir import opcodes as op
 from streamlint.ir.graph import Loop
 from streamlint.ordering.lifetimes import End, Ends, Held, Lifetimes
 from streamlint.ordering.places import Place, Places, register_place
+from streamlint.transfer.contexts import Context as Calling
+from streamlint.transfer.guards import Guards
 from streamlint.transfer.transfer import Transfer
 
 _WORK = frozenset({"launch", "copy", "memset", "transfer"})
@@ -43,6 +46,7 @@ class Churning:
         self.places = transfer.one_of(Places, transfer.facts)
         self.lifetimes = Lifetimes(transfer, self.places, ends)
         self.rounds = EveryRound(transfer, self.places)
+        self.guards = transfer.one_of(Guards, transfer)
         self._few = few
         self.kept: set[tuple[Function, Loop]] = set()
         """The loops whose rounds make what outlives them, of what was followed with ``keeps``."""
@@ -128,19 +132,23 @@ class Churning:
     def _repeated(self, held: Held, made: tuple[Site, ...], ended: tuple[Site, ...]) -> Iterator[Churn]:
         """The loops around the calls of a function that makes and ends an object."""
         waiting = [(held.function, made, ended)]
-        seen = {held.function}
+        seen: set[Site] = set()
         for where, first, last in waiting:
-            if len(first) > DEEPEST:
-                continue
-            for caller, call in self.lifetimes.starts(where):
-                before = (Site(caller, call), *first), (Site(caller, call), *last)
-                loop = next(self.rounds.loops(caller, call), None)
-                if loop is None:
-                    if caller not in seen:
-                        seen.add(caller)
-                        waiting.append((caller, *before))
-                elif self._is_churn(caller, loop, *before):
-                    yield Churn(held, caller, loop, *before)
+            for start in self.lifetimes.starts(where) if len(first) <= DEEPEST else ():
+                site = Site(*start)
+                before = (site, *first), (site, *last)
+                loop = next(self.rounds.loops(*start), None)
+                if loop is not None and self._is_churn(site.function, loop, *before):
+                    yield Churn(held, site.function, loop, *before)
+                elif loop is None and site not in seen and not self._is_left_out(before[0]):
+                    seen.add(site)
+                    waiting.append((site.function, *before))
+
+    def _is_left_out(self, made: tuple[Site, ...]) -> bool:
+        """Whether what one of the calls gives keeps the function that it enters from going on to the next."""
+        entered = entering(made)
+        ways = ((site, entered[: number + 1]) for number, site in enumerate(made[1:]))
+        return any(self.guards.excluded(site.function, site.function.blocks[site.instruction], context) for site, context in ways)
 
     def _is_churn(self, function: Function, loop: Loop, made: tuple[Site, ...], ended: tuple[Site, ...]) -> bool:
         if self.rounds.is_special(function, loop, self._few):
@@ -153,7 +161,7 @@ class Churning:
                 return False
         if ended and not self.rounds.runs(ended[0], loop):
             return False
-        return not self._in_some_rounds(function, loop, made[0])
+        return not (self._in_some_rounds(function, loop, made[0]) or self._is_left_out(made))
 
     def _in_some_rounds(self, function: Function, loop: Loop, site: Site) -> bool:
         """Whether a condition on what differs from round to round guards it, and the loop's own work goes on without it."""
@@ -173,3 +181,8 @@ class Churning:
     def _works(self, function: Function, one: Instruction) -> bool:
         calls = self.transfer.modelled(function, one) if one[0] in (op.CALL, op.INVOKE) else ()
         return any(call.row.effect in _WORK for call in calls)
+
+
+def entering(made: tuple[Site, ...]) -> Calling:
+    """The context of the last of some instructions that calls lead to one after another."""
+    return tuple((site.function, call) for call, site in pairwise(made))

@@ -157,8 +157,7 @@ class Growth:
         def onward(one: Instruction) -> Iterable[int]:
             place = self.places.of(self.function, one[2])
             if place.root[0] != "register":
-                if not (one[0] == op.NAME and self.function.is_cpp and place.root[0] == "global"):
-                    found.add(_general(place))
+                found.add(_general(place))
                 return ()
             if one[0] in (op.PARAM, op.PHI, op.NEXT, op.INVOKE, op.CALL):
                 found.add(one[2])

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from streamlint.facts.absent import truth_on_cuda
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Constant, External
+from streamlint.facts.objects import Constant, External, Memory
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.transfer.contexts import Context, Contexts, Known, entered_by
 from streamlint.transfer.modelled import operands_of
+from streamlint.transfer.tested import are_of_host
 from streamlint.transfer.transfer import Transfer
+from streamlint.waits.operands import operand_of
 from streamlint.waits.questions import conditions
 
 _ASKED = {"is_cuda": "device", "is_cpu": "host"}
@@ -18,6 +21,7 @@ _EQUAL = {"==": True, "is": True, "!=": False, "is not": False}
 _CASES = frozenset({"lower", "upper", "strip"})
 _OF_ARRAYS = frozenset({"cupy.get_array_module", "cupyx.scipy.get_array_module"})
 _MODULES = {"numpy": "host", "cupy": "device"}
+_INTERFACE = "__cuda_array_interface__"
 
 
 class Guards:
@@ -26,6 +30,7 @@ class Guards:
     def __init__(self, transfer: Transfer) -> None:
         self.transfer = transfer
         self.contexts = transfer.one_of(Contexts, transfer)
+        self._asking: set[Function] = set()  # functions of the program that are being looked at for what they ask
 
     def at(self, function: Function, one: Instruction, register: int) -> frozenset[str]:
         """What holds of a register at an instruction: ``host``, ``device``, ``pinned``."""
@@ -102,7 +107,45 @@ class Guards:
                 if device is not None and device[0] == op.ATTR and function.text(device[4]) == "device":
                     says = _NAMES[word]
                     return device[3], says if function.text(one[3]) == "==" else _OTHER[says]
-        return op.NONE, ""
+        return self._asks_by_call(function, one) if one[0] in (op.CALL, op.INVOKE) and not function.is_cpp else (op.NONE, "")
+
+    def _asks_by_call(self, function: Function, one: Instruction) -> tuple[int, str]:
+        """The same of a call: of the language, of a library, or of a function of the program that asks one of these for its argument."""
+        given = operands_of(function, one, receiver=False)
+        if one[0] == op.CALL and function.dotted(one[3]) == "hasattr" and len(given) == 2:
+            return (given[0], "device") if function.constant(given[1]) == _INTERFACE else (op.NONE, "")
+        if any(call.row.get("shows") for call in self.transfer.modelled(function, one)) and given:
+            return given[0], next(str(call.row.get("shows")) for call in self.transfer.modelled(function, one) if call.row.get("shows"))
+        edges = self.transfer.edges(function, one)
+        if len(edges) != 1 or not edges[0].is_followed or edges[0].callee in self._asking:
+            return op.NONE, ""
+        callee = edges[0].callee
+        self._asking.add(callee)
+        ends = {self._asks(callee, end[2]) for end in callee.by_opcode[op.RETURN] if not self._is_never(callee, end)}
+        self._asking.discard(callee)
+        asked, says = ends.pop() if len(ends) == 1 else (op.NONE, "")
+        parameter = callee.definitions[asked] if asked >= 0 else None
+        if parameter is None or parameter[0] != op.PARAM:
+            return op.NONE, ""
+        register = operand_of(function, one, callee, parameter[3])
+        return (register, says) if register is not None else (op.NONE, "")
+
+    def _asks_for_type(self, function: Function, condition: int) -> tuple[int, str]:
+        """The register of which a condition asks whether it is of a type whose objects are on the host."""
+        one = function.definitions[condition] if condition >= 0 else None
+        if one is None or one[0] != op.CALL or len(one) != 7 or function.dotted(one[3]) != "isinstance":
+            return op.NONE, ""
+        return (one[5], "host") if are_of_host(self.transfer.facts, function, one[6]) else (op.NONE, "")
+
+    def is_no_host_type(self, function: Function, block: int, register: int) -> bool:
+        """Whether a value was found to be of no type whose objects are on the host, before a block ends."""
+        same = self._same(function, register)
+        return any(not holds and self._asks_for_type(function, condition)[0] in same for condition, holds in conditions(function, block))
+
+    def _is_never(self, function: Function, end: Instruction) -> bool:
+        """Whether a function only ends so where something is there that CUDA does not have."""
+        ways = conditions(function, function.blocks[end])
+        return any(truth_on_cuda(self.transfer.facts, function, condition) is (not holds) for condition, holds in ways)
 
     def _array_asked(self, function: Function, register: int) -> int:
         """The array whose library a register holds, as CuPy tells it."""
@@ -120,8 +163,15 @@ class Guards:
         return any(self._is_decided(Known(function, condition, context), not holds) for condition, holds in conditions(function, block))
 
     def _is_decided(self, known: Known, holds: bool) -> bool:
-        """Whether what calls give decides that a condition has a truth: a flag, or a word that is compared."""
+        """Whether what calls give decides that a condition has a truth: a flag, a word that is compared, or where an array is."""
         function = known.function
+        asked, says = self._asks(function, known.register)
+        if not says:
+            asked, says = self._asks_for_type(function, known.register)
+        if says in ("host", "device"):
+            values = list(self.contexts.values(known._replace(register=asked)))
+            spaces = {value.space if isinstance(value, Memory) else "" for value in values}
+            return len(spaces) == 1 and spaces <= {"host", "device"} and (spaces == {says}) == holds
         one = function.definitions[known.register] if known.register >= 0 else None
         operator = function.text(one[3]) if one is not None and one[0] == op.COMPARE and not function.is_cpp else ""
         if one is not None and operator in _EQUAL:

@@ -18,7 +18,7 @@ def is_of_host(facts: Facts, function: Function, one: Instruction, register: int
     """Whether the branches that lead to an instruction say that a register holds an object of a type that lives on the host."""
     if function.is_cpp or "isinstance" not in function.called_names:
         return False
-    return any(_are_of_host(facts, function, kinds) for kinds in _tested(function, function.blocks[one], alike(function, register)))
+    return any(are_of_host(facts, function, kinds) for kinds in _tested(function, function.blocks[one], alike(function, register)))
 
 
 def _tested(function: Function, block: int, key: Key) -> Iterator[int]:
@@ -29,11 +29,11 @@ def _tested(function: Function, block: int, key: Key) -> Iterator[int]:
             yield from (call[6],) if alike(function, call[5]) == key else ()
 
 
-def _are_of_host(facts: Facts, function: Function, kinds: int) -> bool:
+def are_of_host(facts: Facts, function: Function, kinds: int) -> bool:
     """Whether all types that a register holds are of the host: one, or a tuple of them."""
     built = function.definitions[kinds] if kinds >= 0 else None
     if built is not None and built[0] == op.BUILD:
-        return len(built) > 4 and all(_are_of_host(facts, function, part) for part in built[4:])
+        return len(built) > 4 and all(are_of_host(facts, function, part) for part in built[4:])
     values = list(facts.values(function, kinds).values)
     return bool(values) and all(isinstance(value, External) and _is_of_host(value.name) for value in values)
 
