@@ -200,6 +200,9 @@ class Registers(Operators):
         target = self.program.imported(module, unit)
         if target is not None:
             self.module_asked(self.objects(ModuleObject, target), frame, one)
+        if target is unit and name is not None and (inner := self.program.modules.submodule(unit.path, name)) is not None:
+            self.solver.add(node, self.objects(ModuleObject, self.program.units[inner]))  # its own name means what is imported here
+            return
         if target is not None and name is not None:
             self.solver.edge(self.global_name(target, name), node)
             return
