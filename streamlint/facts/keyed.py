@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from streamlint.facts.frames import Arguments, Frame
 from streamlint.facts.joins import Joins
 from streamlint.facts.nodes import Entry, Keyed, Node
-from streamlint.facts.objects import Container, External, Instance, Key, Object, Rest, Site, Varargs
+from streamlint.facts.objects import Activation, Container, External, Group, Instance, Key, Object, Rest, Site, Varargs
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 
@@ -165,8 +165,19 @@ class KeyedFlow(Joins):
             arguments = self.arguments(frame, one)
             for name, node in arguments.keywords.items():
                 self.give(keyed, name, node)
-            for node in (*self.copied_mappings(value, arguments), *arguments.double):
+            for node in self.copied_mappings(value, arguments):
+                self.solver.when(node, lambda held: self._copied(held, keyed))
+            for node in arguments.double:
                 self.link(self.keyed_of_node(node), keyed)
+
+    def _copied(self, value: Object, keyed: Keyed) -> None:
+        """The entries of a mapping, or the second part of each pair: ``dict(zip(names, parts))``."""
+        is_of_pairs = isinstance(value, Activation) or (isinstance(value, Container) and value.kind != "dict")
+        if is_of_pairs or (isinstance(value, Group) and value.kind != "mapping"):
+            pairs = self.any_element(value)
+            self.give(keyed, None, Node(lambda node: self.solver.when(pairs, lambda one: self.element(one, 1, node, None))))
+        else:
+            self._feed(value, keyed)
 
     def given_by_methods(self, value: External, receiver: Instance, keyed: Keyed) -> None:
         """What the methods of a class put, by key, into an attribute that a library's class gives it: ``self.state[p]["count"] = …``."""
