@@ -119,7 +119,7 @@ class Flow:
             yield from self._binary(state, one)
         elif opcode == op.COMPARE:
             if is_value and state.frame.function.text(one[3]) not in ("is", "is not"):
-                yield None
+                yield None if self.is_forward else state.at(one[2], ())
         elif opcode in (op.BRANCH, op.SLICE, op.ENTER, op.EXIT, op.MATCH, op.FUNCTION, op.DEL_ITEM, op.RAISE):
             if is_value or (opcode == op.DEL_ITEM and one[3] == register):
                 yield None

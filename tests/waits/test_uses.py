@@ -104,6 +104,7 @@ def answers(text: str, all_loops: bool = False) -> set[bool]:
 
 
 AVOIDABLE = {
+    "a comparison that is shown": loop("high = now > 3\nprint(high)"),
     "a sum": loop("total += now", before="total = 0.0", after="return total / number"),
     "a running mean": loop("mean = 0.9 * mean + 0.1 * now", before="mean = 0.0", after="return mean"),
     "a list": loop("rows.append(now)", before="rows = []", after="return rows"),
@@ -197,7 +198,7 @@ def fit(net, loader):
 
 NEEDED = {
     "a condition": loop("if now:\n    break"),
-    "a comparison": loop("high = now > 3\nprint(high)"),
+    "a comparison": loop("high = now > 3\nif high:\n    break"),
     "a loop": loop("while now > 3:\n    now = now / 2"),
     "behind a sum": loop("total += now\nif total > 3:\n    break", before="total = 0.0"),
     "a value of the next round": loop("if before is not None and before > 3:\n    break\nbefore = now", before="before = None"),
