@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from functools import cached_property
+from functools import cached_property, partial
 from typing import NamedTuple
 
 from streamlint.facts.functions import ClassInfo, Function
@@ -13,7 +13,7 @@ from streamlint.facts.objects import Instance
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.waits.operands import operand_of
-from streamlint.waits.sinks import TAKES
+from streamlint.waits.sinks import EXTENDS, KEEPS, TAKES
 
 MOST_KEYS = 4
 """Containers around a value that are told apart."""
@@ -244,15 +244,25 @@ class Holders:
         """Whether what is read is what another store has put there since, in this round or at its begin."""
         if store is None:
             return False
-        body = self.places.hot.body(function)
+        before = partial(self._is_before, function)
         same = [one for one in function.by_opcode[store[0]] if one[2] == store[2] and one != store]
-
-        def before(first: Instruction, then: Instruction) -> bool:
-            a, b = body.home[first], body.home[then]
-            block = function.code.blocks[a]
-            return block.index(first) < block.index(then) if a == b else body.graph.dominates(a, b)
-
         return any(before(one, load) and (before(store, one) or before(load, store)) for one in same)
+
+    def is_replaced(self, function: Function, read: Instruction) -> bool:
+        """Whether an element of a constant key is read that the function itself has set before, with no key that is unknown behind it:
+        not what callers, or keys that are computed, had put there."""
+        key, before = key_of(function, read[4]), partial(self._is_before, function)
+        puts = [one for one in function.by_opcode[op.SET_ITEM] if one[2] == read[3]]
+        puts += [one for one in function.by_opcode[op.INVOKE] if one[3] == read[3] and function.text(one[4]) in EXTENDS | KEEPS]
+        same = [one for one in puts if one[0] == op.SET_ITEM and key_of(function, one[3]) == key and before(one, read)]
+        others = [one for one in puts if one[0] != op.SET_ITEM or key_of(function, one[3]) in (None, ANY_TEXT)]
+        return isinstance(key, str) and any(all(before(one, last) or before(read, one) for one in others) for last in same)
+
+    def _is_before(self, function: Function, first: Instruction, then: Instruction) -> bool:
+        body = self.places.hot.body(function)
+        a, b = body.home[first], body.home[then]
+        block = function.code.blocks[a]
+        return block.index(first) < block.index(then) if a == b else body.graph.dominates(a, b)
 
 
 def _maps(function: Function, use: Instruction, register: int) -> bool:

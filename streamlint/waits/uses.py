@@ -17,7 +17,7 @@ from streamlint.ir import opcodes as op
 from streamlint.models import StepRow
 from streamlint.waits.calls import Calls
 from streamlint.waits.forms import has_device_form, is_fraction, is_known_before, joins_tests, one_of_each, scales_gradient, stops_loop
-from streamlint.waits.holders import MOST_KEYS, Frame, Holders, Path, Places, State, fits, key_of
+from streamlint.waits.holders import ANY_TEXT, MOST_KEYS, Frame, Holders, Path, Places, State, fits, key_of
 from streamlint.waits.regions import trains
 from streamlint.waits.sinks import OF_GROUPS, OF_KIND
 from streamlint.waits.wait import READ, Wait
@@ -168,8 +168,11 @@ class Flow:
             yield None if self.is_forward else state.at(one[2], ())
         elif index is not None and index[0] == op.SLICE:
             yield state.at(one[2], (None, *state.path[1:]))
-        elif fits(state.path[0], key_of(function, one[4])):
+        elif fits(state.path[0], key_of(function, one[4])) and not self._is_replaced(state, one):
             yield state.at(one[2], state.path[1:])
+
+    def _is_replaced(self, state: State, one: Instruction) -> bool:
+        return state.path[0] in (None, ANY_TEXT) and self.holders.is_replaced(state.frame.function, one)
 
     def _attribute(self, state: State, one: Instruction) -> Iterator[State | None]:
         name = state.frame.function.text(one[4])
