@@ -95,7 +95,7 @@ class HiddenSyncInHotLoop(Check):
         return [self._joined(group) for group in loops.values()]
 
     def _joined(self, group: list[tuple[Finding, bool]]) -> Finding:
-        group.sort(key=lambda one: (not one[0].shown, not one[1], one[0].facts["origin"] == FILLED, _place_in_loop(one[0])))
+        group.sort(key=lambda one: (not one[0].shown, not one[1], _is_aside(one[0]), _place_in_loop(one[0])))
         first, *others = [finding for finding, _ in group]
         known = {first.span, *(step.span for step in first.trail)}
         more = [
@@ -136,11 +136,18 @@ class HiddenSyncInHotLoop(Check):
             return "use an operation with a known result size: a mask, torch.where, topk, nonzero_static"
         if wait.origin == "the model's input" and wait.what == "cast":
             return "fetch the numbers once before the loop (values.tolist()), and compare those"
+        if wait.what == "number" and wait.name.startswith("torch.distributions."):
+            return "pass validate_args=False; the check of the arguments makes the host wait"
         if wait.what == "number":
             return "this argument must be a number and is copied to the host; compute with the tensor (x - y * a, torch.where)"
         if wait.what == "cast" and wait.word in ("max", "min"):
             return "compare on the device: torch.clamp, torch.maximum, torch.minimum; the result stays a tensor"
         return "keep the detached tensor, accumulate on the device, and read it once at the next log line or after the loop"
+
+
+def _is_aside(finding: Finding) -> bool:
+    """Whether it is mended on its own: what is filled, and what a distribution checks."""
+    return finding.facts["origin"] == FILLED or str(finding.facts["api"]).startswith("torch.distributions.")
 
 
 def _place_in_loop(finding: Finding) -> Span:

@@ -22,6 +22,8 @@ _NUMBERS = frozenset({"float", "int", "bool", "complex", "str", "repr", "print",
 """Functions of the language that fetch the number of a tensor."""
 _FORCED = Selector("argument", 0, "force")
 """Asked by it, ``Tensor.numpy`` copies to the host first; else it refuses memory of a device."""
+_NO_CHECKS = "set_default_validate_args"
+"""Turns the checks of all distributions off, or on again."""
 _COMPUTING = frozenset({"compute", "launch", "collective"})
 
 
@@ -87,6 +89,8 @@ class WaitFinder:
                 yield Wait(function, one, READ, call.name, one[3])
         elif row.effect == "factory":
             yield from self._made(function, call, row, is_method)
+        elif row.effect == "object" and row.get("checks"):
+            yield from self._checked(function, one, call.name, row)
         elif row.effect == "synchronize" and row.get("of") == "device":
             yield Wait(function, one, DEVICE, call.name, op.NONE)
         elif row.effect == "trim" and row.library == "torch":
@@ -138,6 +142,17 @@ class WaitFinder:
             shown = next((register for register in operands if self.reasons(function, register)), None)
             if shown is not None:
                 yield Wait(function, one, SIZE, call.name, shown)
+
+    def _checked(self, function: Function, one: Instruction, name: str, row: Row) -> Iterator[Wait]:
+        """``Normal(mean, deviation)``, which asks whether all numbers are fit, unless the call or the whole program says otherwise."""
+        given = [selected(function, one, selector, False) for selector in _selectors(row, "checks")]
+        is_said = any(register is not None for register in given)
+        is_asked = any(self._may_hold(function, one, selector, True, False) for selector in _selectors(row, "checks"))
+        if (is_said and not is_asked) or self.facts.program.mentioning(_NO_CHECKS):
+            return
+        shown = next((register for _, register in argument_registers(function, one) if self.reasons(function, register)), None)
+        if shown is not None:
+            yield Wait(function, one, NUMBER, name, shown)
 
     def _fetches_size(self, function: Function, one: Instruction, row: Row, is_method: bool) -> bool:
         without = _selectors(row, "waits_without")

@@ -14,6 +14,7 @@ OBJECTS = (
             INTO,
             key("device", "place", "The device that the parameters of a module are made on."),
             key("holds", "word", "The object is given modules, and calls one after the other, or lists them.", "chain list"),
+            key("checks", "places", "The host asks for the truth of a check of the arguments, unless this one is given and may be false."),
             key("text", "place", "The source that the object compiles; the text of its receiver if left out."),
             key("kernel", "place", "The name of the kernel in that source."),
         ),
