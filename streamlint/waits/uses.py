@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from streamlint.facts.hot import HotRegions, Region
-from streamlint.facts.objects import Memory
+from streamlint.facts.objects import Container, Group, Memory
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import StepRow
@@ -132,10 +132,16 @@ class Flow:
             yield from (state.at(one[2], (place, *path)) for place in self._positions(state, one))
         elif opcode == op.DICT:
             yield from self._dict(state, one)
-        elif opcode == op.ITER and is_value and self.is_forward:
-            yield None
+        elif opcode == op.ITER and (self.is_forward if is_value else self._is_dict(state)):
+            if is_value:
+                yield None
         elif opcode not in (op.FORMAT, op.MORE, op.BIND, op.CATCHES) and op.DEFINES[opcode]:
             yield state.at(one[2], path)
+
+    def _is_dict(self, state: State) -> bool:
+        """Whether a loop over what a register holds gives keys."""
+        held = [one for one in self.facts.values(state.frame.function, state.register).values if isinstance(one, (Container, Group))]
+        return bool(held) and all(isinstance(one, Container) and one.kind == "dict" for one in held)
 
     def _element(self, state: State, one: Instruction) -> Iterator[State | None]:
         if not state.path:
