@@ -47,7 +47,8 @@ def _by_call(graph: CallGraph, function: Function, call: LibraryCall, row: Row) 
         return None
     kind = DRAWN if row.get("random") else FILLED
     if row.effect == "factory":
-        return kind if _is_of_sizes(row, len(given)) and _is_of_host(graph, function, one[2]) else None
+        is_filled = _is_of_sizes(row, len(given)) or (bool(given) and given[0][0] is None and is_repeated(function, given[0][1], one))
+        return kind if is_filled and _is_of_host(graph, function, one[2]) else None
     source = one[3] if call.receiver is not None else given[0][1] if given and given[0][0] is None else op.NONE
     if row.get("result") == "self":
         is_set = kind == DRAWN or name in ("zero_", "fill_")
@@ -56,6 +57,17 @@ def _by_call(graph: CallGraph, function: Function, call: LibraryCall, row: Row) 
         return kind if name == "normal" and all(_is_number(function, register) for _, register in given[:2]) else None
     inner = how_filled(graph, function, source, one)
     return kind if inner == FILLED else inner
+
+
+def is_repeated(function: Function, register: int, consumer: Instruction) -> bool:
+    """Whether a register holds a list of numbers as often as a size says: ``[1.0] * len(x)``, which ``torch.full`` would fill."""
+    one = function.definitions[register] if register >= 0 else None
+    if one is None or one[0] != op.BINARY or function.text(one[3]) != "*":
+        return False
+    built = function.definitions[one[4]]
+    is_list = built is not None and built[0] == op.BUILD and all(_is_number(function, part) for part in built[4:])
+    is_kept = is_only_read(function, one[4], one) and is_only_read(function, register, consumer)
+    return is_list and is_kept and is_size(function, function.definitions[one[5]])
 
 
 def _is_of_sizes(row: Row, given: int) -> bool:

@@ -53,9 +53,10 @@ class WaitFinder:
         found = [value.evidence for value in values if value.space == "device"]
         if any(value.space in ("host", "managed") for value in values):
             placed = ("asked", "literal") if is_read and self.all_loops else ()
+            is_made = not any(reason in ("asked", "literal") for reason in found)
             found = [reason for reason in found if reason.removeprefix(UNSURE) in OF_TRAINING or reason in placed]
-            if {LOSS, TERM}.issuperset(found) and not any(_is_unknown(function, value) for value in held):
-                return []  # all that the loss was computed from was made on the host
+            if is_made and {LOSS, TERM}.issuperset(found) and not any(_is_unknown(function, value) for value in held):
+                return []  # all that the loss was computed from was made on the host, and nothing moves it
         return found
 
     # --- calls

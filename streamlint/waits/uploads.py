@@ -8,8 +8,8 @@ from streamlint.facts.objects import Constant, Container, Instance, Memory, Obje
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY
-from streamlint.operations import DRAWN
-from streamlint.waits.fills import how_filled, is_only_read, is_size
+from streamlint.operations import DRAWN, FILLED
+from streamlint.waits.fills import how_filled, is_only_read, is_repeated, is_size
 from streamlint.waits.indices import is_new_index
 from streamlint.waits.operands import argument_registers, operand_of
 from streamlint.waits.origins import INPUT, TENSOR, UNSURE
@@ -37,6 +37,8 @@ def upload_reason(hot: HotRegions, wait: Wait, region: Region, all_loops: bool) 
         register = given[0][1]
     if is_constant(hot, function, register, region):
         return CONSTANT
+    if is_repeated(function, register, wait.instruction):
+        return FILLED
     if all_loops and is_size(function, function.definitions[register]):
         return SIZE_OF
     return TENSORS if _are_tensors(hot, function, register, all_loops) else None
