@@ -36,7 +36,7 @@ PROBES = {
     "cuda": "cuda.bindings",
     "tqdm": "tqdm",
     "nvidia": "nvidia.dali",
-    **{name: name for name in ("accelerate", "lightning", "lightning_fabric", "torchrec", "torch_geometric")},
+    **{name: name for name in ("accelerate", "lightning", "lightning_fabric", "torchrec", "torch_geometric", "webdataset")},
     **{name: name for name in ("cv2", "imageio", "librosa", "lhotse", "matplotlib", "PIL", "scipy", "skimage", "soundfile", "torchaudio")},
     "deepspeed": "deepspeed",
 }
