@@ -11,7 +11,7 @@ from streamlint.models import Row
 from streamlint.operations import DRAWN, FILLED
 from streamlint.waits.operands import argument_registers, operand_of
 
-_SHAPES = frozenset(
+SHAPES = frozenset(
     "expand expand_as view view_as reshape flatten squeeze unsqueeze repeat t transpose permute contiguous detach clone cpu to type long "
     "int short float half double bfloat16 bool".split()
 )
@@ -53,7 +53,7 @@ def _by_call(graph: CallGraph, function: Function, call: LibraryCall, row: Row) 
     if row.get("result") == "self":
         is_set = kind == DRAWN or name in ("zero_", "fill_")
         return kind if is_set and _is_new(graph, function, source, one) else None
-    if name not in _OF_ONE and (call.receiver is None or name not in _SHAPES):
+    if name not in _OF_ONE and (call.receiver is None or name not in SHAPES):
         return kind if name == "normal" and all(_is_number(function, register) for _, register in given[:2]) else None
     inner = how_filled(graph, function, source, one)
     return kind if inner == FILLED else inner

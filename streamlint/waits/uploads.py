@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from streamlint.facts.functions import Function
 from streamlint.facts.hot import HotRegions, Region
-from streamlint.facts.objects import Constant, Container, Instance, Memory, Object, Scalar
+from streamlint.facts.objects import Constant, Container, External, Instance, Memory, Object, Scalar
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY
 from streamlint.operations import DRAWN, FILLED
-from streamlint.waits.fills import how_filled, is_only_read, is_repeated, is_size
+from streamlint.waits.fills import SHAPES, how_filled, is_only_read, is_repeated, is_size
 from streamlint.waits.indices import is_new_index
 from streamlint.waits.operands import argument_registers, operand_of
 from streamlint.waits.origins import INPUT, TENSOR, UNSURE
 from streamlint.waits.steady import steadiness_of
 from streamlint.waits.wait import Wait
 
+_OF_SIZES = frozenset({"torch.Tensor", "torch.FloatTensor"})
+_OF_NUMBERS = _OF_SIZES | {"torch.tensor", "torch.as_tensor", "torch.from_numpy"}
+_PURE = frozenset({"compute", "factory", "view"})
 CONSTANT, SIZE_OF, TENSORS, INDEX = "a constant", "a size", "a list of tensors", "an index"
 
 
@@ -31,10 +34,9 @@ def upload_reason(hot: HotRegions, wait: Wait, region: Region, all_loops: bool) 
         kind = _how_filled(hot, wait, region)
         if kind is not None:
             return kind
-        given = argument_registers(function, one) if one[0] in (op.CALL, op.INVOKE) else []
-        if not _makes_of_numbers(hot, function, one) or not given or given[0][0] is not None:
+        register = _numbers_of(hot, function, one)
+        if register < 0:
             return None
-        register = given[0][1]
     if is_constant(hot, function, register, region):
         return CONSTANT
     if is_repeated(function, register, wait.instruction):
@@ -117,11 +119,21 @@ def is_constant(hot: HotRegions, function: Function, register: int, region: Regi
                 return False  # it changes from round to round
             waiting += one[3:]
         elif one[0] == op.ATTR:
-            if not _is_setting(hot, region, one):
+            if not (_is_of_library(hot, function, one) or _is_setting(hot, region, one)):
                 return False
         elif one[0] == op.ITEM:
-            if not _is_kept(hot, region, one):
+            if steadiness_of(hot).is_refilled(region, one[3]):
                 return False
+            waiting += one[3:5]
+        elif one[0] in (op.UNPACK, op.SLICE):
+            if _is_filled(function, one[2]):
+                return False
+            waiting += op.reads(one)
+        elif one[0] in (op.CALL, op.INVOKE):
+            given = _computed_from(hot, function, one)
+            if given is None:
+                return False
+            waiting += given
         elif one[0] == op.PARAM:
             if not _is_given_constant(hot, region, function, one):
                 return False
@@ -140,10 +152,24 @@ def _is_given_constant(hot: HotRegions, region: Region, function: Function, one:
     return any(kind == 2 for kind, _ in argument_registers(region.caller.function, region.call)) and steadiness_of(hot).of(region, one[2])
 
 
-def _is_kept(hot: HotRegions, region: Region, one: Instruction) -> bool:
-    """``self.defaults["limit"]``: an entry of a setting."""
-    held = region.function.definitions[one[3]]
-    return region.function.constant(one[4]) is not None and held is not None and held[0] == op.ATTR and _is_setting(hot, region, held)
+def _is_of_library(hot: HotRegions, function: Function, one: Instruction) -> bool:
+    """``np.pi``."""
+    values = hot.facts.values(function, one[2]).values
+    return bool(values) and all(isinstance(value, External) and value.receiver is None for value in values)
+
+
+def _computed_from(hot: HotRegions, function: Function, one: Instruction) -> list[int] | None:
+    """What NumPy computes a new array from, or a view of one, that nothing writes to; None for other calls."""
+    calls = hot.graph.of_call(function, one).libraries
+    is_pure = all(call.row is not None and call.row.effect in _PURE and not call.row.get("random") for call in calls)
+    if not calls or not is_pure or not all(call.name.startswith("numpy.") and ".random." not in call.name for call in calls):
+        return None
+    given = argument_registers(function, one)
+    is_filled = any(use[0] in (op.SET_ITEM, op.INPLACE) and one[2] in use[2:4] for use in function.uses[one[2]])
+    if is_filled or any(kind in (1, 2, "out") for kind, _ in given):
+        return None
+    receiver = [one[3]] if any(call.receiver is not None for call in calls) else []
+    return [*receiver, *(register for kind, register in given if kind != "dtype")]
 
 
 def _is_setting(hot: HotRegions, region: Region, one: Instruction) -> bool:
@@ -160,10 +186,16 @@ def _is_setting(hot: HotRegions, region: Region, one: Instruction) -> bool:
     return not steady.is_filled(function, one) and steady.of(region, one[2])
 
 
-def _makes_of_numbers(hot: HotRegions, function: Function, one: Instruction) -> bool:
-    """Whether an instruction is ``torch.tensor(…)`` or ``torch.as_tensor(…)``."""
-    names = (getattr(value, "name", "") for value in hot.facts.callees(function, one)) if one[0] in (op.CALL, op.INVOKE) else ()
-    return any(name in ("torch.tensor", "torch.as_tensor") for name in names)
+def _numbers_of(hot: HotRegions, function: Function, one: Instruction) -> int:
+    """What ``torch.tensor(…)`` makes a tensor of, whatever shape it is given then; none for other calls."""
+    while one[0] == op.INVOKE and function.text(one[4]) in SHAPES and (inner := function.definitions[one[3]]) is not None:
+        one = inner
+    given = argument_registers(function, one) if one[0] in (op.CALL, op.INVOKE) else []
+    names = {getattr(value, "name", "") for value in hot.facts.callees(function, one)} if given else set()
+    if not given or given[0][0] is not None or names.isdisjoint(_OF_NUMBERS):
+        return op.NONE
+    is_size = not names.isdisjoint(_OF_SIZES) and (len(given) > 1 or isinstance(function.constant(given[0][1]), int))
+    return op.NONE if is_size else given[0][1]
 
 
 def _are_tensors(hot: HotRegions, function: Function, register: int, all_loops: bool) -> bool:
