@@ -10,7 +10,9 @@ from streamlint.facts.hierarchy import MOST_SUBCLASSES
 from streamlint.facts.iteration import Iteration
 from streamlint.facts.keyword_stores import sets_keywords
 from streamlint.facts.nodes import Node
-from streamlint.facts.objects import ClassObject, FunctionObject, Instance, Object, SomeClass
+from streamlint.facts.objects import ClassObject, FunctionObject, Instance, Key, Object, Site, SomeClass
+
+_TUPLES = frozenset({"NamedTuple", "typing.NamedTuple"})
 
 
 class Constructions(Iteration):
@@ -67,6 +69,31 @@ class Constructions(Iteration):
                         self.spread(spread, name, node)
 
                 self.when_constructed(self.objects(ClassObject, definition), made)
+
+    # --- named tuples
+
+    def element(self, value: Object, key: Key | None, target: Node, site: Site | None) -> None:
+        if not isinstance(value, Instance) or not self._is_tuple(value):
+            super().element(value, key, target, site)
+        elif target.first("field", value, key):
+            names = self.fields(value.definition)
+            if isinstance(key, int):
+                names = names[key : key + 1 or None]
+            for name in names:
+                self.solver.edge(self.attribute(value, name), target, site)
+
+    def iterated(self, value: Object, target: Node, site: Site | None) -> None:
+        if isinstance(value, Instance) and self._is_tuple(value):
+            self.element(value, None, target, site)
+        else:
+            super().iterated(value, target, site)
+
+    def _is_tuple(self, value: Instance) -> bool:
+        """Whether an object is a tuple whose elements are its fields, and gives them itself."""
+        is_named = not _TUPLES.isdisjoint(self.hierarchy.libraries(value.definition))
+        return is_named and not (self.has_method(value, "__getitem__") or self.has_method(value, "__iter__"))
+
+    # --- fields
 
     def _given_at(self, definition: ClassInfo, name: str) -> int | None:
         """The position at which a constructor takes a field; -1 if it does so by keyword only; None if it does not."""
