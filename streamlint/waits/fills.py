@@ -43,12 +43,16 @@ def how_filled(graph: CallGraph, function: Function, register: int, consumer: In
 def _by_call(graph: CallGraph, function: Function, call: LibraryCall, row: Row) -> str | None:
     one, name = call.instruction, call.name.rpartition(".")[2]
     given = argument_registers(function, one)
-    if row.library != "torch" or any(kind in _ELSEWHERE for kind, _ in given):
+    if not call.name.startswith(("torch.", "numpy.")) or any(kind in _ELSEWHERE for kind, _ in given):
         return None
     kind = DRAWN if row.get("random") else FILLED
     if row.effect == "factory":
-        is_filled = _is_of_sizes(row, len(given)) or (bool(given) and given[0][0] is None and is_repeated(function, given[0][1], one))
-        return kind if is_filled and _is_of_host(graph, function, one[2]) else None
+        if not _is_of_host(graph, function, one[2]):
+            return None
+        data = given[0][1] if row.get("data") is not None and given and given[0][0] is None else op.NONE
+        is_array = call.name.startswith("numpy.") and bool(row.get("shape")) and row.get("data") is None
+        is_filled = is_array or _is_of_sizes(row, len(given)) or is_repeated(function, data, one)
+        return kind if is_filled else how_filled(graph, function, data, one)
     source = one[3] if call.receiver is not None else given[0][1] if given and given[0][0] is None else op.NONE
     if row.get("result") == "self":
         is_set = kind == DRAWN or name in ("zero_", "fill_")

@@ -103,7 +103,7 @@ def is_constant(hot: HotRegions, function: Function, register: int, region: Regi
         if one[2] in seen:
             continue
         seen.add(one[2])
-        if one[0] == op.CONST:
+        if one[0] in (op.CONST, op.UNDEF):
             continue
         if inside is not None and home[one] not in inside and one[0] not in (op.PHI, op.ATTR):
             if steadiness_of(hot).is_refilled(region, one[2]):
