@@ -11,7 +11,9 @@ from streamlint.facts.functions import Function
 from streamlint.facts.nodes import Node
 from streamlint.facts.objects import (
     Constant,
+    Container,
     FunctionObject,
+    Group,
     Instance,
     Key,
     Memory,
@@ -22,6 +24,7 @@ from streamlint.facts.objects import (
     Varargs,
 )
 from streamlint.ir import Parameter
+from streamlint.ir import opcodes as op
 
 Entered = Callable[[FunctionObject, "Object | None", Arguments], None]
 
@@ -169,10 +172,9 @@ class Parameters(Constructions):
         if parameter.name in arguments.keywords:
             self.solver.edge(arguments.keywords[parameter.name], node, arguments.site)
             return
-        if parameter.kind == "plain":
-            for starred in arguments.starred:
-                found = True
-                self.spread(starred, position - len(arguments.positional), node)
+        if parameter.kind == "plain" and arguments.starred:
+            found = True
+            self._bind_behind(arguments, position - len(arguments.positional), node)
         for double in arguments.double:
             found = True
             self.ask(self.keyed_of_node(double), parameter.name, node, double.site)
@@ -180,6 +182,27 @@ class Parameters(Constructions):
                 self.when_absent(double, parameter.name, partial(self.default, frame, index, node))
         if parameter.default and not found:
             self.default(frame, index, node)
+
+    def _bind_behind(self, arguments: Arguments, position: int, node: Node) -> None:
+        """What arrives at a position behind the plain arguments: an element of what is spread, or one of the arguments that follow it.
+        A tuple that is written out tells how long the first one is, also where other callers give another."""
+        first, *others = arguments.starred
+        self.spread(first, position, node)
+
+        def placed() -> None:
+            lengths = {length_of(value) for value in first.values if isinstance(value, Container)}
+            length = lengths.pop() if len(lengths) == 1 else None
+            ahead = others[: max(position - length + 1, 0)] if length is not None else others
+            is_placed = length is not None and all(map(self._is_argument, ahead))
+            for starred in ahead[position - length :] if length is not None and is_placed else others:
+                self.spread(starred, position, node)
+
+        if others:
+            self.solver.at_last(placed)
+
+    def _is_argument(self, node: Node) -> bool:
+        """Whether what stands behind a list that is spread is one argument, no other list."""
+        return any(isinstance(value, Group) and self.holding(value) is node for value in node.values)
 
     def spread(self, source: Node, key: int | str, node: Node) -> None:
         self.solver.when(source, lambda value: self.element(value, key, node, source.site))
@@ -196,3 +219,10 @@ class Parameters(Constructions):
         if number < len(registers):
             home = frame.outer if frame.outer is not None and frame.outer.function is function.parent else self.base(function.parent)
             self.solver.edge(self.register(home, registers[number]), node)
+
+
+def length_of(value: Container) -> int | None:
+    """The number of elements of a tuple that is written out."""
+    one = value.instruction
+    kind = value.frame.function.unit.ir.constants[one[3]] if value.kind == "tuple" and one[0] == op.BUILD else None
+    return len(one) - 4 if isinstance(kind, str) else None

@@ -81,7 +81,7 @@ def operand_of(function: Function, call: Instruction, callee: Function, index: i
     for kind, register in argument_registers(function, call) if given is None else given:
         if kind == parameter.name or (kind is None and place == index and parameter.kind == "plain"):
             return register
-        place += kind is None
+        place = len(callee.code.parameters) if kind == 1 else place + (kind is None)  # behind what is spread none has a place
     return None
 
 

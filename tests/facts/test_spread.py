@@ -1,0 +1,38 @@
+"""Arguments behind a tuple that is spread."""
+
+from __future__ import annotations
+
+import pytest
+from facts.programs import facts_of, function
+
+from streamlint.facts.facts import describe
+
+OF_ANYBODY = "def build(pair=None):\n    return (0, 'b') if pair is None else pair\n"
+
+
+def given(text: str, index: int) -> set[str]:
+    """What a parameter of the program's function ``use`` may be."""
+    facts = facts_of(main=text)
+    return {words for value in facts.argument(function(facts, "main", "use"), index).values for words in describe(value)}
+
+
+@pytest.mark.parametrize("pair", ["(0, 'b')", "build()"])
+def test_a_tuple_that_is_written_out_tells_the_places_behind_it(pair: str) -> None:
+    text = f"{OF_ANYBODY}class A: pass\nclass B: pass\ndef use(first, second, third, fourth): pass\nuse(*{pair}, A(), B())\n"
+    assert "object of A" in given(text, 2)
+    assert "object of B" in given(text, 3)
+    for index, name in ((0, "A"), (1, "A"), (3, "A"), (0, "B"), (2, "B")):
+        assert f"object of {name}" not in given(text, index)
+
+
+@pytest.mark.parametrize("pair", ["[0, 1]", "(0, 1) if x else (0, 1, 2)", "rest()"])
+def test_what_has_no_known_length_tells_none(pair: str) -> None:
+    text = f"class A: pass\ndef use(first, second, third): pass\ndef run(x, rest):\n    use(*({pair}), A())\n"
+    assert "object of A" in given(text, 2)
+    assert "object of A" in given(text, 1)
+
+
+def test_behind_two_that_are_spread_nothing_has_a_place() -> None:
+    text = "class A: pass\ndef use(first, second, third): pass\ndef run(x):\n    use(*(1,), *x, A())\n"
+    assert "object of A" in given(text, 1)
+    assert "object of A" in given(text, 2)
