@@ -13,6 +13,7 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import CppName, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.ir.graph import NOBODY
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.operands import operand_of
 from streamlint.waits.questions import Key, alike, unnegated
@@ -228,13 +229,17 @@ class Conditions:
 
 
 def deciding(function: Function, block: int) -> set[tuple[Key, bool]]:
-    """The branches that have led to a block, each with what its condition has said; not those of the loops that it stands in."""
+    """The branches that have led to a block, each with what its condition has said; not those of the loops that it stands in, and of
+    loops behind which it stands none."""
     graph = function.control
     heads = {loop.header for loop in graph.loops if block in loop.body}
+    left = {number for loop in graph.loops if block not in loop.body for number in loop.body}
     found: set[tuple[Key, bool]] = set()
-    for branch, edge in graph.controlled_by[block]:
-        end = function.code.blocks[branch][-1]
-        if branch not in heads and end[0] == op.BRANCH:  # else a loop that never ends
-            asked, is_turned = unnegated(function, end[2])
-            found.add((alike(function, asked), (edge == end[3]) != is_turned))
+    while block != NOBODY:
+        for branch, edge in graph.controlled_by[block] if block not in left else ():
+            end = function.code.blocks[branch][-1]
+            if branch not in heads and end[0] == op.BRANCH:  # else a loop that never ends
+                asked, is_turned = unnegated(function, end[2])
+                found.add((alike(function, asked), (edge == end[3]) != is_turned))
+        block = graph.dominators[block] if graph.dominators[block] != block else NOBODY
     return found

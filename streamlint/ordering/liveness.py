@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from streamlint.facts.functions import Function
 from streamlint.ir import opcodes as op
 from streamlint.ordering.flow import BUFFER, Tracked
+from streamlint.ordering.topics import topic
 from streamlint.waits.questions import Key, asked_by
 
 if TYPE_CHECKING:
@@ -43,7 +44,9 @@ class Liveness:
         return frozenset(
             known
             for known in decided
-            if known[0] != frame or mask >> keys.get(known[1], 0) & 1 or (is_root and self.walk.conditions.is_given(function, known[1]))
+            if known[0] != frame
+            or mask >> keys.get(topic(known[1]), 0) & 1
+            or (is_root and self.walk.conditions.is_given(function, known[1]))
         )
 
     def _asks(self, function: Function) -> list[int]:
@@ -53,7 +56,7 @@ class Liveness:
         found = []
         for code in function.code.blocks:
             end = code[-1]
-            key = asked_by(function, end) if end[0] == op.BRANCH else None
+            key = topic(asked_by(function, end)) if end[0] == op.BRANCH else None
             found.append(1 << keys.setdefault(key, len(keys) + 1) if key is not None else 0)
         return found
 

@@ -29,6 +29,7 @@ from streamlint.ordering.rounds import again
 from streamlint.ordering.spread import bound_before, positional, spread
 from streamlint.ordering.states import Merged, State
 from streamlint.ordering.streams import Currents
+from streamlint.ordering.topics import implied, topic
 from streamlint.transfer.actions import Action, Asked, Read, Stream, Synchronized, Touched, Viewed
 from streamlint.transfer.transfer import CALLING, Order, Transfer
 from streamlint.waits.operands import operand_of
@@ -568,7 +569,8 @@ class Walk:
         function, graph = state.frame.function, state.frame.function.control
         condition, turned = unnegated(function, end[2])
         key = alike(function, condition)
-        known = {truth for frame, asked, truth in state.decided if asked == key and frame == state.frame}
+        told = {implied(asked, truth, key) for frame, asked, truth in state.decided if frame == state.frame}
+        known = {truth for truth in told if truth is not None}
         constant = self.conditions.truth(state.frame, condition)
         if constant is not None:
             known = {constant}
@@ -617,9 +619,9 @@ class Walk:
         if asked is None:
             asked = self._asked[function] = {}
             for one in function.by_opcode[op.BRANCH]:
-                asked.setdefault(hash(asked_by(function, one)), []).append(one[2])
+                asked.setdefault(hash(topic(asked_by(function, one))), []).append(one[2])
         is_stream = _of_stream(key) in self.currents.entered(function)
-        return is_stream or len(asked.get(hash(key), ())) > 1
+        return is_stream or len(asked.get(hash(topic(key)), ())) > 1
 
     def _may_order(self, state: State, block: int, join: int) -> bool:
         """Whether the way that was not taken holds, before both meet, what orders the operation."""
