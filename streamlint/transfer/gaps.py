@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from streamlint.facts.objects import Site
-from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.transfer.contexts import Contexts, Known
+from streamlint.transfer.language import leaves_out
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.origin import Origin
 
@@ -66,19 +66,5 @@ def _by_index(contexts: Contexts, site: Site) -> bool:
     if index[0] == op.SLICE:
         return index[5] >= 0 and contexts.number(Known(function, index[5], ())) != 1
     if index[0] == op.BUILD:
-        parts = [function.definitions[each] for each in index[4:]]
-        return any(part is not None and _is_slice(part) for part in parts[1:] if not _is_whole(part)) or (
-            len(parts) > 1
-            and parts[0] is not None
-            and parts[0][0] == op.SLICE
-            and any(part is not None and part[0] != op.SLICE for part in parts[1:])
-        )
+        return leaves_out(function, index)
     return False
-
-
-def _is_slice(part: Instruction) -> bool:
-    return part[0] == op.SLICE
-
-
-def _is_whole(part: Instruction | None) -> bool:
-    return part is not None and part[0] == op.SLICE and part[3:6] == (op.NONE, op.NONE, op.NONE)

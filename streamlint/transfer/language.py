@@ -77,3 +77,22 @@ def filled(function: Function, one: Instruction) -> Iterator[Action]:
 def _is_slice(function: Function, one: Instruction) -> bool:
     index = function.definitions[one[4]] if one[0] == op.ITEM and one[4] >= 0 else None
     return index is not None and index[0] in (op.SLICE, op.BUILD)
+
+
+def leaves_out(function: Function, index: Instruction) -> bool:
+    """Whether an index of several axes takes a part of a later one, of which the elements do not lie side by side."""
+    parts = [function.definitions[each] for each in index[4:]]
+    return any(part is not None and _takes_part(part) for part in parts[1:] if not _is_whole(part)) or (
+        len(parts) > 1
+        and parts[0] is not None
+        and parts[0][0] == op.SLICE
+        and any(part is not None and part[0] != op.SLICE for part in parts[1:])
+    )
+
+
+def _takes_part(part: Instruction) -> bool:
+    return part[0] == op.SLICE
+
+
+def _is_whole(part: Instruction | None) -> bool:
+    return part is not None and part[0] == op.SLICE and part[3:6] == (op.NONE, op.NONE, op.NONE)

@@ -12,12 +12,16 @@ from streamlint.facts.objects import Constant, Container, Instance, LibraryObjec
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.transfer.actions import CURRENT, HANDLE, NULL, UNKNOWN, Action, Copied, Stream
-from streamlint.transfer.language import is_told_by_host
+from streamlint.transfer.language import is_told_by_host, leaves_out
 from streamlint.transfer.modelled import ModelledCall, packed_arguments
+from streamlint.waits.operands import operand_of
 
 _NUMBERS = frozenset({"bool", "char", "double", "float", "half", "int", "long", "long long", "short", "size_t", "unsigned", "unsigned int"})
+Modelled = Callable[[Function, Instruction], Iterable[ModelledCall]]
+"""The calls of libraries that an instruction makes."""
 ON_DEVICES = ("cuda", "thrust")
 """How the names of libraries begin that work on nothing but memory of devices."""
+_DEEPEST = 6
 _FIRST = 6
 """Where the configuration of a launch begins among the operands of its instruction."""
 
@@ -179,13 +183,30 @@ def _compute(call: ModelledCall) -> Iterator[Worked]:
     yield Worked(call.stream(), reads, writes, call.name, row.library, call.result if is_new else op.NONE)
 
 
-def reordered(calls: Iterable[ModelledCall], modelled: Callable[[Function, Instruction], Iterable[ModelledCall]]) -> Iterator[Worked]:
-    """``x.transpose(0, 1).contiguous()``: what may be a view is a copy where the strides say so."""
+def reordered(calls: Iterable[ModelledCall], modelled: Modelled) -> Iterator[Worked]:
+    """``x.transpose(0, 1).contiguous()``, ``x[:, 1:].contiguous()``: what may be a view is a copy where the strides say so."""
     for call in calls:
         of = call.one("of", call.receiver)
-        made = call.function.definitions[of] if call.row.get("part") == "contiguous" and of is not None and of >= 0 else None
-        if made is not None and of is not None and any(each.row.get("part") == "strided" for each in modelled(call.function, made)):
+        if call.row.get("part") == "contiguous" and of is not None and _is_strided(call.facts, call.function, of, modelled):
             yield Worked(Stream(CURRENT, library=call.row.library), (of,), (), call.name, call.row.library, call.result)
+
+
+def _is_strided(facts: Facts, function: Function, register: int, modelled: Modelled, depth: int = _DEEPEST) -> bool:
+    """Whether the elements of a view do not lie side by side, whichever way has led to it, and whoever gives it."""
+    one = function.definitions[register] if register >= 0 and depth else None
+    if one is None:
+        return False
+    if one[0] == op.PHI:
+        ways = [each for each in one[3:] if each < 0 or (made := function.definitions[each]) is None or made[0] != op.UNDEF]
+        return all(each != register and _is_strided(facts, function, each, modelled, depth - 1) for each in ways)
+    if one[0] == op.PARAM:
+        calls = [place for place in facts.call_places(function) if place[1][0] in (op.CALL, op.INVOKE)]
+        given = [(caller, operand_of(caller, call, function, one[3])) for caller, call in calls]
+        return bool(given) and all(each is not None and _is_strided(facts, caller, each, modelled, depth - 1) for caller, each in given)
+    if one[0] == op.ITEM:
+        index = function.definitions[one[4]]
+        return index is not None and index[0] == op.BUILD and leaves_out(function, index)
+    return any(each.row.get("part") == "strided" for each in modelled(function, one))
 
 
 def _factory(call: ModelledCall) -> Iterator[Worked]:
