@@ -19,6 +19,10 @@ _OUT_OF_VIEW = {
         "handover of memory another thread's stream may still be writing; no event goes along",
         "written on the stream of another thread here",
     ),
+    "unawaited": (
+        "write on a stream that nothing waits for; later users may see old data",
+        "the program waits for this stream nowhere: no event, no wait_stream, no synchronization",
+    ),
 }
 """By whose work is not in view: the message, and the words for the first place."""
 
@@ -29,6 +33,9 @@ class CrossStreamUseWithoutWait(Check):
     ## What it does
     Reports device work that reads or writes a buffer on one stream while work on another stream may still be writing or reading it: no
     event, ``wait_stream`` or synchronization orders the two accesses.
+
+    With ``evidence = "possible"``, accesses that no caller in the program connects are reported too: of two methods of an object, and of
+    memory on a stream that the program never makes wait, or never waits for.
 
     ## Why is this bad
     Streams run concurrently. The reader may see old or partly written data; the writer may overwrite data that is still being read. No

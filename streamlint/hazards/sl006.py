@@ -21,6 +21,7 @@ RULE = CrossStreamUseWithoutWait
 def find(context: Context) -> Iterator[Finding]:
     """The findings of the rule."""
     rule, streams, races = RULE(), Streams(context), Races(context.transfer)
+    races.is_wide = context.options.evidence == "possible"
     races.lanes.per_thread = lambda unit: streams.per_thread(unit) is True
     told: dict[tuple[Site, tuple[Site, ...]], Function] = {}
     for race in sorted(races.find(), key=lambda race: span_of(race.second)):

@@ -13,6 +13,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY
 from streamlint.ordering import rotation
+from streamlint.ordering.apart import Apart
 from streamlint.ordering.beginnings import Beginnings
 from streamlint.ordering.conditions import Frame
 from streamlint.ordering.flow import BUFFER, DONE, EVENT, STATUS, STREAM, Tracked
@@ -22,6 +23,7 @@ from streamlint.ordering.lanes import AMBIENT, WAITER, Lane
 from streamlint.ordering.meetings import Meeting, Meetings
 from streamlint.ordering.new_blocks import NewBlocks
 from streamlint.ordering.on_device import ARRAYS, OnDevice, may_be_there
+from streamlint.ordering.open_methods import open_methods
 from streamlint.ordering.out_of_view import OutOfView
 from streamlint.ordering.places import ANY, POINTEE, Element, Key, Place, register_place, rest_behind
 from streamlint.ordering.regions import PLACED, are_apart
@@ -42,7 +44,7 @@ _RANGE = "range"
 _ON_HOST = frozenset({"numpy", "python", "host-cpp"})
 _ADDRESSES = frozenset({op.ADDRESS, op.ADDRESS_NAME, op.ADDRESS_ATTR})
 _RAW = "cupy.cuda.runtime."
-GIVEN, RECYCLED, LEFT = "given", "recycled", "left"
+GIVEN, RECYCLED, LEFT, UNAWAITED = "given", "recycled", "left", "unawaited"
 """Work out of view: that of callers on what they give, that of the users before of a block from a pool, and that of callers on what is
 left to them."""
 
@@ -85,6 +87,9 @@ class Races(Repeated):
         self.blocks = NewBlocks(transfer, self.lanes)
         self.unseen = OutOfView(transfer, self.places)
         self.training = Training(transfer, self.places, self.modules)
+        self.apart = Apart(transfer, self.places, self.lanes, self.memory)
+        self.is_wide = False  # whether it counts, too, what no caller in view connects
+        self._is_shown = True
         self._meetings = Meetings(self.callers, self._repeats)
         self._meeting: Meeting | None = None
         self._found: dict[Site, Race] = {}
@@ -103,9 +108,10 @@ class Races(Repeated):
         found = list(self.beginnings.find())
         self._moves_modules = any(work.moves for (_, _, work), _ in found)
         for begun, partners in found:
-            if self.comes_to(begun[0], None if self._is_handed_over(begun[0]) else partners):
+            if self.comes_to(begun[0], None if self._is_handed_over(begun[0]) or self._is_unawaited(*begun) else partners):
                 self._follow_work(*begun)
         self._follow_given([begun for begun, _ in found])
+        self._follow_apart([begun for begun, _ in found] if self.is_wide else [])
         yield from self._found.values()
 
     def _follow_given(self, found: list[tuple[Function, Instruction, Worked]]) -> None:
@@ -120,6 +126,15 @@ class Races(Repeated):
             if tracked:
                 self.run(self.start(function, first, frozenset(tracked) | self._lane.tracked(STREAM), ()), self._judge)
         self._out_of_view = ""
+
+    def _follow_apart(self, found: list[tuple[Function, Instruction, Worked]]) -> None:
+        """What a function writes on the current stream may be under way where one begins whose stream waits for nothing."""
+        self._lane, self._touched, self._loop = Lane(CURRENT, (), frozenset(), True, "torch"), {}, None
+        self._writes, self._is_evident, self._meeting, self._chosen, self._is_shown = True, True, None, {}, False
+        for (writer, write, work), function, behind, place in self.apart.find(found):
+            self._site, self._work = Site(writer, write), work
+            self.run(self.start(function, behind, frozenset({Tracked(BUFFER, place)}) | self._lane.tracked(STREAM), ()), self._judge)
+        self._is_shown = True
 
     def _follow_block(self, function: Function, one: Instruction, work: Worked, lane: Lane) -> None:
         """New memory of a pool, in which other work of its stream may still be: it meets work on a stream of the program's own."""
@@ -337,10 +352,41 @@ class Races(Repeated):
         """Whether a path has gone to another thread, with what that has taken from a queue."""
         return not state.path and state.frame.root.function is not self._site.function
 
+    def _is_unawaited(self, function: Function, one: Instruction, work: Worked) -> bool:
+        """Whether work is on a stream for which nothing in the program waits."""
+        if not self.is_wide or function.is_cpp:
+            return False
+        return function in self._run_unawaited or self._is_on_unawaited(function, one, self._stream(function, work))
+
+    @cached_property
+    def _run_unawaited(self) -> set[Function]:
+        """The functions that are called where such a stream is current."""
+        found: set[Function] = set()
+        for function, one in self.beginnings.scoped():
+            if one[0] in CALLING and self._is_on_unawaited(function, one, Stream(CURRENT)):
+                found.update(self.beginnings.called(function, one))
+        return found
+
+    def _is_on_unawaited(self, function: Function, one: Instruction, stream: Stream) -> bool:
+        return self.apart.map.is_never_awaited(self.lanes.of(Frame(function, None, None, 0), one, stream))
+
     def left(self, state: State, register: int) -> None:
-        """What a thread has written on its stream is handed out to callers of whoever took it: without an event they cannot wait for it."""
+        """What a thread has written on its stream is handed out to callers of whoever took it: without an event they cannot wait for it.
+        Nor can they wait for a stream that only the program has, and for which it never waits."""
         function, lane = state.frame.function, self._mine(state)
-        if not self.is_beside(state) or self._out_of_view or not self._writes or lane.kind != NAMED or state.doubts > MOST_GUESSES:
+        if self._out_of_view or not self._writes or lane.kind != NAMED or state.doubts > MOST_GUESSES:
+            return
+        if self.is_wide and self.apart.map.is_never_awaited(lane):
+            names = self.places.names(function, register) if register >= 0 else ()
+            held = [each.place for each in state.tracked if each.kind == BUFFER]
+            if any(
+                each.root[0] in ("parameter", "global", "cell") or any(rest_behind(n, each) is not None for n in names) for each in held
+            ):
+                self._out_of_view, self._is_shown = UNAWAITED, False
+                use = Worked(Stream(CURRENT, library="torch"), (), (), "return", "torch")
+                self._tell(state, self._site.instruction, use, Lane(CURRENT, (), frozenset(), True, "torch"))
+                self._out_of_view, self._is_shown = "", True
+        if not self.is_beside(state):
             return
         current = Lane(CURRENT, (), frozenset(), True, "torch")
         names = self.places.names(function, register) if register >= 0 and not self.lanes.is_same(state.tracked, current) else ()
@@ -704,8 +750,9 @@ class Races(Repeated):
         lane = next((place for place in self._lane.places if place.root == ("parameter", 0)), None)
         if self._lane.kind == NAMED and (lane is None or self.settled.leaves(function, lane) or self.settled.is_settled(function, lane)):
             return
-        frame = Frame(function, None, None, 0)
-        yield State(frame, 0, 0, 0, mine, state.guesses, frozenset(), frozenset(), (*state.path, marker))
+        for method in dict.fromkeys((function, *(open_methods(self.transfer, function) if self.is_wide else ()))):
+            path = (*state.path, marker if method is function else next(method.code.instructions()))
+            yield State(Frame(method, None, None, 0), 0, 0, 0, mine, state.guesses, frozenset(), frozenset(), path)
 
     def handed(self, function: Function, register: int) -> tuple[Place, ...]:
         """New memory is not what was read before from where it is now."""
@@ -714,10 +761,12 @@ class Races(Repeated):
         return (register_place(register),) if is_read else self.places.names(function, register)
 
     def _tell(self, state: State, one: Instruction, use: Worked, other: Lane) -> None:
-        second = Site(state.frame.function, one)
+        second = Site(state.frame.function, one) if self._out_of_view != UNAWAITED else self._site
         lane, calls, whose = self._mine(state), state.frame.calls, self._out_of_view
         race = Race(self._site, second, self._work, use, lane, other, self._writes, (), calls, state.doubts, whose)
         known = self._found.get(second)
+        if known is not None and not self._is_shown:
+            return
         if known is None or (race.out_of_view == known.out_of_view and race.doubts <= known.doubts) or not race.out_of_view:
             self._found[second] = race
 
