@@ -14,6 +14,8 @@ class HostBufferReusedInFlight(Check):
     Reports host writes to a pinned buffer that an asynchronous copy reads (or fills), where no synchronization makes the host wait for
     that copy first. The typical case is a loop that refills one staging buffer on every iteration.
 
+    With ``evidence = "possible"``, a write by the next call of a method is reported too, where no caller in the program says that it waits.
+
     ## Why is this bad
     A copy from pinned memory returns at once and reads the buffer later. The host's new data then arrives on the device, in whole or in
     part. Pageable memory is staged at the call and hides the error: pinning a buffer that is refilled turns a slow program into a wrong

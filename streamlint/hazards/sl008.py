@@ -17,8 +17,9 @@ RULE = HostBufferReusedInFlight
 
 def find(context: Context) -> Iterator[Finding]:
     """The findings of the rule."""
-    rule = RULE()
-    for reuse in Reuses(context.transfer).find():
+    rule, reuses = RULE(), Reuses(context.transfer)
+    reuses.is_wide = context.options.evidence == "possible"
+    for reuse in reuses.find():
         yield _told(rule, context, reuse)
 
 

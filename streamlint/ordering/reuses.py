@@ -14,6 +14,7 @@ from streamlint.ir import opcodes as op
 from streamlint.ordering.conditions import Frame
 from streamlint.ordering.flow import BUFFER, EXACT, FILLED, SET, Tracked
 from streamlint.ordering.indices import Indexed
+from streamlint.ordering.open_methods import open_methods
 from streamlint.ordering.origins import YIELDED
 from streamlint.ordering.parts import Sum, begins, length, lies_in, plus, sum_of
 from streamlint.ordering.places import ANY, Element, Place, register_place
@@ -21,9 +22,9 @@ from streamlint.ordering.rounds import Rounds, again
 from streamlint.ordering.states import State
 from streamlint.ordering.turns import Pools, is_none
 from streamlint.ordering.walk import MOST_GUESSES, aside
-from streamlint.transfer.actions import Action, Copied, Freed, Updated, Viewed, Written
+from streamlint.transfer.actions import Action, Copied, Freed, Synchronized, Updated, Viewed, Written
 from streamlint.transfer.modelled import ModelledCall
-from streamlint.transfer.transfer import Transfer
+from streamlint.transfer.transfer import CALLING, Transfer
 from streamlint.waits.operands import operand_of
 
 _UP = frozenset({"h2d", "unknown<host", "device<unknown", "unknown<unknown"})
@@ -48,6 +49,8 @@ class Reuses(Indexed):
     """Finds the writes of a program to memory that copies still use."""
 
     hooked = frozenset({op.SET_ATTR, op.SET_ITEM})
+    is_wide = False
+    """Whether it counts, too, what no caller in view connects: a method and the next call of one."""
 
     def __init__(self, transfer: Transfer) -> None:
         super().__init__(transfer)
@@ -149,6 +152,27 @@ class Reuses(Indexed):
         names = [held for held in state.tracked if held.kind == BUFFER]
         loops = {other for held in names for other in self.by_origin(function, held)}
         return state._replace(tracked=state.tracked | set(self._seen_by(function, names)) | loops)
+
+    def _up(self, state: State, register: int) -> Iterator[State]:
+        yield from super()._up(state, register)
+        yield from self._next_calls(state)
+
+    def _next_calls(self, state: State) -> Iterator[State]:
+        """The methods of an object that nobody in view calls, behind another one of them; a method that waits is there for callers."""
+        function = state.frame.function
+        methods = open_methods(self.transfer, function) if self.is_wide and all(one[0] in CALLING for one in state.path) else []
+        if any(self._synchronizes(method) for method in methods if method is not function):
+            return
+        mine = frozenset(held for held in state.tracked if held.place.root == ("parameter", 0))
+        for method in methods if any(held.kind == BUFFER for held in mine) else ():
+            path = (*state.path, next(method.code.instructions()))
+            begun = state._replace(frame=Frame(method, None, None, 0), block=0, place=0, before=0, tracked=mine, path=path)
+            yield begun._replace(guards=frozenset(), decided=frozenset())
+
+    def _synchronizes(self, function: Function) -> bool:
+        """Whether a function waits for a stream, an event or the device."""
+        calls = (one for opcode in CALLING for one in function.by_opcode[opcode])
+        return any(isinstance(action, Synchronized) for one in calls for action in self.transfer.of(function, one))
 
     def _seen_by(self, function: Function, names: Iterable[Tracked]) -> Iterator[Tracked]:
         """The views that a function makes of memory in its registers."""
@@ -272,7 +296,7 @@ class Reuses(Indexed):
         if self._given_at is not None and not state.path:
             return False
         write = Site(state.frame.function, one)
-        copy_calls = tuple(Site(state.frame.root.function, call) for call in state.path[-1:])
+        copy_calls = tuple(Site(state.frame.root.function, call) for call in state.path[-1:] if call[0] in CALLING)
         name = action.call.name if isinstance(action, Copied) else str(getattr(action, "name", ""))
         found = Reuse(self._site, self._copied, write, name, isinstance(action, Freed), copy_calls, state.frame.calls, state.doubts)
         before = self._found.get((self._site, write))
