@@ -16,6 +16,7 @@ from streamlint.transfer.actions import CURRENT, NAMED, Asked, Recorded, Stream,
 from streamlint.transfer.transfer import Transfer
 from streamlint.transfer.waiting import Waited
 
+_DEEPEST = 2
 _ORDERING = frozenset({"wait", "record", "synchronize", "query"})
 
 
@@ -41,8 +42,11 @@ class StreamMap:
 
     @cached_property
     def _synchronizing(self) -> set[Unit]:
-        """The files that wait for the whole device."""
-        return {function.unit for function, _, action in self._orders if isinstance(action, Synchronized) and action.of is None}
+        """The files that wait for the whole device, also by a function or two of others that do so."""
+        found = {function for function, _, action in self._orders if isinstance(action, Synchronized) and action.of is None}
+        for _ in range(_DEEPEST):
+            found |= {caller for function in found for caller, _ in self.transfer.callers(function)}
+        return {function.unit for function in found}
 
     def _is_own(self, lane: Lane) -> bool:
         """Whether the program has made a stream and keeps it, in a file that does not wait for the whole device."""
