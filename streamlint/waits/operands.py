@@ -21,6 +21,10 @@ Given = tuple[object, int]
 """An argument: its keyword, 1 or 2 where it is spread (``*``, ``**``), None by position; and its register."""
 
 
+_GIVING = frozenset({op.CALL, op.INVOKE, op.CONSTRUCT, op.NEW, op.LAUNCH})
+"""Instructions that are written with arguments."""
+
+
 def behind(function: Function, registers: Iterable[int], onward: Callable[[Instruction], Iterable[int]]) -> Iterator[Instruction]:
     """The instructions that define registers, and those that these go back to over the registers that ``onward`` gives; each once."""
     waiting, seen = list(registers), set[int]()
@@ -77,6 +81,8 @@ def operand_of(function: Function, call: Instruction, callee: Function, index: i
     parameter, bound = callee.code.parameters[index], bound_of(function, call, callee)
     if bound > index:
         return call[3] if call[0] == op.INVOKE and callee.has_receiver else None
+    if given is None and call[0] not in _GIVING:
+        return None  # a property, an iterator, the end of a scope
     place = bound
     for kind, register in argument_registers(function, call) if given is None else given:
         if kind == parameter.name or (kind is None and place == index and parameter.kind == "plain"):
