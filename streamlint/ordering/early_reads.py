@@ -66,7 +66,9 @@ class EarlyReads(Updating):
 
     def is_candidate(self, call: ModelledCall, copied: Copied) -> bool:
         """Whether a copy may be asynchronous, and fill memory of the host."""
-        if copied.asynchronous is False or not (copied.direction in ("d2h", "host<unknown") or self._is_to_locked(call, copied)):
+        if copied.asynchronous is False or not (
+            copied.direction in ("d2h", "host<unknown") or self._is_to_locked(call, copied) or self._is_to_variable(call, copied)
+        ):
             return False
         if copied.asynchronous is None and copied.flag == op.NONE:
             return False
@@ -74,7 +76,8 @@ class EarlyReads(Updating):
             function = call.function
             block = function.homes[call.instruction][0]
             return self._is_told(call) and not is_shown_on_host(self.transfer, function.control, function, block, copied.source)
-        return any(value.pinning == "pinned" for value in self.memory(call.function, copied.target))
+        is_pinned = any(value.pinning == "pinned" for value in self.memory(call.function, copied.target))
+        return is_pinned or self._is_to_variable(call, copied)
 
     def memory(self, function: Function, register: int) -> list[Memory]:
         """The memory that a register may hold; of an attribute, what the function assigns to it as well (``x.grad = torch.empty(…)``)."""
@@ -83,6 +86,10 @@ class EarlyReads(Updating):
         stores = function.by_opcode[op.SET_ATTR] if made is not None and made[0] == op.ATTR and not function.is_cpp else ()
         same = [value for one in stores for target, value in self.places.assigned(function, one) if target == place]
         return [value for each in (register, *same) for value in self.transfer.values(function, each) if isinstance(value, Memory)]
+
+    def _is_to_variable(self, call: ModelledCall, copied: Copied) -> bool:
+        """Whether the pointers decide the direction, and some call gives the address of a variable, and some memory of a device."""
+        return bool(call.addresses(copied.target)) and any(value.space == "device" for value in call.memory(copied.source))
 
     def _is_to_locked(self, call: ModelledCall, copied: Copied) -> bool:
         """Whether a copy goes from memory that may be on a device to memory that is page-locked where it is known."""

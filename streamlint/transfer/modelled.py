@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from streamlint.facts.call_graph import LibraryCall
 from streamlint.facts.facts import Facts
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Constant, CppName, DeviceValue, External, LibraryObject, Memory, Object, Unknown
+from streamlint.facts.objects import Address, Constant, CppName, DeviceValue, External, LibraryObject, Memory, Object, Unknown
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Row
@@ -178,7 +178,11 @@ class ModelledCall:
     def space(self, register: int) -> str:
         """Where the memory in a register is: ``host``, ``device``, ``managed``; ``unknown`` where it is not known or may be either."""
         spaces = {value.space for value in self.memory(register)}
-        return spaces.pop() if len(spaces) == 1 else "unknown"
+        return spaces.pop() if len(spaces) == 1 and not self.addresses(register) else "unknown"
+
+    def addresses(self, register: int) -> list[Address]:
+        """C++: the addresses of variables that a register may hold."""
+        return [value for value in self.values(register) if isinstance(value, Address)] if self.function.is_cpp else []
 
     def is_on_host(self, register: int) -> bool:
         """Whether all that a register may hold is memory of the host."""
