@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 
 from rename import File
@@ -18,6 +19,7 @@ SUFFIXES = {"python": ".py", "cuda": ".cu", "cython": ".pyx"}
 
 _SECTION = re.compile(r"^## (?P<title>.+)$", re.MULTILINE)
 _FENCE = re.compile(r"^```(?P<language>\w+)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
+_FENCE_LINE = re.compile(r"^```(?P<rest>.*)$", re.MULTILINE)
 _FILE = re.compile(r"\A(?:#|//) file: (?P<name>\S+)[ \t]*\n")
 _WORDS = r"error|trail|orders|without-orders|MISSING|SPURIOUS"
 _COMMENT = re.compile(rf"[ \t]*(?:#|//) (?=(?:{_WORDS})(?::|[ \t]*(?:$|#|//)))")
@@ -56,6 +58,7 @@ def read(document: Path) -> Iterator[Section]:
     text = document.read_text(encoding="utf-8")
     heads = list(_SECTION.finditer(text))
     for head, end in zip(heads, [*(head.start() for head in heads[1:]), len(text)], strict=True):
+        refuse_unclosed(document, text, head.end(), end)
         files: list[File] = []
         marks: list[Mark] = []
         for fence in _FENCE.finditer(text, head.end(), end):
@@ -67,6 +70,17 @@ def read(document: Path) -> Iterator[Section]:
             marks += found
         if files:
             yield Section(document.stem, head["title"].strip(), tuple(files), tuple(marks))
+
+
+def refuse_unclosed(document: Path, text: str, start: int, end: int) -> None:
+    """A fence that the section does not close would hide its file, and the marks in it."""
+    lines = list(_FENCE_LINE.finditer(text, start, end))
+    for opening, closing in zip_longest(lines[::2], lines[1::2]):
+        row = text.count("\n", 0, opening.start()) + 1
+        if not re.fullmatch(r"\w+", opening["rest"]):
+            raise ValueError(f"{document}:{row}: a fence opens with its language alone, not with {opening.group()!r}")
+        if closing is None or closing["rest"]:
+            raise ValueError(f"{document}:{row}: the fence is not closed in its section")
 
 
 def strip(body: str, name: str) -> tuple[list[str], list[Mark]]:

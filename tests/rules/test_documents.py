@@ -16,6 +16,7 @@ other language for a file that is only written to disk, such as a CMakeLists.txt
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
@@ -161,3 +162,19 @@ def test_snippets_parse(section: Section) -> None:
             lines = after.text.split("\n")
             ast.parse("\n".join(lines))
             ast.parse("\n".join("" if (before.name, row) in gone else line for row, line in enumerate(lines, 1)))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("## one\n\n```python\nx = 1\n\n## two\n\n```python\nx = 2\n```\n", "page.md:3: the fence is not closed in its section"),
+        ("## one\n\n```python\nx = 1\n\n```cuda\nint x;\n```\n", "page.md:3: the fence is not closed in its section"),
+        ("## one\n\n```python\nx = 1\n```\n\nx = 2\n```\n", "page.md:8: a fence opens with its language alone"),
+        ("## one\n\n```python file=one.py\nx = 1\n```\n", "page.md:3: a fence opens with its language alone"),
+    ],
+)
+def test_a_fence_that_is_not_closed_is_refused(text: str, said: str, tmp_path: Path) -> None:
+    document = tmp_path / "page.md"
+    document.write_text(text)
+    with pytest.raises(ValueError, match=re.escape(said)):
+        list(read(document))
