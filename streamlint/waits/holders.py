@@ -153,10 +153,11 @@ class Places:
 
 
 class Holders:
-    """Follows a value that was put into something to where it is taken out."""
+    """Follows a value that was put into something to where the rounds of a region take it out."""
 
-    def __init__(self, places: Places) -> None:
+    def __init__(self, places: Places, region: Region) -> None:
         self.places = places
+        self.round = region.chain()[0]
 
     def put(self, state: State, register: int, path: Path) -> Iterator[State | None]:
         """A container or object holds the value from here on: so do all of its names, and what it was taken from. None: that is unclear."""
@@ -226,7 +227,14 @@ class Holders:
 
     def _read(self, state: State, reads: Iterator[tuple[Function, Instruction]]) -> Iterator[State]:
         for function, one in reads:
-            yield State(self.places.free(function), one[2], state.path, True, state.real)
+            if not self._is_behind(function, one):
+                yield State(self.places.free(function), one[2], state.path, True, state.real)
+
+    def _is_behind(self, function: Function, one: Instruction) -> bool:
+        """Whether only the rounds of a loop around this one run an instruction: it can wait until the inner rounds have ended."""
+        home = self.places.hot.body(function).home[one]
+        rounds = [region.chain()[0] for region in self.places.hot.regions.get(function, ()) if home in region.blocks]
+        return bool(rounds) and all(outer.function is self.round.function and outer.blocks > self.round.blocks for outer in rounds)
 
     def _given(self, held: State, index: int) -> list[State]:
         """What callers hand over for a parameter."""

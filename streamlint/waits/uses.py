@@ -71,7 +71,7 @@ class Flow:
         self.places = places
         self.facts = places.facts
         self.is_forward = is_forward
-        self.holders = Holders(places)
+        self.holders = Holders(places, region)
         self.calls = Calls(places, self.holders, is_forward, is_whole)
         self.seen: set[State] = set()
         self.waiting: list[State] = []
