@@ -11,7 +11,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.waits import sinks
 from streamlint.waits.holders import Frame, Holders, Key, Member, Path, Places, State, fits, key_of
-from streamlint.waits.operands import argument_registers, bound_of, operand_of
+from streamlint.waits.operands import argument_registers, bound_of, operand_of, selected
 from streamlint.waits.questions import alike
 
 _DEEPEST = 6
@@ -150,6 +150,18 @@ class Calls:
         else:
             is_computed = self.is_whole and not self._is_of_torch(function, one)
             yield state.at(one[2], ())._replace(kept=state.kept or is_computed)
+
+    def reads_given(self, function: Function, one: Instruction, given: Function) -> bool:
+        """Whether a library that is handed a function reads what that gives: ``LBFGS.step(closure)``."""
+        for call in self.places.hot.graph.calls(function).libraries:
+            if call.instruction == one and call.row is not None:
+                selectors = call.row.get("reads")
+                for selector in selectors if isinstance(selectors, tuple) else ():
+                    register = selected(function, one, selector, True) if selector.kind == "argument" else None
+                    handed = self.facts.functions_in(self.facts.values(function, register).values) if register is not None else ()
+                    if any(each.function is given for each in handed):
+                        return True
+        return False
 
     def _is_launch(self, function: Function, one: Instruction) -> bool:
         """``kernel[grid](...)`` of a function that Triton compiles."""

@@ -269,6 +269,8 @@ class Flow:
         """The value goes to the caller; a step's result to whoever calls it in each round: for a log."""
         frame = state.frame
         if frame.caller is not None and frame.call is not None:
+            if self.calls.reads_given(frame.caller.function, frame.call, frame.function):
+                yield None
             if op.DEFINES[frame.call[0]]:
                 yield State(frame.caller, frame.call[2], state.path, state.kept, state.real)
             return
