@@ -88,8 +88,10 @@ class EarlyReads(Updating):
         return [value for each in (register, *same) for value in self.transfer.values(function, each) if isinstance(value, Memory)]
 
     def _is_to_variable(self, call: ModelledCall, copied: Copied) -> bool:
-        """Whether the pointers decide the direction, and some call gives the address of a variable, and some memory of a device."""
-        return bool(call.addresses(copied.target)) and any(value.space == "device" for value in call.memory(copied.source))
+        """Whether the pointers decide the direction, and some call gives the address of a variable: nobody queues a copy on the host."""
+        if "<" not in copied.direction or not call.addresses(copied.target):
+            return False
+        return any(not (isinstance(value, Memory) and value.space == "host") for value in call.values(copied.source))
 
     def _is_to_locked(self, call: ModelledCall, copied: Copied) -> bool:
         """Whether a copy goes from memory that may be on a device to memory that is page-locked where it is known."""
