@@ -19,10 +19,6 @@ _OUT_OF_VIEW = {
         "handover of memory another thread's stream may still be writing; no event goes along",
         "written on the stream of another thread here",
     ),
-    "unawaited": (
-        "write on a stream that nothing waits for; later users may see old data",
-        "the program waits for this stream nowhere: no event, no wait_stream, no synchronization",
-    ),
 }
 """By whose work is not in view: the message, and the words for the first place."""
 
@@ -35,7 +31,7 @@ class CrossStreamUseWithoutWait(Check):
     event, ``wait_stream`` or synchronization orders the two accesses.
 
     With ``evidence = "possible"``, accesses that no caller in the program connects are reported too: of two methods of an object, and of
-    memory on a stream that the program never makes wait, or never waits for.
+    memory on a stream that the program never makes wait.
 
     ## Why is this bad
     Streams run concurrently. The reader may see old or partly written data; the writer may overwrite data that is still being read. No

@@ -44,7 +44,7 @@ _RANGE = "range"
 _ON_HOST = frozenset({"numpy", "python", "host-cpp"})
 _ADDRESSES = frozenset({op.ADDRESS, op.ADDRESS_NAME, op.ADDRESS_ATTR})
 _RAW = "cupy.cuda.runtime."
-GIVEN, RECYCLED, LEFT, UNAWAITED = "given", "recycled", "left", "unawaited"
+GIVEN, RECYCLED, LEFT = "given", "recycled", "left"
 """Work out of view: that of callers on what they give, that of the users before of a block from a pool, and that of callers on what is
 left to them."""
 
@@ -108,7 +108,7 @@ class Races(Repeated):
         found = list(self.beginnings.find())
         self._moves_modules = any(work.moves for (_, _, work), _ in found)
         for begun, partners in found:
-            if self.comes_to(begun[0], None if self._is_handed_over(begun[0]) or self._is_unawaited(*begun) else partners):
+            if self.comes_to(begun[0], None if self._is_handed_over(begun[0]) else partners):
                 self._follow_work(*begun)
         self._follow_given([begun for begun, _ in found])
         self._follow_apart([begun for begun, _ in found] if self.is_wide else [])
@@ -352,40 +352,11 @@ class Races(Repeated):
         """Whether a path has gone to another thread, with what that has taken from a queue."""
         return not state.path and state.frame.root.function is not self._site.function
 
-    def _is_unawaited(self, function: Function, one: Instruction, work: Worked) -> bool:
-        """Whether work is on a stream for which nothing in the program waits."""
-        if not self.is_wide or function.is_cpp:
-            return False
-        return function in self._run_unawaited or self._is_on_unawaited(function, one, self._stream(function, work))
-
-    @cached_property
-    def _run_unawaited(self) -> set[Function]:
-        """The functions that are called where such a stream is current."""
-        found: set[Function] = set()
-        for function, one in self.beginnings.scoped():
-            if one[0] in CALLING and self._is_on_unawaited(function, one, Stream(CURRENT)):
-                found.update(self.beginnings.called(function, one))
-        return found
-
-    def _is_on_unawaited(self, function: Function, one: Instruction, stream: Stream) -> bool:
-        return self.apart.map.is_never_awaited(self.lanes.of(Frame(function, None, None, 0), one, stream))
-
     def left(self, state: State, register: int) -> None:
-        """What a thread has written on its stream is handed out to callers of whoever took it: without an event they cannot wait for it.
-        Nor can they wait for a stream that only the program has, and for which it never waits."""
+        """What a thread has written on its stream is handed out to callers of whoever took it: without an event they cannot wait for it."""
         function, lane = state.frame.function, self._mine(state)
         if self._out_of_view or not self._writes or lane.kind != NAMED or state.doubts > MOST_GUESSES:
             return
-        if self.is_wide and self.apart.map.is_never_awaited(lane):
-            names = self.places.names(function, register) if register >= 0 else ()
-            held = [each.place for each in state.tracked if each.kind == BUFFER]
-            if any(
-                each.root[0] in ("parameter", "global", "cell") or any(rest_behind(n, each) is not None for n in names) for each in held
-            ):
-                self._out_of_view, self._is_shown = UNAWAITED, False
-                use = Worked(Stream(CURRENT, library="torch"), (), (), "return", "torch")
-                self._tell(state, self._site.instruction, use, Lane(CURRENT, (), frozenset(), True, "torch"))
-                self._out_of_view, self._is_shown = "", True
         if not self.is_beside(state):
             return
         current = Lane(CURRENT, (), frozenset(), True, "torch")
@@ -761,7 +732,7 @@ class Races(Repeated):
         return (register_place(register),) if is_read else self.places.names(function, register)
 
     def _tell(self, state: State, one: Instruction, use: Worked, other: Lane) -> None:
-        second = Site(state.frame.function, one) if self._out_of_view != UNAWAITED else self._site
+        second = Site(state.frame.function, one)
         lane, calls, whose = self._mine(state), state.frame.calls, self._out_of_view
         race = Race(self._site, second, self._work, use, lane, other, self._writes, (), calls, state.doubts, whose)
         known = self._found.get(second)

@@ -1,4 +1,4 @@
-"""Python: which streams of a program wait for anything, and which are waited for, anywhere in it."""
+"""Python: which streams of a program wait for anything, anywhere in it."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.conditions import Frame
 from streamlint.ordering.lanes import Lane, Lanes
-from streamlint.transfer.actions import CURRENT, NAMED, Asked, Recorded, Stream, Synchronized
+from streamlint.transfer.actions import CURRENT, NAMED, Stream, Synchronized
 from streamlint.transfer.transfer import Transfer
 from streamlint.transfer.waiting import Waited
 
 _DEEPEST = 2
-_ORDERING = frozenset({"wait", "record", "synchronize", "query"})
+_ORDERING = frozenset({"wait", "synchronize"})
 
 
 class StreamMap:
@@ -30,15 +30,6 @@ class StreamMap:
     def never_waits(self, lane: Lane) -> bool:
         """Whether the program never makes a stream wait."""
         return self._is_own(lane) and lane.made.isdisjoint(self._waiting)
-
-    def is_never_awaited(self, lane: Lane) -> bool:
-        """Whether nothing in the program waits for a stream, records an event on it, asks whether it is done, or waits for the whole
-        device in the file that has made it."""
-        return (
-            self._is_own(lane)
-            and lane.made.isdisjoint(self._awaited)
-            and not any(s.function.unit in self._synchronizing for s in lane.made)
-        )
 
     @cached_property
     def _synchronizing(self) -> set[Unit]:
@@ -68,20 +59,6 @@ class StreamMap:
     def _waiting(self) -> set[Site]:
         waits = ((function, one, action.stream) for function, one, action in self._orders if isinstance(action, Waited))
         return {site for place in waits for site in self._made(*place)}
-
-    @cached_property
-    def _awaited(self) -> set[Site]:
-        found: set[Site] = set()
-        for function, one, action in self._orders:
-            if isinstance(action, Waited) and not action.is_event and action.of >= 0:
-                found.update(self._made(function, one, Stream(NAMED, action.of)))
-            elif isinstance(action, Synchronized) and isinstance(action.of, Stream):
-                found.update(self._made(function, one, action.of))
-            elif isinstance(action, Recorded):
-                found.update(self._made(function, one, action.stream))
-            elif isinstance(action, Asked) and action.of >= 0:
-                found.update(self._made(function, one, Stream(NAMED, action.of)))
-        return found
 
     @cached_property
     def _let_go(self) -> set[Site]:
