@@ -64,7 +64,7 @@ class Events:
             return
         self._seen.add(key)
         held = self.lifetimes.spread(Held(function, made, places, False))
-        for place in held.places:
+        for place in sorted(held.places, key=repr):  # the first way to a function decides how deep it is looked into
             if place.root[0] in _OWN and place.path and isinstance(place.path[0], str) and self._is_own(function, place):
                 self._follow_member(function, place.path[0], depth, any(isinstance(key, Element) for key in place.path[1:]))
             elif place.root[0] in ("global", "this") or (place.root[0] == "parameter" and place not in places and place.path):
