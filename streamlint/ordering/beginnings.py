@@ -117,17 +117,14 @@ class Beginnings:
     def chosen(self) -> dict[Function, list[Instruction]]:
         """By function: the instructions that may be work on a stream that was chosen."""
         found: dict[Function, dict[Instruction, None]] = defaultdict(dict)
-        for function, one in self.scoped():
-            found[function][one] = None
-            for callee in self.called(function, one):
-                found[callee].update(dict.fromkeys(self._lasting(callee)))
+        for function in self._scoped:
+            for one in self._inside(function):
+                found[function][one] = None
+                for callee in self._called(function, one):
+                    found[callee].update(dict.fromkeys(self._lasting(callee)))
         for function, instructions in self._explicit().items():
             found[function].update(dict.fromkeys(instructions))
         return {function: list(instructions) for function, instructions in found.items()}
-
-    def scoped(self) -> Iterator[tuple[Function, Instruction]]:
-        """The instructions of the program for which another stream is current than at the beginning of their function."""
-        return ((function, one) for function in self._scoped for one in self._inside(function))
 
     @cached_property
     def _scoped(self) -> list[Function]:
@@ -153,7 +150,7 @@ class Beginnings:
             if stream is not None and (stream.kind != CURRENT or stream.register >= 0):
                 yield one
 
-    def called(self, function: Function, one: Instruction) -> list[Function]:
+    def _called(self, function: Function, one: Instruction) -> list[Function]:
         """The functions that an instruction runs."""
         found: dict[Function, None] = {}
         waiting = [(function, one)]

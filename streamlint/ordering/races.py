@@ -355,9 +355,7 @@ class Races(Repeated):
     def left(self, state: State, register: int) -> None:
         """What a thread has written on its stream is handed out to callers of whoever took it: without an event they cannot wait for it."""
         function, lane = state.frame.function, self._mine(state)
-        if self._out_of_view or not self._writes or lane.kind != NAMED or state.doubts > MOST_GUESSES:
-            return
-        if not self.is_beside(state):
+        if not self.is_beside(state) or self._out_of_view or not self._writes or lane.kind != NAMED or state.doubts > MOST_GUESSES:
             return
         current = Lane(CURRENT, (), frozenset(), True, "torch")
         names = self.places.names(function, register) if register >= 0 and not self.lanes.is_same(state.tracked, current) else ()

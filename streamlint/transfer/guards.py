@@ -14,7 +14,6 @@ from streamlint.transfer.transfer import Transfer
 from streamlint.waits.operands import operand_of
 from streamlint.waits.questions import conditions
 
-_ASKED = {"is_cuda": "device", "is_cpu": "host"}
 _OTHER = {"device": "host", "host": "device", "pinned": "", "": ""}
 _NAMES = {"cuda": "device", "cpu": "host"}
 _EQUAL = {"==": True, "is": True, "!=": False, "is not": False}
@@ -91,8 +90,8 @@ class Guards:
         one = function.definitions[condition] if condition >= 0 else None
         if one is None:
             return op.NONE, ""
-        if one[0] == op.ATTR and function.text(one[4]) in _ASKED:
-            return one[3], _ASKED[function.text(one[4])]
+        if one[0] == op.ATTR and (shown := self.transfer.shows.get(function.text(one[4]))) is not None:
+            return one[3], shown
         if one[0] == op.INVOKE and function.text(one[4]) == "is_pinned":
             return one[3], "pinned"
         if one[0] == op.COMPARE and (array := self._array_asked(function, one[4])) != op.NONE and function.text(one[3]) in _EQUAL:
@@ -114,8 +113,9 @@ class Guards:
         given = operands_of(function, one, receiver=False)
         if one[0] == op.CALL and function.dotted(one[3]) == "hasattr" and len(given) == 2:
             return (given[0], "device") if function.constant(given[1]) == _INTERFACE else (op.NONE, "")
-        if any(call.row.get("shows") for call in self.transfer.modelled(function, one)) and given:
-            return given[0], next(str(call.row.get("shows")) for call in self.transfer.modelled(function, one) if call.row.get("shows"))
+        shown = next((str(call.row.get("shows")) for call in self.transfer.modelled(function, one) if call.row.get("shows")), "")
+        if shown and given:
+            return given[0], shown
         edges = self.transfer.edges(function, one)
         if len(edges) != 1 or not edges[0].is_followed or edges[0].callee in self._asking:
             return op.NONE, ""

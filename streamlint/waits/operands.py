@@ -38,8 +38,8 @@ def behind(function: Function, registers: Iterable[int], onward: Callable[[Instr
 
 
 def argument_registers(function: Function, one: Instruction) -> list[Given]:
-    """The arguments of a call instruction, in their order, the receiver aside."""
-    return [(kind, register) for register, kind in arguments_of(function, one)]
+    """The arguments of a call instruction, in their order, the receiver aside; none of a property, an iterator, the end of a scope."""
+    return [(kind, register) for register, kind in arguments_of(function, one)] if one[0] in _GIVING else []
 
 
 def selected(function: Function, one: Instruction, selector: Selector, is_method: bool) -> int | None:
@@ -81,8 +81,6 @@ def operand_of(function: Function, call: Instruction, callee: Function, index: i
     parameter, bound = callee.code.parameters[index], bound_of(function, call, callee)
     if bound > index:
         return call[3] if call[0] == op.INVOKE and callee.has_receiver else None
-    if given is None and call[0] not in _GIVING:
-        return None  # a property, an iterator, the end of a scope
     place = bound
     for kind, register in argument_registers(function, call) if given is None else given:
         if kind == parameter.name or (kind is None and place == index and parameter.kind == "plain"):

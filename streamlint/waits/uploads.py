@@ -149,8 +149,7 @@ def _is_given_constant(hot: HotRegions, region: Region, function: Function, one:
     given = operand_of(region.caller.function, region.call, function, one[3])
     if given is not None and given >= 0:
         return is_constant(hot, region.caller.function, given, region.caller)
-    kinds = [kind for kind, _ in argument_registers(region.caller.function, region.call)] if region.call[0] in (op.CALL, op.INVOKE) else []
-    return 2 in kinds and steadiness_of(hot).of(region, one[2])
+    return any(kind == 2 for kind, _ in argument_registers(region.caller.function, region.call)) and steadiness_of(hot).of(region, one[2])
 
 
 def _is_of_library(hot: HotRegions, function: Function, one: Instruction) -> bool:
