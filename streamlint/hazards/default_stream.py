@@ -120,7 +120,7 @@ class DefaultStream(StreamFiles):
 
     def _holds_up_streams(self, holder: Function, place: Instruction) -> bool:
         """Python: whether work on the null stream would hold up that of streams that are ordered with it."""
-        beside = [event for event in self.streams.beside.in_flight(holder, place) if self._is_made_blocking(event)]
+        beside = self.streams.beside.in_flight(holder, place, self._is_made_blocking)
         return bool(beside) and self._is_held_up(holder, place, beside)
 
     def inside(self, function: Function) -> Iterator[Event]:

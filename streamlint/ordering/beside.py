@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
@@ -41,6 +42,8 @@ class Beside:
         self.choices = choices
         self._events: dict[Function, list[Event]] = {}
         self._own: dict[Function, list[Event]] = {}
+        self._parts: dict[Function, tuple[list[Event], list[tuple[Event, Choice]]]] = {}
+        self._reaches: dict[tuple[Function, Instruction, frozenset[Instruction]], Mapping[int, list[tuple[int, int]]]] = {}
 
     def events(self, function: Function) -> list[Event]:
         """The work and the waits of a function, with those of the functions that it calls."""
@@ -138,34 +141,41 @@ class Beside:
 
     def leads_to(self, function: Function, first: Instruction, second: Instruction, stops: frozenset[Instruction] = frozenset()) -> bool:
         """Whether a path leads from behind one instruction to another one, past none that stops it."""
-        graph, homes = function.control, function.homes
-        block, index = homes[first]
+        block, index = function.homes[second]
+        return any(start <= index < end for start, end in self._reached(function, first, stops).get(block, ()))
+
+    def _reached(self, function: Function, first: Instruction, stops: frozenset[Instruction]) -> Mapping[int, list[tuple[int, int]]]:
+        """By block: the instructions that paths lead to from behind an instruction; those that stop them are the last ones."""
+        known = self._reaches.get((function, first, stops))
+        if known is not None:
+            return known
+        ends: dict[int, list[int]] = defaultdict(list)
+        for one in stops:
+            block, index = function.homes[one]
+            ends[block].append(index + 1)
+        block, index = function.homes[first]
+        found: dict[int, list[tuple[int, int]]] = defaultdict(list)
         waiting, seen = [(block, index + 1)], set[int]()
         while waiting:
             block, start = waiting.pop()
-            code = function.code.blocks[block]
-            for one in code[start:]:
-                if one == second:
-                    return True
-                if one in stops:
-                    break
-            else:
-                for after in graph.successors[block]:
-                    if after not in seen:
-                        seen.add(after)
-                        waiting.append((after, 0))
-        return False
+            end = min((each for each in ends.get(block, ()) if each > start), default=0)
+            found[block].append((start, end or len(function.code.blocks[block])))
+            if not end:
+                fresh = [after for after in function.control.successors[block] if after not in seen]
+                seen.update(fresh)
+                waiting += [(after, 0) for after in fresh]
+        self._reaches[function, first, stops] = found
+        return found
 
-    def in_flight(self, function: Function, one: Instruction) -> list[Event]:
-        """The work on other streams than the null stream that may be in flight at an instruction."""
-        return [event for event in self._others(function) if self._is_pending(function, event, one)]
-
-    def _is_pending(self, function: Function, event: Event, one: Instruction) -> bool:
-        assert event.choice is not None
-        stops = frozenset(
-            wait.instruction for wait in self.events(function) if wait.work is None and self._ends(function, wait, event.choice, one)
-        )
-        return event.instruction != one and self.leads_to(function, event.instruction, one, stops)
+    def in_flight(self, function: Function, one: Instruction, counts: Callable[[Event], bool] = lambda event: True) -> list[Event]:
+        """The work on other streams than the null stream that may be in flight at an instruction, of events that count."""
+        found: list[Event] = []
+        for event, choice in self._others(function):
+            if event.instruction != one and counts(event):
+                stops = frozenset(wait.instruction for wait in self._waits_of(function) if self._ends(function, wait, choice, one))
+                if self.leads_to(function, event.instruction, one, stops):
+                    found.append(event)
+        return found
 
     def _ends(self, function: Function, wait: Event, choice: Choice, one: Instruction) -> bool:
         """Whether a wait of the host waits for a stream; for one of several, if a loop of its own goes through them."""
@@ -181,17 +191,28 @@ class Beside:
 
     def behind(self, function: Function, one: Instruction) -> list[Event]:
         """The work on other streams that is queued behind an instruction before the host waits for the device."""
-        stops = frozenset(wait.instruction for wait in self.events(function) if wait.work is None and wait.choice is None)
-        return [event for event in self._others(function) if self.leads_to(function, one, event.instruction, stops)]
+        stops = frozenset(wait.instruction for wait in self._waits_of(function) if wait.choice is None)
+        return [event for event, _ in self._others(function) if self.leads_to(function, one, event.instruction, stops)]
 
     def before(self, function: Function, one: Instruction) -> list[Event]:
         """All that may come before an instruction."""
         return [event for event in self.events(function) if event.instruction != one and self.leads_to(function, event.instruction, one)]
 
-    def _others(self, function: Function) -> list[Event]:
-        return [
-            event for event in self.events(function) if event.work is not None and event.choice is not None and event.choice.kind != NULL
-        ]
+    def _waits_of(self, function: Function) -> list[Event]:
+        return self._sorted(function)[0]
+
+    def _others(self, function: Function) -> list[tuple[Event, Choice]]:
+        """The work on other streams than the null stream."""
+        return self._sorted(function)[1]
+
+    def _sorted(self, function: Function) -> tuple[list[Event], list[tuple[Event, Choice]]]:
+        known = self._parts.get(function)
+        if known is None:
+            events = self.events(function)
+            others = [(event, event.choice) for event in events if event.work is not None and event.choice is not None]
+            waits = [event for event in events if event.work is None]
+            known = self._parts[function] = waits, [(event, choice) for event, choice in others if choice.kind != NULL]
+        return known
 
 
 def _waits_for(wait: Event, choice: Choice) -> bool:

@@ -31,6 +31,7 @@ class Entered:
         self.currents = currents
         self._known: dict[tuple[Function, str], tuple[Entry, ...]] = {}
         self._callers: dict[Function, tuple[tuple[Function, Instruction], ...]] = {}
+        self._chosen: dict[tuple[Function, str, int], bool] = {}
 
     def of(self, function: Function, library: str) -> tuple[Entry, ...]:
         """The streams that callers have made current for a library; none for a call where they leave it as it was."""
@@ -50,10 +51,20 @@ class Entered:
             if here in calls:
                 continue
             stream = self.currents.of_library(caller, call, library)
-            if stream is None:
-                yield from self._around(caller, library, (here, *calls))
-            else:
+            if stream is not None:
                 yield Entry(stream, (here, *calls))
+            elif self._is_chosen(caller, library, _DEEPEST - len(calls) - 1):
+                yield from self._around(caller, library, (here, *calls))
+
+    def _is_chosen(self, function: Function, library: str, left: int) -> bool:
+        """Whether some caller has made a stream current, at most so many calls away."""
+        found = self._chosen.get((function, library, left))
+        if found is None:
+            found = self._chosen[function, library, left] = left > 0 and any(
+                self.currents.of_library(caller, call, library) is not None or self._is_chosen(caller, library, left - 1)
+                for caller, call in self._calls(function)
+            )
+        return found
 
     def _calls(self, function: Function) -> tuple[tuple[Function, Instruction], ...]:
         found = self._callers.get(function)
