@@ -16,7 +16,7 @@ from streamlint.facts.frames import Arguments
 from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.objects import Container, Object
 from streamlint.facts.program import Program, Unit
-from streamlint.facts.tracker import ITERATING, OF_OBJECTS, Tracker
+from streamlint.facts.tracker import ITERATING, OF_OBJECTS, ContainerTracker, Tracker
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Models
@@ -180,7 +180,7 @@ class Callers(Calls):
         key = (function, register)
         found = self._changes.get(key)
         if found is None:
-            tracker = Tracker(self)
+            tracker = ContainerTracker(self)
             tracker.follow(function, register)
             tracker.run()
             found = self._changes[key] = list(tracker.changes)

@@ -44,6 +44,10 @@ class Tracker:
             self._seen.add(key)
             self._waiting.append(key)
 
+    def taken_out(self, function: Function, register: int, depth: int) -> None:
+        """A register holds what is taken out of the value, or of something that holds it."""
+        self.follow(function, register, max(depth - 1, 0))
+
     def run(self) -> None:
         """Follow until nothing new is found, or too much was."""
         while self._waiting and len(self._seen) < MOST_PLACES:
@@ -75,7 +79,7 @@ class Tracker:
         elif opcode in (op.ITEM, op.NEXT, op.UNPACK):
             if opcode == op.NEXT and depth == 0:
                 self.calls[function, use] = None
-            self.follow(function, use[2], max(depth - 1, 0))
+            self.taken_out(function, use[2], depth)
         elif opcode == op.ITER:
             self.follow(function, use[2], depth)
         elif opcode in (op.SET_ITEM, op.APPEND, op.PUT):
@@ -146,7 +150,7 @@ class Tracker:
         if name in MUTATORS:
             self.changes[function, use] = None
         if name in _TAKEN_OUT:
-            self.follow(function, use[2], max(depth - 1, 0))
+            self.taken_out(function, use[2], depth)
 
     def _argument(self, function: Function, use: Instruction, index: int, kind: object, depth: int) -> None:
         """The value is an argument of a call."""
@@ -219,6 +223,14 @@ class Tracker:
         self._returned.add(function)
         for caller, one in self.flow.call_places(function):
             self.follow(caller, one[2], depth)
+
+
+class ContainerTracker(Tracker):
+    """Follows a container: what is taken out of it is another object, which may go anywhere."""
+
+    def taken_out(self, function: Function, register: int, depth: int) -> None:
+        if depth > 0:
+            self.follow(function, register, depth - 1)
 
 
 def _positions(parameters: tuple[Parameter, ...], position: int, kind: object) -> list[int]:
