@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from streamlint.facts.counters import is_counter
 from streamlint.facts.functions import Function
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -35,8 +36,11 @@ def turning(function: Function, register: int) -> Loop | None:
 
 
 def gone_through(function: Function, register: int) -> int:
-    """The register of the container whose elements a loop goes through, if a register holds the one of a round: also by ``enumerate``."""
+    """The register of the container whose elements a loop goes through, if a register holds the one of a round: also by ``enumerate``, or
+    by an index that counts."""
     one = function.definitions[register] if register >= 0 else None
+    if one is not None and one[0] == op.ITEM and _is_of_round(function, one[4]):
+        return one[3]
     index = one[4] if one is not None and one[0] == op.UNPACK else 0
     one = function.definitions[one[3]] if one is not None and one[0] == op.UNPACK else one
     iterator = function.definitions[one[3]] if one is not None and one[0] == op.NEXT else None
@@ -48,6 +52,12 @@ def gone_through(function: Function, register: int) -> int:
         return iterator[3]
     place = 5 if name == "enumerate" else 5 + index
     return made[place] if place < len(made) and (index == 1 or name == "zip") else op.NONE
+
+
+def _is_of_round(function: Function, index: int) -> bool:
+    """Whether an index is what counts the rounds of a loop itself."""
+    one = function.definitions[index] if index >= 0 else None
+    return one is not None and one[0] in (op.PHI, op.NEXT) and is_counter(function, function.control, function.blocks, index)
 
 
 def _varying(function: Function, one: Instruction) -> Loop | None:

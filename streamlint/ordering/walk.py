@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 
+from streamlint.facts.counters import is_counter
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import Container, Instance, Site
 from streamlint.ir import Instruction
@@ -701,9 +702,16 @@ def _named(caller: Function, name: str) -> Iterator[Instruction]:
 
 
 def _is_for(function: Function, condition: int) -> bool:
-    """Whether a condition asks an iterator for one more element."""
+    """Whether a condition asks an iterator for one more element, or what counts the rounds whether that was the last one."""
     one = function.definitions[condition] if condition >= 0 else None
-    return one is not None and one[0] == op.MORE
+    if one is None or one[0] != op.COMPARE:
+        return one is not None and one[0] == op.MORE
+    return any(_is_phi(function, side) and is_counter(function, function.control, function.blocks, side) for side in one[4:6])
+
+
+def _is_phi(function: Function, register: int) -> bool:
+    one = function.definitions[register] if register >= 0 else None
+    return one is not None and one[0] == op.PHI
 
 
 def _of_stream(key: Key) -> Key:
