@@ -131,6 +131,8 @@ class Rounds:
         """A method of a value of which the class is unknown."""
         method = function.text(one[4])
         for row in self._methods.get(method, ()):
+            if self._is_asked_for_more(function, one, row):
+                continue
             if row.beside:  # the value shows itself: that some library has rounds is enough
                 is_shown = self.may_have(function.unit) and (
                     self.aliases.uses(function, one[3], frozenset(row.beside)) or self._is_given_pass(function, one)
@@ -140,6 +142,13 @@ class Rounds:
             if is_shown:
                 yield Round(one, row, method)
                 return
+
+    def _is_asked_for_more(self, function: Function, one: Instruction, row: RoundRow) -> bool:
+        """Whether something works with what a call gives, where the functions of a row give nothing: it is another method of that name."""
+        if all(use[0] in (op.RETURN, op.BIND) for use in function.uses[one[2]]):
+            return False
+        known = [self.facts.models.call(name) for name in row.names]
+        return all(each is not None and each.get("result") == "none" for each in known)
 
     def _is_given_pass(self, function: Function, one: Instruction) -> bool:
         """Whether a method is given a function of the program that goes backward: an optimizer asks it for the loss."""
