@@ -114,9 +114,10 @@ class Calls(Parameters):
         raise NotImplementedError
 
     def unknown_call(self, reason: str, arguments: Arguments, target: Node) -> None:
-        """Code that is not part of the program is called. A function that it is given alone is most likely decorated: it comes back."""
+        """Code that is not part of the program is called. A function that it is given alone is most likely decorated: it comes back,
+        unless what comes back is itself a decorator: ``@registry.register(Class)`` makes no object of the class."""
         self.unknown(target, reason)
-        if len(arguments.positional) == 1 and not (arguments.keywords or arguments.starred):
+        if len(arguments.positional) == 1 and not (arguments.keywords or arguments.starred) and not _makes_decorator(arguments.site):
 
             def arrived(value: Object) -> None:
                 if isinstance(value, (FunctionObject, ClassObject, Many)):
@@ -279,3 +280,13 @@ def _slice(function: Function) -> set[int]:
         else:
             waiting += op.reads(one)
     return found
+
+
+def _makes_decorator(site: Site | None) -> bool:
+    """Whether what a call gives is called with a function or class whose definition stands there."""
+    if site is None:
+        return False
+    function, made = site.function, site.instruction[2]
+    calls = (use for use in function.uses[made] if use[0] == op.CALL and use[3] == made and len(use) == 6)
+    given = (function.definitions[use[5]] for use in calls if use[5] >= 0)
+    return any(one is not None and one[0] in (op.FUNCTION, op.CLASS) for one in given)
