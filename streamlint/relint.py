@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -30,7 +30,7 @@ class Relint:
         self._options = options
         self._parser = Parser(sources)
         self._found: Mapping[str, Sequence[Finding]] = {}
-        self._far: dict[str, frozenset[str]] = {}
+        self._far: dict[str, list[Finding]] = {}
 
     def keep(self, parser: Parser | None, found: Mapping[str, Sequence[Finding]] = MappingProxyType({})) -> None:
         """Spares the work of doing again what the run has done."""
@@ -49,24 +49,27 @@ class Relint:
         if changed.problems_of(path):
             return None
         near = self._neighbours.near(path, _MOST_NEAR)
-        far = self._rules_of_all(path, near, options) & codes
-        found: list[Finding] = []
-        for asked, sources in ((codes - far, self._of(changed, near)), (far, changed.sources)):
-            found += _told(path, sources, replace(options, codes=asked), changed.representation) if asked else ()
+        far = self._far_findings(path, near, options)
+        rules = frozenset(one.code for one in far) & codes
+        found = _told(path, self._of(changed, near), replace(options, codes=codes - rules), changed.representation) if codes - rules else []
+        if rules:
+            on_the_way = {path, *(step.span.file for one in far for step in one.trail)}
+            found += _told(path, changed.sources, replace(options, codes=rules), changed.representation, on_the_way)
         return list(winners(found))
 
-    def _rules_of_all(self, path: str, near: Iterable[str], options: Options) -> frozenset[str]:
-        """The rules that are asked of all files of the run for one of them: the files near it do not show what the run has found."""
+    def _far_findings(self, path: str, near: Iterable[str], options: Options) -> list[Finding]:
+        """What the run has found in one file and the files near it do not show: the rules of it are asked of all files of the run."""
         found = self._far.get(path)
         if found is None:
+            found = [one for one in self._found.get(path, ()) if one.code in hazards.registry()]
             sources = self._of(self._parser, near)
-            wanted = {(one.code, one.span) for one in self._found.get(path, ()) if one.code in hazards.registry()}
-            if wanted and len(sources) < len(self._parser.sources):
-                asked = replace(options, codes=frozenset(code for code, _ in wanted))
-                wanted -= {(one.code, one.span) for one in _told(path, sources, asked, self._parser.representation)}
+            if found and len(sources) < len(self._parser.sources):
+                asked = replace(options, codes=frozenset(one.code for one in found))
+                shown = {(one.code, one.span) for one in _told(path, sources, asked, self._parser.representation)}
+                found = [one for one in found if (one.code, one.span) not in shown]
             else:
-                wanted = set()
-            found = self._far[path] = frozenset(code for code, _ in wanted)
+                found = []
+            self._far[path] = found
         return found
 
     @cached_property
@@ -78,7 +81,13 @@ class Relint:
         return [source for source in parser.sources if source.path in wanted]
 
 
-def _told(path: str, sources: Sequence[Source], options: Options, lowered: Callable[[Source], ModuleIR | None]) -> list[Finding]:
-    """What the rules tell of one file."""
+def _told(
+    path: str,
+    sources: Sequence[Source],
+    options: Options,
+    lowered: Callable[[Source], ModuleIR | None],
+    asked: Collection[str] | None = None,
+) -> list[Finding]:
+    """What the rules tell of one file. ``asked``: the files whose operations are looked at, where not all are."""
     with deeper():
-        return [finding for finding in hazards.find(sources, options, lowered).findings if finding.span.file == path]
+        return [one for one in hazards.find(sources, options, lowered, asked=asked).findings if one.span.file == path]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import importlib
 import importlib.util
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 from typing import Protocol
 
@@ -43,24 +43,39 @@ def hazard(code: str) -> Hazard:
     return module
 
 
-def find(sources: Sequence[Source], options: Options, lowered: Lowered, breathe: Callable[[], None] = lambda: None) -> Told:
+def find(
+    sources: Sequence[Source],
+    options: Options,
+    lowered: Lowered,
+    breathe: Callable[[], None] = lambda: None,
+    asked: Collection[str] | None = None,
+) -> Told:
     """What the rules of this package tell of the sources. ``lowered`` gives the intermediate representation of a file.
 
-    ``breathe`` is called before each rule: it raises where the work is no longer wanted.
+    ``breathe`` is called before each rule: it raises where the work is no longer wanted. ``asked``: the paths of the files whose
+    operations are looked at, where not all are.
     """
-    return find_of([code for code in sorted(registry()) if not options.codes or code in options.codes], sources, options, lowered, breathe)
+    codes = [code for code in sorted(registry()) if not options.codes or code in options.codes]
+    return find_of(codes, sources, options, lowered, breathe, asked)
 
 
 def find_of(
-    asked: Sequence[str], sources: Sequence[Source], options: Options, lowered: Lowered, breathe: Callable[[], None] = lambda: None
+    codes: Sequence[str],
+    sources: Sequence[Source],
+    options: Options,
+    lowered: Lowered,
+    breathe: Callable[[], None] = lambda: None,
+    asked: Collection[str] | None = None,
 ) -> Told:
     """The same for these rules. A fault of ours costs the rule that it is in."""
-    if not asked:
+    if not codes:
         return Told([])
     context = context_of(sources, options, lowered)
+    if asked is not None:
+        context.transfer.asked = frozenset(unit for unit in context.program.units.values() if unit.path in asked)
     found: list[Finding] = []
     faults: dict[str, str] = {}
-    for code in asked:
+    for code in codes:
         breathe()
         try:
             found += list(hazard(code).find(context))

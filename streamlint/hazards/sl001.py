@@ -40,7 +40,7 @@ def find(context: Context) -> Iterator[Finding]:
     """The findings of the rule."""
     search = _Search(context)
     told: set[tuple[object, ...]] = set()
-    for call in context.transfer.sites(COPYING, "asynchronous"):
+    for call in context.transfer.sites(COPYING, "asynchronous", among=context.transfer.asked):
         if search.origins.contexts.truth(call, "asynchronous", ()) is False:
             continue
         for copy in search.stalling(search.copies.of(call)):

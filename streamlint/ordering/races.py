@@ -105,7 +105,8 @@ class Races(Repeated):
 
     def find(self) -> Iterator[Race]:
         """The races of the program, one for each second piece of work."""
-        found = list(self.beginnings.find())
+        asked = self.transfer.asked
+        found = [each for each in self.beginnings.find() if asked is None or each[0][0].unit in asked]
         self._moves_modules = any(work.moves for (_, _, work), _ in found)
         for begun, partners in found:
             if self.comes_to(begun[0], None if self._is_handed_over(begun[0]) else partners):

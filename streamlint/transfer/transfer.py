@@ -93,6 +93,8 @@ class Transfer:
         self._calls: dict[Unit, dict[str, list[tuple[int, Function, Instruction, bool]]]] = {}
         self._names: dict[tuple[frozenset[str], RowTest], frozenset[str]] = {}
         self._shared: dict[tuple[object, ...], Any] = {}
+        self.asked: frozenset[Unit] | None = None
+        """The files whose copies and other work are looked at, where not all are: what they meet is looked for in the whole program."""
         self.passed: list[Order] | None = None
         """The orders that walks have passed over: only where silence is explained, else they end there."""
 
@@ -414,8 +416,8 @@ class Transfer:
             yield from (found[place] for place in sorted(found))
 
     def copies(self) -> Iterator[tuple[ModelledCall, Copied]]:
-        """The copies of the program that may be asynchronous, each with its call."""
-        for call in self.sites({"copy", "transfer"}, "asynchronous"):
+        """The copies of the files in question that may be asynchronous, each with its call."""
+        for call in self.sites({"copy", "transfer"}, "asynchronous", among=self.asked):
             for action in self.of(call.function, call.instruction):
                 if isinstance(action, Copied) and action.call == call.call:
                     yield call, action

@@ -34,3 +34,32 @@ def test_a_fault_in_one_rule_costs_that_rule(monkeypatch: pytest.MonkeyPatch) ->
     told = find_of(["SL005", "SL024"], [SOURCE], Options(), lowered)
     assert [one.code for one in told.findings] == ["SL024"]
     assert told.faults == {"SL005": "ValueError: odd"}
+
+
+STAGED = """import torch
+
+
+def load(rows):
+    return torch.zeros(rows, 4096)
+
+
+def send(rows):
+    host = load(rows)
+    return host.to("cuda", non_blocking=True)
+"""
+COPYING = """import torch
+from {near} import load
+
+
+def send(rows):
+    host = load(rows)
+    return host.to("cuda", non_blocking=True)
+"""
+
+
+def test_what_the_operations_of_some_files_meet_is_looked_for_in_all() -> None:
+    sources = [Source("near.py", STAGED, "python"), Source("far.py", COPYING.format(near="near"), "python")]
+    every = find_of(["SL001"], sources, Options(), lowered).findings
+    asked = find_of(["SL001"], sources, Options(), lowered, asked={"far.py"}).findings
+    assert {one.span.file for one in every} == {"near.py", "far.py"}
+    assert asked == [one for one in every if one.span.file == "far.py"]
