@@ -43,5 +43,6 @@ def test_far_files_are_in_view_for_the_rules_that_need_them() -> None:
     report = analyse(sources, options, keep=keep)
     (told,) = report.findings
     again = kept["run"].findings("send.py", SENDS, options.codes)
-    assert again is not None and [one.span for one in again] == [told.span]
+    assert again is not None
+    assert [one.span for one in again] == [told.span]
     assert kept["run"].findings("send.py", MENDED, options.codes) == []
