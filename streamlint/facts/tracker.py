@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 
 from streamlint import TYPE_CHECKING
@@ -33,7 +34,7 @@ class Tracker:
         self.calls: dict[Place, None] = {}  # calls that may call the value, or are given it
         self.changes: dict[Place, None] = {}  # instructions that may store something in it
         self._seen: set[tuple[Function, int, int]] = set()
-        self._waiting: list[tuple[Function, int, int]] = []
+        self._waiting: deque[tuple[Function, int, int]] = deque()
         self._attributes: set[str] = set()
         self._returned: set[Function] = set()
 
@@ -51,7 +52,7 @@ class Tracker:
     def run(self) -> None:
         """Follow until nothing new is found, or too much was."""
         while self._waiting and len(self._seen) < MOST_PLACES:
-            function, register, depth = self._waiting.pop()
+            function, register, depth = self._waiting.popleft()
             for use in function.uses[register]:
                 self._use(function, register, use, depth)
 
