@@ -31,6 +31,7 @@ from streamlint.ordering.spread import bound_before, positional, spread
 from streamlint.ordering.states import Merged, State
 from streamlint.ordering.streams import Currents
 from streamlint.ordering.topics import implied, topic
+from streamlint.ordering.turns import is_none
 from streamlint.transfer.actions import Action, Asked, Read, Stream, Synchronized, Touched, Viewed
 from streamlint.transfer.transfer import CALLING, Order, Transfer
 from streamlint.waits.operands import operand_of
@@ -340,8 +341,7 @@ class Walk:
 
     def _is_in_hand(self, state: State, iterator: int) -> bool:
         """Whether the memory is what a generator has given already: it is not run once more for it."""
-        names = [name.behind(ANY) for name in self.places.names(state.frame.function, iterator)]
-        return any(held.kind == BUFFER and rest_behind(name, held.place) is not None for name in names for held in state.tracked)
+        return _has_memory(state, [name.behind(ANY) for name in self.places.names(state.frame.function, iterator)])
 
     def _given(self, state: State, one: Instruction, callee: Function) -> frozenset[Tracked]:
         """What is tracked, by the names that a callee has for it; the rest is put aside under the caller's names."""
@@ -580,6 +580,7 @@ class Walk:
         is_first = loop is not None and self._is_first(state, loop)
         join = graph.post_dominators[state.block]
         done = self.done_where(state, condition)
+        done = self._gone_where(state, condition) if done is None else done
         if done is not None:
             other = end[4] if done != turned else end[3]
             yield from self._entering(state, other)
@@ -604,6 +605,14 @@ class Walk:
                     after = after._replace(decided=after.decided | {(state.frame, key, holds)})
             if after.guesses <= MOST_GUESSES:
                 yield from self._entering(after, block)
+
+    def _gone_where(self, state: State, condition: int) -> bool | None:
+        """The truth of a condition that says that the memory is gone: what holds it is not None."""
+        function = state.frame.function
+        one = function.definitions[condition] if condition >= 0 else None
+        if one is None or one[0] != op.COMPARE or function.text(one[3]) not in ("is", "is not") or not is_none(function, one[5]):
+            return None
+        return function.text(one[3]) == "is" if _has_memory(state, self.places.names(function, one[4])) else None
 
     def _is_first(self, state: State, loop: Loop) -> bool:
         """Whether a path stands at the head of a loop before the first round."""
@@ -699,6 +708,11 @@ def _named(caller: Function, name: str) -> Iterator[Instruction]:
         made = caller.definitions[one[3]]
         if made is not None and made[0] == op.CALL and len(made) > 6 and caller.constant(made[6]) == name:
             yield one
+
+
+def _has_memory(state: State, names: Iterable[Place]) -> bool:
+    """Whether memory that is followed stands at, or inside of, one of some places."""
+    return any(held.kind == BUFFER and rest_behind(name, held.place) is not None for name in names for held in state.tracked)
 
 
 def _is_for(function: Function, condition: int) -> bool:
