@@ -139,8 +139,8 @@ class Calls(Parameters):
         for name in names[:1]:
             method = self.method_node(callee, name, None)
             self.solver.when(method, lambda held: self.call(held, arguments, target))
-        if not names:
-            self.unknown(target, "dynamic")
+        if not names:  # a library's class says what the call does: `contextlib.ContextDecorator` decorates
+            self.unknown_call("dynamic", arguments, target)
 
     def forwarded(self, library: str) -> str:
         """The method that calling an object of a library's class runs; "" if none is known."""

@@ -10,7 +10,7 @@ from streamlint.facts.hierarchy import MOST_SUBCLASSES
 from streamlint.facts.iteration import Iteration
 from streamlint.facts.keyword_stores import sets_keywords
 from streamlint.facts.nodes import Node
-from streamlint.facts.objects import ClassObject, FunctionObject, Instance, Key, Object, Site, SomeClass
+from streamlint.facts.objects import ClassObject, FunctionObject, Instance, Key, Object, Site, SomeClass, Unknown
 
 _TUPLES = frozenset({"NamedTuple", "typing.NamedTuple"})
 
@@ -27,8 +27,19 @@ class Constructions(Iteration):
             for method, definition in self._constructors(callee, name):
                 exact = definition is callee.definition and value.exact
                 receiver = self.objects(Instance if name != "__new__" else ClassObject, definition, *([exact] if name != "__new__" else []))
-                self.notify(self.function_object(method, None), receiver, given)
+                if name == "__new__":
+                    self._made_by_new(method, receiver, given, target)
+                else:
+                    self.notify(self.function_object(method, None), receiver, given)
         self.constructed(callee, arguments)
+
+    def _made_by_new(self, method: Function, receiver: Object, arguments: Arguments, target: Node) -> None:
+        """``__new__`` gives the object, or something else in its place: a class whose call decorates a function."""
+        given = Node(None)
+        self.enter(self.function_object(method, None), receiver, arguments, given)
+        self.solver.when(
+            given, lambda value: self.solver.add(target, value, given, arguments.site) if not isinstance(value, Unknown) else None
+        )
 
     def _constructors(self, callee: ClassObject, name: str) -> Iterator[tuple[Function, ClassInfo]]:
         """The methods of a name that making an object may run, each with the class of the object."""

@@ -45,9 +45,22 @@ class Language(Library):
             self._subclasses(callee.receiver, target)
         elif name.startswith("builtins.scalar."):
             self.solver.add(target, self.scalar)
+        elif name.endswith(".__new__") and arguments.positional:
+            self._new(arguments.positional[0], target)
         else:
             return False
         return True
+
+    def _new(self, given: Node, target: Node) -> None:
+        """``super().__new__(cls)``: an object of the class."""
+
+        def arrived(value: Object) -> None:
+            if isinstance(value, ClassObject):
+                self.solver.add(target, self.objects(Instance, value.definition, not isinstance(value, SomeClass)), given)
+            else:
+                self.unknown(target, "external")
+
+        self.solver.when(given, arrived)
 
     def _container_method(self, callee: External, name: str, arguments: Arguments, target: Node) -> None:
         value = callee.receiver
