@@ -34,7 +34,7 @@ class LibraryEffects(Selectors):
 
     def row_of(self, callee: External) -> Row | None:
         """The row of a library's function or method."""
-        row = self.models.calls.get(callee.name)
+        row = self.models.named(callee.name)
         owner, _, method = callee.name.rpartition(".")
         if row is None and owner and self.models.type_named(owner) is not None:
             row = self.models.method(owner, method)  # a row of a base before a pattern

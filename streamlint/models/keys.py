@@ -81,6 +81,7 @@ HEAD = (
         " ".join(LANGUAGES),
     ),
     key("version", "version", "The version of this vocabulary."),
+    key("fallback", "bool", "Names in the rows of calls count only where no other row has them; they still come before patterns."),
     key(
         "triggers",
         "texts",
