@@ -114,6 +114,13 @@ class Models:
         """The row that has this name of a call among its own."""
         return self.calls.get(name) or self.operators.get(name)
 
+    def part_type(self, type_name: str, name: str | None = None) -> str | None:
+        """The type of the parts of a tuple with names, or of the part of one name; None where it has none."""
+        known = self.types.get(type_name)
+        if known is None or not known.fields or (name is not None and name not in known.fields):
+            return None
+        return known.base
+
     def pattern_of(self, name: str) -> str | None:
         """The longest pattern of a call's row that a name matches."""
         return next((text for text, pieces, _ in self._patterns if is_covered(pieces, name)), None)
