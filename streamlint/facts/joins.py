@@ -114,7 +114,7 @@ class Joins(Flow):
     def _library_name(self, value: External) -> Object:
         """A name of a library stands for itself if a row is about it, or for all names that the pattern of a row covers."""
         if value.receiver is None:
-            if value.name in self.models.calls or self.models.attribute(value.name) is not None:
+            if self.models.named(value.name) is not None or self.models.attribute(value.name) is not None:
                 return value
             if (pattern := self.models.pattern_of(value.name)) is not None:
                 return self.objects(External, pattern)

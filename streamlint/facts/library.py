@@ -80,7 +80,9 @@ class Library(LibraryEffects):
     def library_member(self, value: Object, name: str, target: Node) -> None:
         kind = value.type if isinstance(value, (Memory, LibraryObject)) else "torch.device"
         row = self.models.member(kind, name)
-        if row is not None:
+        if isinstance(value, Memory) and self.models.part_type(kind, name) is not None:
+            self.element(value, None, target, target.site)
+        elif row is not None:
             effect = EFFECTS.get(row.effect)
             if effect is not None:
                 effect(self, row, value, self.no_arguments(target.site), target)

@@ -34,7 +34,7 @@ class LibraryEffects(Selectors):
 
     def row_of(self, callee: External) -> Row | None:
         """The row of a library's function or method."""
-        row = self.models.calls.get(callee.name)
+        row = self.models.named(callee.name)
         owner, _, method = callee.name.rpartition(".")
         if row is None and owner and self.models.type_named(owner) is not None:
             row = self.models.method(owner, method)  # a row of a base before a pattern
@@ -62,8 +62,7 @@ class LibraryEffects(Selectors):
         space = str(row.get("space", "host"))
 
         def alike() -> None:
-            like = row.get("like")
-            node = self.selected(like if isinstance(like, Selector) else None, receiver, arguments)
+            node = self.selected(row.get("like"), receiver, arguments)
             if node is not None:
                 self.solver.when(node, lambda value: made(value.space, value.evidence) if isinstance(value, Memory) else None)
 
@@ -107,8 +106,7 @@ class LibraryEffects(Selectors):
         self.solver.add(target, self.objects(Memory, space, pinning, kind, evidence), None, arguments.site)
 
     def _view(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
-        of = row.get("of")
-        node = self.selected(of if isinstance(of, Selector) else None, receiver, arguments)
+        node = self.selected(row.get("of"), receiver, arguments)
         if node is None:
             return
         kind = row.get("type")
@@ -133,7 +131,7 @@ class LibraryEffects(Selectors):
         if result in ("scalar", "none"):
             self.solver.add(target, self.scalar)
             return
-        kind = row.get("type")
+        kind = str(row.get("type", ""))
         nodes = [*([self.holding(receiver)] if receiver is not None else []), *arguments.all]
         out = row.get("out")
         for selector in out if isinstance(out, tuple) else ():
@@ -142,8 +140,17 @@ class LibraryEffects(Selectors):
         if result == "self" and receiver is not None:
             self.solver.add(target, receiver)
             return
-        for node in nodes:
-            self.solver.when(node, lambda value: self._computed_from(value, str(kind) if kind else "", bool(row.get("host")), target))
+
+        def computed(kind: str) -> None:
+            for node in nodes:
+                self.solver.when(node, lambda value: self._computed_from(value, kind, bool(row.get("host")), target))
+
+        asked = self.selected(row.get("several"), receiver, arguments)
+        one = self.models.part_type(kind) or kind
+        if asked is None:
+            computed(one if row.get("several") else kind)
+        else:  # ``x.max(dim)`` or ``x.max(other)``
+            self.solver.when(asked, lambda value: computed(one if isinstance(value, Memory) else kind))
 
     def _computed_from(self, value: Object, kind: str, on_host: bool, target: Node) -> None:
         if isinstance(value, Memory):
@@ -157,8 +164,7 @@ class LibraryEffects(Selectors):
             self.solver.add(target, value)
 
     def _transfer(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
-        of = row.get("of")
-        source = self.selected(of if isinstance(of, Selector) else None, receiver, arguments)
+        source = self.selected(row.get("of"), receiver, arguments)
         kind = str(row.get("type", "torch.Tensor"))
         to = row.get("to")
         out = row.get("out")
@@ -205,8 +211,7 @@ class LibraryEffects(Selectors):
             self.solver.add(target, self.objects(Memory, "host", pinning, kind), None, arguments.site)
 
     def _pin(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
-        of = row.get("of")
-        source = self.selected(of if isinstance(of, Selector) else None, receiver, arguments)
+        source = self.selected(row.get("of"), receiver, arguments)
         kind = str(row.get("type", "torch.Tensor"))
         if source is None:
             self.solver.add(target, self.objects(Memory, "host", "pinned", kind), None, arguments.site)
@@ -297,8 +302,7 @@ class LibraryEffects(Selectors):
 
     def _record(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
         """The event that is recorded, or a new one."""
-        event = row.get("event")
-        node = self.selected(event if isinstance(event, Selector) else None, receiver, arguments)
+        node = self.selected(row.get("event"), receiver, arguments)
         if not row.get("creates"):
             self.solver.add(target, self.scalar)
         elif node is not None:
@@ -324,8 +328,7 @@ class LibraryEffects(Selectors):
         self.chosen(row, "pin", receiver, arguments, made)
 
     def _same(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
-        of = row.get("of")
-        node = self.selected(of if isinstance(of, Selector) else None, receiver, arguments)
+        node = self.selected(row.get("of"), receiver, arguments)
         if node is not None:
             self.solver.edge(node, target)
         elif receiver is not None:
@@ -367,8 +370,7 @@ class LibraryEffects(Selectors):
         self.chosen(row, "pin", receiver, arguments, pinned)
 
     def _device(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
-        source = row.get("from")
-        node = self.selected(source if isinstance(source, Selector) else None, receiver, arguments)
+        node = self.selected(row.get("from"), receiver, arguments)
         if node is None:
             is_shown = isinstance(receiver, Memory) and (receiver.space != "device" or receiver.evidence == "literal")
             space = receiver.space if isinstance(receiver, Memory) and is_shown else "unknown"

@@ -322,7 +322,8 @@ class Members(Containers):
         elif isinstance(value, Rest):
             self.solver.edge(self.rest_element(value, key), target)
         elif isinstance(value, Memory):
-            self.solver.add(target, value)
+            kind = self.models.part_type(value.type)
+            self.solver.add(target, self.objects(Memory, value.space, value.pinning, kind, value.evidence) if kind else value)
         elif isinstance(value, Instance):
             self._method_result(value, "__getitem__", target, site)
         elif isinstance(value, (Scalar, Constant)):

@@ -34,9 +34,9 @@ _HOST_WORDS = ("cpu", "meta", "mps")
 class Selectors(Registers):
     """Value flow that reads the selectors of model rows."""
 
-    def selected(self, selector: Selector | None, receiver: Object | None, arguments: Arguments) -> Node | None:
-        """The node of the argument that a selector means; None if it was left out."""
-        if selector is None:
+    def selected(self, selector: object, receiver: Object | None, arguments: Arguments) -> Node | None:
+        """The node of the argument that a selector means; None if it was left out, or the row has no selector."""
+        if not isinstance(selector, Selector):
             return None
         if selector.kind == "self":
             return self.holding(receiver) if receiver is not None else (arguments.positional[0] if arguments.positional else None)
@@ -114,8 +114,7 @@ class Selectors(Registers):
 
     def started(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
         """A function that runs elsewhere is called with the arguments that are handed over with it."""
-        selector = row.get("function")
-        function = self.selected(selector if isinstance(selector, Selector) else None, receiver, arguments)
+        function = self.selected(row.get("function"), receiver, arguments)
         result = Node(None)
         if function is not None:
             self.solver.when(function, lambda value: self._run_elsewhere(row, value, receiver, arguments, result))

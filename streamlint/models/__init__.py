@@ -77,6 +77,7 @@ class Models:
     """All rows of a language, by name."""
 
     calls: dict[str, Row] = field(default_factory=dict)
+    operators: dict[str, Row] = field(default_factory=dict)  # of libraries' own tables: where no other row names the call
     attributes: dict[str, Row] = field(default_factory=dict)
     types: dict[str, TypeRow] = field(default_factory=dict)
     constants: dict[str, str] = field(default_factory=dict)
@@ -107,7 +108,18 @@ class Models:
 
     def call(self, name: str) -> Row | None:
         """The row of a call, by its full name; exact names win over patterns."""
-        return self.calls.get(name) or self._pattern(name, "")
+        return self.named(name) or self._pattern(name, "")
+
+    def named(self, name: str) -> Row | None:
+        """The row that has this name of a call among its own."""
+        return self.calls.get(name) or self.operators.get(name)
+
+    def part_type(self, type_name: str, name: str | None = None) -> str | None:
+        """The type of the parts of a tuple with names, or of the part of one name; None where it has none."""
+        known = self.types.get(type_name)
+        if known is None or not known.fields or (name is not None and name not in known.fields):
+            return None
+        return known.base
 
     def pattern_of(self, name: str) -> str | None:
         """The longest pattern of a call's row that a name matches."""
@@ -132,7 +144,7 @@ class Models:
         """The row of a method: exact rows along the bases of its type first, then patterns of these types."""
         line = self.lineage(type_name)
         for seen in line:
-            if row := self.calls.get(f"{seen}{separator}{method}"):
+            if row := self.named(f"{seen}{separator}{method}"):
                 return row
         for seen in line:
             row = self._pattern(f"{seen}{separator}{method}", f"{seen}{separator}") or self._method_pattern(seen, method, separator)
@@ -176,6 +188,7 @@ class Models:
         Raises ModelError for a word outside the vocabulary.
         """
         library = read_head(data, source)
+        exact = self.operators if data.get("fallback") else self.calls
         self.libraries.add(library)
         self.triggers.update(data.get("triggers", ()))
         for names, _, values in rows(data, "type", source):
@@ -186,7 +199,7 @@ class Models:
                 if "*" in name:
                     self._patterns.append((name, name.split("*"), row))
                 else:
-                    self.calls[name] = row
+                    exact[name] = row
         for names, effect, values in rows(data, "attribute", source):
             row = Row(names, effect, values, library, source)
             self.attributes.update(dict.fromkeys(names, row))

@@ -81,6 +81,7 @@ HEAD = (
         " ".join(LANGUAGES),
     ),
     key("version", "version", "The version of this vocabulary."),
+    key("fallback", "bool", "Names in the rows of calls count only where no other row has them; they still come before patterns."),
     key(
         "triggers",
         "texts",
@@ -112,7 +113,7 @@ TYPE = (
     key("memory", "word", "The memory of a buffer on the host.", "pageable pinned managed unknown"),
     key("raw", "bool", "Values allocate with `cudaMalloc` and free with `cudaFree`, without a pool (C++ containers)."),
     key("holds_stream", "bool", "A function that is given such a handle is given the stream to work on (RAFT's resources)."),
-    key("fields", "texts", "The fields of a struct that is made from a list of values, in their order."),
+    key("fields", "texts", "The fields of a struct that is made from a list of values, or the parts of a tuple, in their order."),
 )
 CONSTANT = (
     key(_NAMES, "names", "The names of the constant.", needed=True),

@@ -60,7 +60,8 @@ def factory(call: ModelledCall) -> Iterator[Action]:
 def compute(call: ModelledCall) -> Iterator[Action]:
     """Work where the operands are: on the host it reads them at once."""
     given = call.all("reads") if call.row.get("reads") is not None else list(call.operands)
-    written = call.all("writes")
+    out = call.all("out")
+    written = [*out, *call.all("writes")]
     if call.row.get("cast") and given:
         yield Viewed(given[0])
         return
@@ -70,7 +71,7 @@ def compute(call: ModelledCall) -> Iterator[Action]:
     waits = bool(call.row.get("waits"))
     yield from (Read(register, call.name, waits, waits, DEEP[:2]) for register in given if register not in written)
     yield from (Written(register, call.name) for register in written)
-    if call.row.get("result") == "self" and written:
+    if out or (call.row.get("result") == "self" and written):
         yield Viewed(written[0])
 
 

@@ -152,7 +152,7 @@ class Origins(Parts):
             row = self.facts.models.member(kind, known.function.text(one[4])) if kind else None
             if row is not None and row.effect in ("view", "same"):
                 return True
-        return False
+        return self.transfer.is_part(known.function, one)
 
     def _member(self, way: Way, one: Instruction) -> Iterator[Origin]:
         """C++: a member that methods of its class set."""

@@ -227,7 +227,7 @@ class Transfer:
         if opcode in language.OPERATORS:
             yield from language.operator(function, one)
         elif opcode == op.ATTR:
-            if function.text(one[4]) in self.view_names:
+            if function.text(one[4]) in self.view_names or self.is_part(function, one):
                 yield Viewed(one[3])
             elif not function.is_cpp and function.text(one[4]) in self._asking:
                 yield from self._asked(function, one)
@@ -486,6 +486,17 @@ class Transfer:
         """Names of attributes that are the same memory."""
         rows = {**self.facts.models.attributes, **self.facts.cpp_models.attributes}
         return frozenset(name.rpartition(".")[2] for name, row in rows.items() if row.effect in ("view", "same"))
+
+    @cached_property
+    def _parts(self) -> frozenset[str]:
+        """Names of parts of tuples."""
+        return frozenset(name for kind in self.facts.models.types.values() if kind.base for name in kind.fields)
+
+    def is_part(self, function: Function, one: Instruction) -> bool:
+        """Whether an attribute is a part of a tuple of buffers: ``x.topk(k).values``."""
+        name = function.text(one[4])
+        held = self.values(function, one[3]) if name in self._parts and not function.is_cpp else ()
+        return any(isinstance(value, Memory) and self.facts.models.part_type(value.type, name) is not None for value in held)
 
     @cached_property
     def _asking(self) -> frozenset[str]:

@@ -177,10 +177,17 @@ def _compute(call: ModelledCall) -> Iterator[Worked]:
     if row.get("host") or row.get("cast"):
         return
     out = call.all("out")
-    writes = (*call.all("writes"), *out)
+    writes = tuple(_with_elements(call.function, (*call.all("writes"), *out)))
     reads = tuple(call.all("reads")) if row.get("reads") is not None else call.operands
     is_new = row.get("result") not in ("self", "none", "scalar") and not writes
     yield Worked(call.stream(), reads, writes, call.name, row.library, call.result if is_new else op.NONE)
+
+
+def _with_elements(function: Function, registers: Iterable[int]) -> Iterator[int]:
+    """Registers, and those of the elements where one is a list that is written out."""
+    for register in registers:
+        one = function.definitions[register] if register >= 0 else None
+        yield from (register, *(one[4:] if one is not None and one[0] == op.BUILD else ()))
 
 
 def reordered(calls: Iterable[ModelledCall], modelled: Modelled) -> Iterator[Worked]:

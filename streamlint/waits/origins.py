@@ -125,7 +125,9 @@ class ModelFacts(Facts):
         super().library_member(value, name, target)
         if not isinstance(value, Memory) or not _is_reason(value.evidence) or name in ANSWERS or name in ("items", "values"):
             return
-        if self.models.member(value.type, name) is None and f"{value.type}.{name}" not in self.models.calls:
+        if self.models.part_type(value.type, name) is not None:
+            return
+        if self.models.member(value.type, name) is None and self.models.named(f"{value.type}.{name}") is None:
             self.solver.add(target, self._unsure(value))
 
     def _unsure(self, value: Memory) -> Memory:

@@ -25,6 +25,9 @@ FILES = tuple(
     if load_file(path).get("language") == "python" and path.stem not in {"training_steps", "rounds", "cffi"}
 )
 
+# Those that are written by hand: names and places of others are PyTorch's own, of its newest version.
+BY_HAND = tuple(stem for stem in FILES if not load_file(FOLDER / f"{stem}.toml").get("fallback"))
+
 # The module whose presence means that the names below this first part can be checked.
 PROBES = {
     "torch": "torch",
@@ -195,7 +198,7 @@ def test_file_loads_by_itself(stem: str) -> None:
     data = load_file(FOLDER / f"{stem}.toml")
     assert data.pop("language") == "python"
     models.add(data, stem)
-    assert models.calls
+    assert models.calls or models.operators
 
 
 def test_all_together() -> None:
@@ -224,7 +227,7 @@ def test_types_of_results_are_known(stem: str) -> None:
             assert row["base"] in known, row
 
 
-@pytest.mark.parametrize("stem", FILES)
+@pytest.mark.parametrize("stem", BY_HAND)
 def test_names_exist(stem: str) -> None:
     missing, checked = [], 0
     for _, row in rows(stem):
@@ -239,7 +242,7 @@ def test_names_exist(stem: str) -> None:
     assert not missing, "no such names; a library that need not be installed has an entry in PROBES"
 
 
-@pytest.mark.parametrize("stem", FILES)
+@pytest.mark.parametrize("stem", BY_HAND)
 def test_positions_and_keywords_agree(stem: str) -> None:
     wrong, checked = [], 0
     for table, row in rows(stem):

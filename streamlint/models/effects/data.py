@@ -69,7 +69,7 @@ DATA = (
             ON,
             key("host", "bool", "The work is always done on the host (NumPy's functions)."),
             key("result", "word", "The kind of the result.", "buffer sequence scalar none self"),
-            key("several", "places", "Flags: where one is set, the result is a sequence (`unique` with `return_inverse`)."),
+            key("several", "place", "Where this argument is left out, or is a tensor, the result is no tuple but a tensor (`Tensor.max`)."),
             key("waits", "bool", "On device buffers the host also waits for the current stream (`nonzero`, `masked_select`)."),
             key("scalars", "places", "Arguments that have to be numbers: the number of a tensor is fetched from the device."),
             key("compares", "bool", "The call asks for the truth of a comparison of its arguments, wherever they are (`max`)."),
