@@ -12,7 +12,7 @@ from streamlint.ir import opcodes as op
 from streamlint.models import Row
 from streamlint.models.vocabulary import Selector
 from streamlint.waits.fills import hands_filled
-from streamlint.waits.indices import is_mask, is_uploaded, parts_of
+from streamlint.waits.indices import is_mask, is_of_numbers, is_uploaded, parts_of
 from streamlint.waits.launching import OF_DEVICES, waits_for_device
 from streamlint.waits.operands import argument_registers, constants_of, is_element_type, makes_nothing, makes_wait, selected, selectors
 from streamlint.waits.origins import INPUT, LOSS, OF_TRAINING, TERM, UNSURE
@@ -22,6 +22,7 @@ _NUMBERS = frozenset({"float", "int", "bool", "complex", "str", "repr", "print",
 """Functions of the language that fetch the number of a tensor."""
 _FORCED = Selector("argument", 0, "force")
 """Asked by it, ``Tensor.numpy`` copies to the host first; else it refuses memory of a device."""
+_SCATTER = "use x.scatter_(dim, index, number) or x.index_fill_(dim, index, number), which upload nothing"
 _NO_CHECKS = "set_default_validate_args"
 """Turns the checks of all distributions off, or on again."""
 _COMPUTING = frozenset({"compute", "launch", "collective"})
@@ -211,6 +212,8 @@ class WaitFinder:
                 yield Wait(function, one, CAST, "bool", one[4])
         for one in function.by_opcode[op.ITEM]:
             yield from self._indexed(function, one)
+        for one in function.by_opcode[op.SET_ITEM]:
+            yield from self._assigned(function, one)
 
     def _formatted(self, function: Function, one: Instruction) -> Iterator[Wait]:
         if one[0] == op.BINARY and function.text(one[3]) == "%" and isinstance(function.constant(one[4]), str):
@@ -246,6 +249,19 @@ class WaitFinder:
                     yield Wait(function, one, SIZE, "indexing", part)
             elif reasons and is_uploaded(self.facts, function, part):  # only a tensor takes a list or a tensor as an index
                 yield Wait(function, one, UPLOAD, "indexing", part)
+
+    def _assigned(self, function: Function, one: Instruction) -> Iterator[Wait]:
+        """``x[rows] = 1.0`` uploads the number, unless the rows are a mask; ``x[mask] = y`` fetches how many there are."""
+        if not self.reasons(function, one[2]):
+            return
+        for part in parts_of(function, one[3]):
+            if not self.reasons(function, part):
+                continue
+            if is_mask(self.facts, function, part):
+                if self.reasons(function, one[4]):
+                    yield Wait(function, one, SIZE, "indexing", part)
+            elif _is_number(function, one[4]) and is_of_numbers(self.facts, function, part):
+                yield Wait(function, one, UPLOAD, "assignment", one[4], _SCATTER)
 
 
 def _is_number(function: Function, register: int) -> bool:
