@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from streamlint.facts.call_graph import CallGraph, LibraryCall
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Memory, Object, Unknown
+from streamlint.facts.objects import External, Memory, Object, Unknown
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Row
@@ -16,6 +16,7 @@ from streamlint.waits.indices import is_mask, is_of_numbers, is_uploaded, parts_
 from streamlint.waits.launching import OF_DEVICES, waits_for_device
 from streamlint.waits.operands import argument_registers, constants_of, is_element_type, makes_nothing, makes_wait, selected, selectors
 from streamlint.waits.origins import INPUT, LOSS, OF_TRAINING, TERM, UNSURE
+from streamlint.waits.tested import is_of_host
 from streamlint.waits.wait import CACHE, CAST, DEVICE, FETCH, NUMBER, READ, SIZE, UPLOAD, Wait
 
 _NUMBERS = frozenset({"float", "int", "bool", "complex", "str", "repr", "print", "format", "max", "min"})
@@ -23,6 +24,8 @@ _NUMBERS = frozenset({"float", "int", "bool", "complex", "str", "repr", "print",
 _FORCED = Selector("argument", 0, "force")
 """Asked by it, ``Tensor.numpy`` copies to the host first; else it refuses memory of a device."""
 _SCATTER = "use x.scatter_(dim, index, number) or x.index_fill_(dim, index, number), which upload nothing"
+_RAISED = frozenset({"LinAlgError", "RuntimeError", "ValueError", "Exception", "BaseException"})
+"""What calls raise that have looked at values of the device."""
 _NO_CHECKS = "set_default_validate_args"
 """Turns the checks of all distributions off, or on again."""
 _COMPUTING = frozenset({"compute", "launch", "collective"})
@@ -131,7 +134,9 @@ class WaitFinder:
     def _numbers(self, function: Function, call: LibraryCall, row: Row, is_method: bool) -> Iterator[Wait]:
         for selector in selectors(row, "scalars"):
             register = selected(function, call.instruction, selector, is_method)
-            if register is not None and self.reasons(function, register):
+            if register is None or is_of_host(self.facts, function, call.instruction, register):
+                continue
+            if self.reasons(function, register):
                 yield Wait(function, call.instruction, NUMBER, call.name, register, str(row.get("instead", "")))
 
     def _computes(self, function: Function, call: LibraryCall, row: Row, is_method: bool) -> Iterator[Wait]:
@@ -141,7 +146,7 @@ class WaitFinder:
             for _, register in argument_registers(function, one):
                 if self.reasons(function, register):
                     yield Wait(function, one, CAST, call.name, register)
-        if self._makes_wait(function, one, row, is_method):
+        elif self._makes_wait(function, one, row, is_method):
             yield from self._fetched(function, call, row, is_method)
 
     def _makes_wait(self, function: Function, one: Instruction, row: Row, is_method: bool) -> bool:
@@ -153,13 +158,26 @@ class WaitFinder:
         )
 
     def _fetched(self, function: Function, call: LibraryCall, row: Row, is_method: bool) -> Iterator[Wait]:
-        """A call that itself looks at what it is given, or computes."""
+        """A call that itself looks at what it is given, or computes; nothing where the program does so for what it says."""
         one = call.instruction
+        if row.get("instead") and self._is_caught(function, one):
+            return
         operands = [register for _, register in argument_registers(function, one)]
         operands += [one[3]] if is_method and one[0] == op.INVOKE else []
         shown = next((register for register in operands if self.reasons(function, register)), None)
         if shown is not None:
             yield Wait(function, one, SIZE if row.get("sized") else FETCH, call.name, shown, str(row.get("instead", "")))
+
+    def _is_caught(self, function: Function, one: Instruction) -> bool:
+        """Whether the program catches what a check would raise: then it asks for it."""
+        handler = function.code.handlers.get(function.blocks[one])
+        for each in function.code.blocks[handler] if handler is not None else ():
+            kinds = function.definitions[each[4]] if each[0] == op.CATCHES and each[4] >= 0 else None
+            parts = kinds[4:] if kinds is not None and kinds[0] == op.BUILD else each[4:5] if kinds is not None else ()
+            values = (value for part in parts for value in self.facts.values(function, part).values)
+            if any(isinstance(value, External) and value.name.rpartition(".")[2] in _RAISED for value in values):
+                return True
+        return False
 
     def _checked(self, function: Function, call: LibraryCall, row: Row) -> Iterator[Wait]:
         """``Normal(mean, deviation)``, which asks whether all numbers are fit, unless the call or the whole program says otherwise."""
