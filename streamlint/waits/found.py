@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from streamlint.facts.call_graph import CallGraph, LibraryCall
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import External, Memory, Object, Unknown
+from streamlint.facts.objects import Constant, External, Memory, Object, Scalar, Unknown
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Row
@@ -136,6 +136,8 @@ class WaitFinder:
             register = selected(function, call.instruction, selector, is_method)
             if register is None or is_of_host(self.facts, function, call.instruction, register):
                 continue
+            if row.effect == "factory" and any(isinstance(one, (Constant, Scalar)) for one in self.facts.values(function, register).values):
+                continue  # callers also give a plain number
             if self.reasons(function, register):
                 yield Wait(function, call.instruction, NUMBER, call.name, register, str(row.get("instead", "")))
 
