@@ -130,19 +130,20 @@ FILLED = "a filled tensor"  # the origin of what the host fills with zeros, a ra
 class HostWait(Operation):
     """The host waits in each round of a loop, for nothing that the round needs.
 
-    ``what``: read, cast, size, upload, device, cache. ``origin`` says why the value is where the model is.
+    ``what``: read, cast, size, fetch, upload, number, device, cache. ``origin`` says why the value is where the model is.
     """
 
     what: str = "read"
     loop: LoopFrame | None = None
     origin: str = ""
+    instead: str = ""  # what gives the same and does not wait
     inner: Span | None = None  # where a function that is called from the round waits, if the call is the place to look at
     trains: bool = True  # else the loop decodes, denoises or only launches, and the user asked for all loops
 
     @property
     def word(self) -> str:
-        """The last part of the name of what waits."""
-        return self.name.replace("::", ".").rpartition(".")[2]
+        """The last part of the name of what waits; of a module that is called, its class."""
+        return self.name.replace("::", ".").removesuffix(".__call__").rpartition(".")[2]
 
     @property
     def round(self) -> str:

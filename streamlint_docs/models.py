@@ -95,6 +95,7 @@ ACCEPTED: Mapping[str, str] = {
     "bool": "`true` or `false`",
     "place": "a [place](#places)",
     "places": "a [place](#places), or a list of them",
+    "cases": "a [place](#places) with the value that counts behind `=`, or a list of them",
     "switch": "a flag: `true`, `false`, or a [place](#places)",
     "text": "a text",
     "texts": "a text, or a list of them",

@@ -16,7 +16,8 @@ class HiddenSyncInHotLoop(Check):
     ## What it does
     Reports implicit host synchronization on every iteration of a training loop: ``item()``, ``float()``, ``cpu()``, ``tolist()``,
     ``print``, ``nonzero``, the repeated upload of a constant or of a tensor that the host fills (``zeros``, ``eye``, ``arange``), or a
-    tensor in place of the number for ``add(alpha=)``, ``addcmul(value=)`` or ``masked_fill``. The value comes from the loss, the model's
+    tensor in place of the number for ``add(alpha=)``, ``addcmul(value=)`` or ``masked_fill``, and calls that look at a value themselves
+    (``torch.linalg.cholesky`` at its status, ``one_hot`` without ``num_classes``). The value comes from the loss, the model's
     output, parameters, gradients or a moved batch, and only reaches logs, sums, text or containers.
 
     A loop is a training loop if its body, through known calls, runs a backward pass or steps an optimizer. Framework steps
@@ -118,6 +119,8 @@ class HiddenSyncInHotLoop(Check):
         return f"read of {wait.origin} ({word}) each {wait.round}; the host waits (if on CUDA)"
 
     def _help(self, wait: HostWait) -> str:
+        if wait.instead:
+            return wait.instead
         if wait.what == "upload" and wait.origin == "a size":
             return "pass the number itself, or use torch.full((), n, device=...), which fills on the device"
         if wait.what == "upload" and wait.origin == "a list of tensors":
@@ -133,11 +136,11 @@ class HiddenSyncInHotLoop(Check):
         if wait.what == "size" and wait.name in ("indexing", "slicing"):
             return "keep the table on the device of its index, or the index on the host; multiply by a mask instead of selecting with it"
         if wait.what == "size":
-            return "use an operation with a known result size: a mask, torch.where, topk, nonzero_static"
+            return "use an operation with a known result size: a mask, torch.where, topk"
+        if wait.what == "fetch":
+            return "compute it once for several steps, or outside of the loop; every form of it waits"
         if wait.origin == "the model's input" and wait.what == "cast":
             return "fetch the numbers once before the loop (values.tolist()), and compare those"
-        if wait.what == "number" and wait.name.startswith("torch.distributions."):
-            return "pass validate_args=False; the check of the arguments makes the host wait"
         if wait.what == "number":
             return "this argument must be a number and is copied to the host; compute with the tensor (x - y * a, torch.where)"
         if wait.what == "cast" and wait.word in ("max", "min"):
@@ -146,8 +149,8 @@ class HiddenSyncInHotLoop(Check):
 
 
 def _is_aside(finding: Finding) -> bool:
-    """Whether it is mended on its own: what is filled, and what a distribution checks."""
-    return finding.facts["origin"] == FILLED or str(finding.facts["api"]).startswith("torch.distributions.")
+    """Whether it is mended on its own: what is filled, and what a call looks at by itself."""
+    return finding.facts["origin"] == FILLED or finding.facts["what"] == "fetch"
 
 
 def _place_in_loop(finding: Finding) -> Span:

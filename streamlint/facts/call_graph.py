@@ -309,7 +309,9 @@ class CallGraph:
             if isinstance(value, External):
                 yield LibraryCall(one, self.facts.row_of(value), value.name, value.receiver)
             elif isinstance(value, (LibraryObject, Memory)):
-                yield LibraryCall(one, None, f"{value.type}.__call__", value)
+                name = f"{value.type}.__call__"
+                is_module = isinstance(value, LibraryObject) and value.kind == "module"
+                yield LibraryCall(one, self.facts.models.calls.get(name) if is_module else None, name, value)
 
     def _handed_over(self, function: Function, one: Instruction, elsewhere: bool) -> Iterable[Edge]:
         """The functions of the program that code out of view is given: it runs them, or has them run."""

@@ -11,15 +11,17 @@ from streamlint.models.user_rows import libraries
 from streamlint.models.vocabulary import DEFAULTS, VERSION
 
 _PLACE = r"(self|result|\*|&\d+|\d+|\d*:\w+)(=(" + "|".join([*DEFAULTS, r"\d+"]) + "))?"
-_REFERENCES = ("place", "places", "switch", "names", "texts")
+_REFERENCES = ("place", "places", "cases", "switch", "names", "texts")
 
 
 def definitions() -> dict[str, Any]:
     """The kinds of values that several keys accept, and the keys of each effect."""
     text, place = {"type": "string", "minLength": 1}, _place("")
+    case = {"type": "string", "pattern": r"^(\d+|\d*:\w+)=.+$"}
     return {
         "place": place,
         "places": {"anyOf": [place, {"type": "array", "items": place}]},
+        "cases": {"anyOf": [case, {"type": "array", "items": case, "minItems": 1}]},
         "switch": {"anyOf": [{"type": "boolean"}, _place("!?"), {"type": "array", "items": place, "minItems": 1}]},
         "names": {"anyOf": [text, {"type": "array", "items": text, "minItems": 1}]},
         "texts": {"anyOf": [text, {"type": "array", "items": text}]},

@@ -17,6 +17,7 @@ KINDS = {
         "true, false, the place of a flag in the call (2:keyword=false, :keyword), ! before a place for the opposite of the flag, "
         "or a list of places"
     ),
+    "cases": "a place in the call with the value that counts behind = (2:strict=true, 1:ord=nuc, 1:n=-1), or a list of them",
     "word": "one word",
     "word or place": "one word, or a place in the call (self, result, *, &0, 2, 2:keyword, :keyword, with =default if wanted)",
     "text": "a text",

@@ -11,7 +11,7 @@ from streamlint.models import builtin, is_covered, load_file, names_of, with_use
 from streamlint.models.effects import EFFECTS
 from streamlint.models.keys import ROWS, VALUES, Key
 from streamlint.models.vocabulary import DEFAULTS, Selector, parse_field
-from streamlint.record import record
+from streamlint.record import record, replace
 from streamlint.shipped import model_files, text_of
 
 LANGUAGE_NAMES = {"python": "Python", "cuda": "C++", "cython": "Cython", "": "all languages"}
@@ -142,7 +142,10 @@ def _inherited(name: str, language: str, rows: list[tuple[str, Mapping[str, Any]
 
 def in_words(key: Key, value: object) -> str:
     """The value of a key in words."""
-    return _said(parse_field(key, value))
+    held = parse_field(key, value)
+    if key.kind == "cases" and isinstance(held, tuple):
+        return ", ".join(f"{_place(replace(case, default=None))} is {case.default}" for case in held)
+    return _said(held)
 
 
 def _said(value: object) -> str:

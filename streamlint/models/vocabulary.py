@@ -167,6 +167,17 @@ def _places(key: Key, value: object) -> tuple[Selector, ...]:
     return tuple(_place(key, item) for item in (value if isinstance(value, list) else [value]))
 
 
+def _cases(key: Key, value: object) -> tuple[Selector, ...]:
+    """Places, each with the value that counts there as its default."""
+    found = []
+    for item in value if isinstance(value, list) else [value]:
+        place, sign, wanted = str(item).partition("=")
+        if not sign or not wanted:
+            raise ModelError(f"{item!r} names no value")
+        found.append(replace(_place(key, place), default=wanted))
+    return tuple(found)
+
+
 def _text(key: Key, value: object) -> str:
     if not isinstance(value, str) or not value:
         raise ModelError(f"{value!r} is no text")
@@ -200,6 +211,7 @@ _READERS = {
     "switch": _switch,
     "place": _place,
     "places": _places,
+    "cases": _cases,
     "text": _text,
     "type": _text,
     "module": _text,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
@@ -201,7 +202,9 @@ class DeviceOperations:
         elif effect == "compute" and not row.get("host"):
             given = call.all("reads") if row.get("reads") is not None else list(call.operands)
             needs = tuple(dict.fromkeys((*given, *call.all("writes"), call.result)))
-            yield DeviceOperation(COMPUTE, name, library, call.stream(), needs=needs, waits=bool(row.get("waits")), call=call)
+            yield DeviceOperation(
+                COMPUTE, name, library, call.stream(), needs=needs, waits=call.waits(partial(self.on_device, call.function)), call=call
+            )
         elif effect == "synchronize":
             yield self._waited(call)
         elif effect == "query":

@@ -9,10 +9,10 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.transfer.contexts import Context, Contexts, Known, entered_by
 from streamlint.transfer.modelled import operands_of
-from streamlint.transfer.tested import are_of_host
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.operands import operand_of
 from streamlint.waits.questions import conditions
+from streamlint.waits.tested import are_of_host
 
 _OTHER = {"device": "host", "host": "device", "pinned": "", "": ""}
 _NAMES = {"cuda": "device", "cpu": "host"}

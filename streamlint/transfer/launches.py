@@ -251,7 +251,7 @@ class Launches(LaunchRows):
         if effect == "read":
             reads = call.all("of") or [register for register in (call.receiver,) if register is not None]
         writes = [*call.all("writes"), *call.all("out"), *(() if effect == "read" else (call.result,))]
-        waits = effect == "read" or bool(call.row.get("waits"))
+        waits = effect == "read" or call.waits(call.is_of_device)
         return Queued(how, operand, "compute", call.name, call.row.library, tuple(reads), tuple(writes), "", waits, True, call)
 
     def _is_on_device(self, call: ModelledCall) -> bool:

@@ -68,7 +68,7 @@ def compute(call: ModelledCall) -> Iterator[Action]:
     one = call.instruction
     if call.row.get("named") and one[0] == op.INVOKE and any(kind is None for kind, _ in argument_registers(call.function, one)):
         return  # ``x.clone(False)``: no tensor has that
-    waits = bool(call.row.get("waits"))
+    waits = call.waits(call.is_of_device)
     yield from (Read(register, call.name, waits, waits, DEEP[:2]) for register in given if register not in written)
     yield from (Written(register, call.name) for register in written)
     if out or (call.row.get("result") == "self" and written):

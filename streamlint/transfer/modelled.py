@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 
 from streamlint.facts.call_graph import LibraryCall
 from streamlint.facts.facts import Facts
@@ -14,7 +15,7 @@ from streamlint.models import Row
 from streamlint.models.vocabulary import Selector
 from streamlint.transfer.actions import CURRENT, NAMED, NULL, UNKNOWN, Stream
 from streamlint.transfer.partials import Called, called, receiver_of
-from streamlint.waits.operands import argument_registers
+from streamlint.waits.operands import argument_registers, constants_of, makes_wait
 
 _DEVICES = {"cpu-device": "host", "cuda-device": "device"}
 _DEFAULTS = {"current": CURRENT, "null": NULL}
@@ -164,6 +165,14 @@ class ModelledCall:
         if any(isinstance(value, LibraryObject) and value.kind == "stream" for value in values):
             known.add(True)
         return known
+
+    def waits(self, is_shown: Callable[[int], bool]) -> bool:
+        """Whether the host waits in the call, by its row; ``is_shown`` says whether a register holds a tensor of the device."""
+        return makes_wait(self.row, self.given, partial(constants_of, self.facts, self.function), is_shown)
+
+    def is_of_device(self, register: int) -> bool:
+        """Whether a register may hold memory of a device."""
+        return any(value.space == "device" for value in self.memory(register))
 
     # --- what registers hold
 

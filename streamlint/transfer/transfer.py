@@ -36,8 +36,8 @@ from streamlint.transfer.actions import VARIABLE, Action, Asked, Copied, Lost, R
 from streamlint.transfer.members import member
 from streamlint.transfer.modelled import ModelledCall, operands_of
 from streamlint.transfer.partials import prepared_name
-from streamlint.transfer.tested import is_of_host
 from streamlint.waits.operands import argument_registers, operand_of
+from streamlint.waits.tested import is_of_host
 
 Effect = Callable[[ModelledCall], Iterator[Action]]
 RowTest = Callable[[Row], bool]

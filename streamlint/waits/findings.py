@@ -96,6 +96,7 @@ def _told(rule: HiddenSyncInHotLoop | DeviceSyncInHotLoop, hazard: Hazard) -> Fi
         what=hazard.wait.what,
         loop=loop,
         origin=hazard.origin,
+        instead=hazard.wait.instead,
         trains=hazard.trains,
         context=Context(function=hazard.place.function.name),
     )

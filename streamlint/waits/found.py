@@ -6,22 +6,26 @@ from collections.abc import Iterator
 
 from streamlint.facts.call_graph import CallGraph, LibraryCall
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Memory, Object, Unknown
+from streamlint.facts.objects import Constant, External, Memory, Object, Scalar, Unknown
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Row
 from streamlint.models.vocabulary import Selector
 from streamlint.waits.fills import hands_filled
-from streamlint.waits.indices import is_mask, is_uploaded, parts_of
+from streamlint.waits.indices import is_mask, is_of_numbers, is_uploaded, parts_of
 from streamlint.waits.launching import OF_DEVICES, waits_for_device
-from streamlint.waits.operands import argument_registers, is_element_type, makes_nothing, selected
+from streamlint.waits.operands import argument_registers, constants_of, is_element_type, makes_nothing, makes_wait, selected, selectors
 from streamlint.waits.origins import INPUT, LOSS, OF_TRAINING, TERM, UNSURE
-from streamlint.waits.wait import CACHE, CAST, DEVICE, NUMBER, READ, SIZE, UPLOAD, Wait
+from streamlint.waits.tested import is_of_host
+from streamlint.waits.wait import CACHE, CAST, DEVICE, FETCH, NUMBER, READ, SIZE, UPLOAD, Wait
 
 _NUMBERS = frozenset({"float", "int", "bool", "complex", "str", "repr", "print", "format", "max", "min"})
 """Functions of the language that fetch the number of a tensor."""
 _FORCED = Selector("argument", 0, "force")
 """Asked by it, ``Tensor.numpy`` copies to the host first; else it refuses memory of a device."""
+_SCATTER = "use x.scatter_(dim, index, number) or x.index_fill_(dim, index, number), which upload nothing"
+_RAISED = frozenset({"LinAlgError", "RuntimeError", "ValueError", "Exception", "BaseException"})
+"""What calls raise that have looked at values of the device."""
 _NO_CHECKS = "set_default_validate_args"
 """Turns the checks of all distributions off, or on again."""
 _COMPUTING = frozenset({"compute", "launch", "collective"})
@@ -78,7 +82,7 @@ class WaitFinder:
         one = call.instruction
         is_method = call.receiver is not None
         if row.effect == "read":
-            for selector in _selectors(row, "of"):
+            for selector in selectors(row, "of"):
                 register = selected(function, one, selector, is_method)
                 is_read = call.name.endswith(("item", "tolist"))
                 if register is not None and self.reasons(function, register, is_read):
@@ -90,8 +94,8 @@ class WaitFinder:
                 yield Wait(function, one, READ, call.name, one[3])
         elif row.effect == "factory":
             yield from self._made(function, call, row, is_method)
-        elif row.effect == "object" and row.get("checks"):
-            yield from self._checked(function, one, call.name, row)
+        elif row.effect == "object":
+            yield from self._checked(function, call, row)
         elif row.effect == "synchronize" and row.get("of") == "device":
             yield Wait(function, one, DEVICE, call.name, op.NONE)
         elif row.effect == "trim" and row.library == "torch":
@@ -101,10 +105,10 @@ class WaitFinder:
 
     def _transfer(self, function: Function, call: LibraryCall, row: Row, is_method: bool) -> Iterator[Wait]:
         one = call.instruction
-        source = next((selected(function, one, selector, is_method) for selector in _selectors(row, "of")), None)
+        source = next((selected(function, one, selector, is_method) for selector in selectors(row, "of")), None)
         if source is None:
             return
-        if any(self._may_hold(function, one, selector, True, is_method) for selector in _selectors(row, "asynchronous")):
+        if any(self._may_hold(function, one, selector, True, is_method) for selector in selectors(row, "asynchronous")):
             return
         space = self._result(function, one)
         if "host" in space and "device" not in space and self.reasons(function, source):
@@ -114,11 +118,12 @@ class WaitFinder:
 
     def _casts(self, function: Function, one: Instruction, row: Row) -> bool:
         """``x.to(y.dtype)``."""
-        named = [selected(function, one, selector, True) for selector in _selectors(row, "device")]
+        named = [selected(function, one, selector, True) for selector in selectors(row, "device")]
         return any(register is not None and is_element_type(self.facts, function, register) for register in named)
 
     def _made(self, function: Function, call: LibraryCall, row: Row, is_method: bool) -> Iterator[Wait]:
-        data = next((selected(function, call.instruction, selector, is_method) for selector in _selectors(row, "data")), None)
+        yield from self._numbers(function, call, row, is_method)
+        data = next((selected(function, call.instruction, selector, is_method) for selector in selectors(row, "data")), None)
         if data is None or row.library != "torch" or not self._is_put_there(function, call.instruction):
             return
         if makes_nothing(function, call.instruction):
@@ -126,41 +131,68 @@ class WaitFinder:
         if not self.reasons(function, data):
             yield Wait(function, call.instruction, UPLOAD, call.name, data)
 
+    def _numbers(self, function: Function, call: LibraryCall, row: Row, is_method: bool) -> Iterator[Wait]:
+        for selector in selectors(row, "scalars"):
+            register = selected(function, call.instruction, selector, is_method)
+            if register is None or is_of_host(self.facts, function, call.instruction, register):
+                continue
+            if row.effect == "factory" and any(isinstance(one, (Constant, Scalar)) for one in self.facts.values(function, register).values):
+                continue  # callers also give a plain number
+            if self.reasons(function, register):
+                yield Wait(function, call.instruction, NUMBER, call.name, register, str(row.get("instead", "")))
+
     def _computes(self, function: Function, call: LibraryCall, row: Row, is_method: bool) -> Iterator[Wait]:
         one = call.instruction
-        for selector in _selectors(row, "scalars"):
-            register = selected(function, one, selector, is_method)
-            if register is not None and self.reasons(function, register):
-                yield Wait(function, one, NUMBER, call.name, register)
+        yield from self._numbers(function, call, row, is_method)
         if row.get("compares"):
             for _, register in argument_registers(function, one):
                 if self.reasons(function, register):
                     yield Wait(function, one, CAST, call.name, register)
-        if row.get("waits") or self._fetches_size(function, one, row, is_method):
-            operands = [register for _, register in argument_registers(function, one)] + (
-                [one[3]] if is_method and one[0] == op.INVOKE else []
-            )
-            shown = next((register for register in operands if self.reasons(function, register)), None)
-            if shown is not None:
-                yield Wait(function, one, SIZE, call.name, shown)
+        elif self._makes_wait(function, one, row, is_method):
+            yield from self._fetched(function, call, row, is_method)
 
-    def _checked(self, function: Function, one: Instruction, name: str, row: Row) -> Iterator[Wait]:
-        """``Normal(mean, deviation)``, which asks whether all numbers are fit, unless the call or the whole program says otherwise."""
-        given = [selected(function, one, selector, False) for selector in _selectors(row, "checks")]
-        is_said = any(register is not None for register in given)
-        is_asked = any(self._may_hold(function, one, selector, True, False) for selector in _selectors(row, "checks"))
-        if (is_said and not is_asked) or self.facts.program.mentioning(_NO_CHECKS):
+    def _makes_wait(self, function: Function, one: Instruction, row: Row, is_method: bool) -> bool:
+        return makes_wait(
+            row,
+            lambda selector: selected(function, one, selector, is_method),
+            lambda register: constants_of(self.facts, function, register),
+            lambda register: bool(self.reasons(function, register)),
+        )
+
+    def _fetched(self, function: Function, call: LibraryCall, row: Row, is_method: bool) -> Iterator[Wait]:
+        """A call that itself looks at what it is given, or computes; nothing where the program does so for what it says."""
+        one = call.instruction
+        if row.get("instead") and self._is_caught(function, one):
             return
-        shown = next((register for _, register in argument_registers(function, one) if self.reasons(function, register)), None)
+        operands = [register for _, register in argument_registers(function, one)]
+        operands += [one[3]] if is_method and one[0] == op.INVOKE else []
+        shown = next((register for register in operands if self.reasons(function, register)), None)
         if shown is not None:
-            yield Wait(function, one, NUMBER, name, shown)
+            yield Wait(function, one, SIZE if row.get("sized") else FETCH, call.name, shown, str(row.get("instead", "")))
 
-    def _fetches_size(self, function: Function, one: Instruction, row: Row, is_method: bool) -> bool:
-        without = _selectors(row, "waits_without")
-        if not without or any(selected(function, one, selector, is_method) is not None for selector in without):
-            return False
-        on = [selected(function, one, selector, is_method) for selector in _selectors(row, "waits_on")]
-        return not on or any(register is not None and bool(self.reasons(function, register)) for register in on)
+    def _is_caught(self, function: Function, one: Instruction) -> bool:
+        """Whether the program catches what a check would raise: then it asks for it."""
+        handler = function.code.handlers.get(function.blocks[one])
+        for each in function.code.blocks[handler] if handler is not None else ():
+            kinds = function.definitions[each[4]] if each[0] == op.CATCHES and each[4] >= 0 else None
+            parts = kinds[4:] if kinds is not None and kinds[0] == op.BUILD else each[4:5] if kinds is not None else ()
+            values = (value for part in parts for value in self.facts.values(function, part).values)
+            if any(isinstance(value, External) and value.name.rpartition(".")[2] in _RAISED for value in values):
+                return True
+        return False
+
+    def _checked(self, function: Function, call: LibraryCall, row: Row) -> Iterator[Wait]:
+        """``Normal(mean, deviation)``, which asks whether all numbers are fit, unless the call or the whole program says otherwise."""
+        one = call.instruction
+        given = [selected(function, one, selector, False) for selector in selectors(row, "checks")]
+        is_said = any(register is not None for register in given)
+        is_asked = any(self._may_hold(function, one, selector, True, False) for selector in selectors(row, "checks"))
+        checks = row.get("checks") and not (is_said and not is_asked) and not self.facts.program.mentioning(_NO_CHECKS)
+        if checks or self._makes_wait(function, one, row, False):
+            yield from self._fetched(function, call, row, False)
+        elif row.get("uploads") and any(self.reasons(function, register) for _, register in argument_registers(function, one)):
+            numbers = (register for _, register in argument_registers(function, one) if _is_number(function, register))
+            yield from (Wait(function, one, UPLOAD, call.name, register) for register in numbers)
 
     def _is_put_there(self, function: Function, one: Instruction) -> bool:
         """Whether a factory is told a device."""
@@ -200,6 +232,8 @@ class WaitFinder:
                 yield Wait(function, one, CAST, "bool", one[4])
         for one in function.by_opcode[op.ITEM]:
             yield from self._indexed(function, one)
+        for one in function.by_opcode[op.SET_ITEM]:
+            yield from self._assigned(function, one)
 
     def _formatted(self, function: Function, one: Instruction) -> Iterator[Wait]:
         if one[0] == op.BINARY and function.text(one[3]) == "%" and isinstance(function.constant(one[4]), str):
@@ -236,12 +270,26 @@ class WaitFinder:
             elif reasons and is_uploaded(self.facts, function, part):  # only a tensor takes a list or a tensor as an index
                 yield Wait(function, one, UPLOAD, "indexing", part)
 
+    def _assigned(self, function: Function, one: Instruction) -> Iterator[Wait]:
+        """``x[rows] = 1.0`` uploads the number, unless the rows are a mask; ``x[mask] = y`` fetches how many there are."""
+        if not self.reasons(function, one[2]):
+            return
+        for part in parts_of(function, one[3]):
+            if not self.reasons(function, part):
+                continue
+            if is_mask(self.facts, function, part):
+                if self.reasons(function, one[4]):
+                    yield Wait(function, one, SIZE, "indexing", part)
+            elif _is_number(function, one[4]) and is_of_numbers(self.facts, function, part):
+                yield Wait(function, one, UPLOAD, "assignment", one[4], _SCATTER)
+
+
+def _is_number(function: Function, register: int) -> bool:
+    one = function.definitions[register] if register >= 0 else None
+    value = function.unit.ir.constants[one[3]] if one is not None and one[0] == op.CONST else None
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
 
 def _is_unknown(function: Function, value: Object) -> bool:
     """Whether nothing says where a value is: of C++ the type tells that it is a tensor."""
     return isinstance(value, Unknown) or (function.is_cpp and isinstance(value, Memory) and value.space == "unknown")
-
-
-def _selectors(row: Row, key: str) -> tuple[Selector, ...]:
-    held = row.get(key)
-    return held if isinstance(held, tuple) else (held,) if isinstance(held, Selector) else ()

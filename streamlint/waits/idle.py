@@ -20,7 +20,7 @@ from streamlint.waits.numbers import on_numbers
 from streamlint.waits.questions import alike, unnegated
 from streamlint.waits.quiet import Quiet
 from streamlint.waits.steady import steadiness_of
-from streamlint.waits.wait import CAST, DEVICE, NUMBER, READ, Wait
+from streamlint.waits.wait import CAST, DEVICE, FETCH, NUMBER, READ, Wait
 
 _FETCHES = frozenset({"float", "int", "bool", "complex", "str", "repr", "print", "format"})
 """Casts that do nothing but fetch; others compare tensors first."""
@@ -69,7 +69,7 @@ class Idle:
 
     def before(self, wait: Wait, region: Region) -> Wait | None:
         """The wait right before one, in every round in which that is met; None where work may be queued in between."""
-        if wait.what not in (READ, CAST, NUMBER, DEVICE) or (wait.what == CAST and wait.name.rpartition(".")[2] not in _FETCHES):
+        if wait.what not in (READ, CAST, NUMBER, FETCH, DEVICE) or (wait.what == CAST and wait.name.rpartition(".")[2] not in _FETCHES):
             return None
         facts = self._known(wait, region)
         skipped = set(self._conversions(wait))

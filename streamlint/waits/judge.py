@@ -32,7 +32,7 @@ from streamlint.waits.regions import LAUNCH, WaitRegions, trains
 from streamlint.waits.schedules import handed_over
 from streamlint.waits.uploads import upload_reason
 from streamlint.waits.uses import Uses
-from streamlint.waits.wait import CACHE, CAST, DEVICE, READ, SIZE, UPLOAD, Wait
+from streamlint.waits.wait import CACHE, CAST, DEVICE, FETCH, READ, SIZE, UPLOAD, Wait
 
 ASKED = "a device tensor"
 FROM_INPUT = "input-derived values"
@@ -331,7 +331,7 @@ class HotWaits:
             return ""
         is_read = wait.what == READ and wait.name.endswith(("item", "tolist"))  # what else is moved may be a module
         reasons = self.finder.reasons(wait.function, wait.value, is_read)
-        if wait.what == SIZE:
+        if wait.what == SIZE or (wait.what == FETCH and not wait.instead):
             return "a device value" if "literal" in reasons else None
         is_computed = self._is_computed(wait)
         sure = [one for one in reasons if not one.startswith(UNSURE)]

@@ -12,11 +12,13 @@ from streamlint.facts.members import ELEMENT_TYPE
 from streamlint.facts.objects import Constant, DeviceValue, External, Memory
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.models import Row
 from streamlint.models.vocabulary import Selector
 
 _OF_DATA = frozenset({"tensor", "as_tensor", "array", "asarray"})
 _OF_SHAPE = frozenset({"zeros", "ones", "empty", "rand", "randn"})
 _CLASSES = frozenset({"Tensor", "FloatTensor", "DoubleTensor", "LongTensor", "IntTensor"})
+OnDevice = Callable[[int], bool]
 Given = tuple[object, int]
 """An argument: its keyword, 1 or 2 where it is spread (``*``, ``**``), None by position; and its register."""
 
@@ -58,6 +60,35 @@ def selected(function: Function, one: Instruction, selector: Selector, is_method
     if selector.position is not None and selector.position < len(by_position):
         return by_position[selector.position]
     return next((register for kind, register in given if isinstance(kind, str) and kind == selector.keyword), None)
+
+
+def selectors(row: Row, key: str) -> tuple[Selector, ...]:
+    """The places that a row's key names."""
+    held = row.get(key)
+    return held if isinstance(held, tuple) else (held,) if isinstance(held, Selector) else ()
+
+
+def makes_wait(row: Row, given: Callable[[Selector], int | None], texts: Callable[[int], set[str]], is_shown: OnDevice) -> bool:
+    """Whether a row says that the host waits in a call. ``given`` is the register of an argument, ``texts`` the constants that a register
+    holds, ``is_shown`` whether it holds a tensor of the device."""
+    if row.get("waits"):
+        return True
+    for case in selectors(row, "waits_if"):
+        if (register := given(case)) is not None and texts(register) == {case.default}:
+            return True
+    without = selectors(row, "waits_without")
+    on = selectors(row, "waits_on")
+    if not (without or on) or any(given(selector) is not None for selector in without):
+        return False
+    return not on or any((register := given(selector)) is not None and is_shown(register) for selector in on)
+
+
+def constants_of(facts: Facts, function: Function, register: int) -> set[str]:
+    """What a register is known to hold, as a row writes it; "" stands for what is not known."""
+    one = function.definitions[register] if register >= 0 else None
+    if one is not None and one[0] == op.UNARY and function.text(one[3]) == "-" and function.constant(one[4]) is not None:
+        return {f"-{function.constant(one[4])}"}
+    return {str(value.value).lower() if isinstance(value, Constant) else "" for value in facts.values(function, register).values}
 
 
 def bound_of(function: Function, call: Instruction, callee: Function) -> int:

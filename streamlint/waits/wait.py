@@ -7,15 +7,17 @@ from typing import NamedTuple
 from streamlint.facts.functions import Function
 from streamlint.ir import Instruction
 
-READ, CAST, SIZE, UPLOAD, NUMBER, DEVICE, CACHE = "read", "cast", "size", "upload", "number", "device", "cache"
-"""What a wait is for: the value itself; a number that may already be one (``float(x)``); a shape of the result; an upload from pageable
-memory; an argument that must be a number; the whole device; the cache of an allocator."""
+READ, CAST, SIZE, FETCH, UPLOAD, NUMBER = "read", "cast", "size", "fetch", "upload", "number"
+DEVICE, CACHE = "device", "cache"
+"""What a wait is for: the value itself; a number that may already be one (``float(x)``); a shape of the result; what a call looks at by
+itself; an upload from pageable memory; an argument that must be a number; the whole device; the cache of an allocator."""
 
 
 class Wait(NamedTuple):
     """An instruction at which the host waits for the device.
 
-    ``value`` is the register of the value that is read or uploaded, NONE where there is none; ``name`` is the API's dotted name.
+    ``value`` is the register of the value that is read or uploaded, NONE where there is none; ``name`` is the API's dotted name;
+    ``instead`` says what gives the same without a wait.
     """
 
     function: Function
@@ -23,3 +25,4 @@ class Wait(NamedTuple):
     what: str
     name: str
     value: int
+    instead: str = ""

@@ -188,7 +188,8 @@ def selectors(row: dict[str, Any]) -> list[tuple[str, Selector]]:
             continue
         for item in value if isinstance(value, list) else [value]:
             if isinstance(item, str) and re.match(r"!?(\d|:\w)", item):
-                found.append((key, parse_selector(item.lstrip("!"))))
+                place = item.partition("=")[0] if key == "waits_if" else item.lstrip("!")
+                found.append((key, parse_selector(place)))
     return found
 
 

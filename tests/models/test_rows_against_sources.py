@@ -170,7 +170,7 @@ def test_positions_agree() -> None:
             for text in value if isinstance(value, list) else [value]:
                 if key in ("names", "effect", "type") or not isinstance(text, str) or not re.match(r"!?(\d|:\w)", text):
                     continue
-                selector = parse_selector(text.lstrip("!"))
+                selector = parse_selector(text.partition("=")[0] if key == "waits_if" else text.lstrip("!"))
                 if selector.keyword is None or variable:
                     continue
                 place = selector.position

@@ -6,7 +6,7 @@ import pytest
 from facts.programs import facts_of, function
 
 from streamlint.ir import opcodes as op
-from streamlint.transfer.tested import is_of_host
+from streamlint.waits.tested import is_of_host
 
 HEAD = "import numpy as np\nimport torch\nimport cupy\n\ndef f(x, y, late):\n"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streamlint.models.effects.shared import BYTES, GRADIENTS, ON, RETURNS, STREAMS
+from streamlint.models.effects.shared import BYTES, GRADIENTS, INSTEAD, ON, RETURNS, SCALARS, STREAMS, WAITS
 from streamlint.models.keys import Effect, key
 
 DATA = (
@@ -24,6 +24,8 @@ DATA = (
             key("data", "place", "Host data that is copied in; on a device a blocking upload."),
             key("alias", "bool", "The result shares its memory with `data` (`torch.from_numpy`)."),
             key("dtype", "place", "The data type that is asked for."),
+            SCALARS,
+            INSTEAD,
             key("counts", "bool", "The buffer holds consecutive whole numbers (`arange`): indices and no data."),
             key("random", "bool", "The host's generator draws the numbers of a host buffer (`randn`); another device draws others."),
             key("raw", "bool", "There is no pool: each call allocates with the driver, and each last release frees (numba)."),
@@ -70,11 +72,10 @@ DATA = (
             key("host", "bool", "The work is always done on the host (NumPy's functions)."),
             key("result", "word", "The kind of the result.", "buffer sequence scalar none self"),
             key("several", "place", "Where this argument is left out, or is a tensor, the result is no tuple but a tensor (`Tensor.max`)."),
-            key("waits", "bool", "On device buffers the host also waits for the current stream (`nonzero`, `masked_select`)."),
-            key("scalars", "places", "Arguments that have to be numbers: the number of a tensor is fetched from the device."),
+            *WAITS,
+            INSTEAD,
+            SCALARS,
             key("compares", "bool", "The call asks for the truth of a comparison of its arguments, wherever they are (`max`)."),
-            key("waits_without", "place", "The host waits only where this argument is left out (`one_hot` without `num_classes`)."),
-            key("waits_on", "place", "The host waits only where this argument is a tensor (`repeat_interleave`)."),
             key("counts", "bool", "The result holds indices or counts, whatever the work reads (`argsort`, `bincount`)."),
             key("random", "bool", "The numbers are drawn by the generator of the device where the work is done (`uniform_`, `bernoulli`)."),
             key("cast", "bool", "The result is the buffer itself where it has the type already."),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streamlint.models.effects.shared import DEVICES, INTO, RETURNS, STREAMS
+from streamlint.models.effects.shared import DEVICES, INSTEAD, INTO, RETURNS, STREAMS, WAITS
 from streamlint.models.keys import Effect, key
 
 OBJECTS = (
@@ -14,7 +14,10 @@ OBJECTS = (
             INTO,
             key("device", "place", "The device that the parameters of a module are made on."),
             key("holds", "word", "The object is given modules, and calls one after the other, or lists them.", "chain list"),
-            key("checks", "places", "The host asks for the truth of a check of the arguments, unless this one is given and may be false."),
+            key("checks", "switch", "The host asks for the truth of a check of the arguments, unless this one is given and may be false."),
+            key("uploads", "bool", "A number beside a tensor of the device is uploaded (`Normal(mean, 1.0)`)."),
+            *WAITS[:4],
+            INSTEAD,
             key("text", "place", "The source that the object compiles; the text of its receiver if left out."),
             key("kernel", "place", "The name of the kernel in that source."),
         ),

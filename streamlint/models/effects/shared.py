@@ -14,4 +14,13 @@ BYTES = key("bytes", "place", "The size in bytes.")
 INTO = key("into", "place", "Where the new object is stored: the result, or an out-parameter (`&0`).")
 GRADIENTS = key("gradients", "bool", "The work also reads the gradients that backward passes have left.")
 LIBRARY = key("library", "library", "The library whose current stream is meant, where it is not the row's own.")
+INSTEAD = key("instead", "text", "What gives the same and does not make the host wait, as the help says it: `pass num_classes`.")
+SCALARS = key("scalars", "places", "Arguments that have to be numbers: the number of a tensor is fetched from the device.")
+WAITS = (
+    key("waits", "bool", "On device buffers the host also waits for the current stream (`nonzero`, `masked_select`)."),
+    key("waits_without", "places", "The host waits only where none of these arguments is given (`one_hot` without `num_classes`)."),
+    key("waits_on", "places", "The host waits only where one of these arguments is a tensor of the device (`repeat_interleave`)."),
+    key("waits_if", "cases", "The host waits where one of these arguments has the value that stands here (`check_errors=True`)."),
+    key("sized", "bool", "It waits for the size of its result, which depends on the data (`nonzero`)."),
+)
 DEVICES = key("devices", "bool", "The call counts devices, or makes one the current one: a loop around it goes over devices.")
