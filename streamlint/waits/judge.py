@@ -21,6 +21,7 @@ from streamlint.models import Models, StepRow, last_part
 from streamlint.record import replace
 from streamlint.waits.captures import warms_up
 from streamlint.waits.found import WaitFinder
+from streamlint.waits.handed import is_plain
 from streamlint.waits.idle import Idle
 from streamlint.waits.losses import LossSlice
 from streamlint.waits.measuring import is_stopped, measures
@@ -236,7 +237,7 @@ class HotWaits:
         if warms_up(self.hot, region):
             return WARMS_UP
         origin = self._origin(wait, first)
-        if origin is None:
+        if origin is None or (wait.what in (READ, CAST) and is_plain(self.hot, region, wait.function, wait.value)):
             return NOT_ON_DEVICE
         if not is_met(self.hot, wait, region, self.all_loops):
             return NOT_MET

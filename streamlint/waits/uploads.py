@@ -10,6 +10,7 @@ from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY
 from streamlint.operations import DRAWN, FILLED
 from streamlint.waits.fills import SHAPES, how_filled, is_only_read, is_repeated, is_size
+from streamlint.waits.handed import handed
 from streamlint.waits.indices import is_new_index
 from streamlint.waits.operands import argument_registers, operand_of
 from streamlint.waits.origins import INPUT, TENSOR, UNSURE
@@ -50,17 +51,11 @@ def _how_filled(hot: HotRegions, wait: Wait, region: Region) -> str | None:
     """How what is uploaded was made of sizes and numbers: in the function, or where the round hands it to a helper that uploads it."""
     function, register, consumer = wait.function, wait.value, wait.instruction
     while (one := function.definitions[register]) is not None and one[0] == op.PARAM:
-        if (
-            region.function is not function
-            or region.caller is None
-            or region.call is None
-            or not is_only_read(function, register, consumer)
-        ):
+        given = handed(region, function, register) if is_only_read(function, register, consumer) else None
+        if given is None or region.call is None:
             return None
-        given = operand_of(region.caller.function, region.call, function, one[3])
-        if given is None or given < 0:
-            return None
-        function, register, consumer, region = region.caller.function, given, region.call, region.caller
+        consumer = region.call
+        function, register, region = given
     return how_filled(hot.graph, function, register, consumer)
 
 
