@@ -139,8 +139,10 @@ class Calls(Parameters):
         for name in names[:1]:
             method = self.method_node(callee, name, None)
             self.solver.when(method, lambda held: self.call(held, arguments, target))
-        if not names:  # a library's class says what the call does: `contextlib.ContextDecorator` decorates
+        if not names and libraries and not callee.definition.unit.is_cpp:  # what a library's class does: `contextlib.ContextDecorator`
             self.unknown_call("dynamic", arguments, target)
+        elif not names:
+            self.unknown(target, "dynamic")
 
     def forwarded(self, library: str) -> str:
         """The method that calling an object of a library's class runs; "" if none is known."""

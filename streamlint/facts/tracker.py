@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator
 
 from streamlint import TYPE_CHECKING
@@ -34,7 +33,7 @@ class Tracker:
         self.calls: dict[Place, None] = {}  # calls that may call the value, or are given it
         self.changes: dict[Place, None] = {}  # instructions that may store something in it
         self._seen: set[tuple[Function, int, int]] = set()
-        self._waiting: deque[tuple[Function, int, int]] = deque()
+        self._waiting: list[tuple[Function, int, int]] = []
         self._attributes: set[str] = set()
         self._returned: set[Function] = set()
 
@@ -52,7 +51,7 @@ class Tracker:
     def run(self) -> None:
         """Follow until nothing new is found, or too much was."""
         while self._waiting and len(self._seen) < MOST_PLACES:
-            function, register, depth = self._waiting.popleft()
+            function, register, depth = self._waiting.pop()
             for use in function.uses[register]:
                 self._use(function, register, use, depth)
 
