@@ -190,11 +190,11 @@ class Transfer:
 
     def is_sure(self, call: ModelledCall) -> bool:
         """Whether a call is one of the library: no method of an unknown value whose name a class of the program has as well."""
-        function, one = call.function, call.instruction
-        if (function, one) not in self._unknown:
-            return True
-        method = last_name(function, one)
-        return not self.facts.program.defines(method)
+        return not self.is_by_name(call) or not self.facts.program.defines(last_name(call.function, call.instruction))
+
+    def is_by_name(self, call: ModelledCall) -> bool:
+        """Whether a call is a method of a value of which nothing is known but that name."""
+        return (call.function, call.instruction) in self._unknown
 
     def _resolve(self, function: Function, one: Instruction) -> None:
         key = (function, one)

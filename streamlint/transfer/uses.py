@@ -87,6 +87,8 @@ class Uses:
         if row.library in _ON_HOST:
             return
         if effect in _RUNTIME:
+            if self.transfer.is_by_name(call):  # `query` of a database
+                return
             yield Use(OTHER, call.name, row.library, Stream(CURRENT, library=row.library))
         elif effect in _QUEUED:
             yield Use(WORK, call.name, row.library, call.stream())
