@@ -136,8 +136,8 @@ class WaitFinder:
             register = selected(function, call.instruction, selector, is_method)
             if register is None or is_of_host(self.facts, function, call.instruction, register):
                 continue
-            if row.effect == "factory" and any(isinstance(one, (Constant, Scalar)) for one in self.facts.values(function, register).values):
-                continue  # callers also give a plain number
+            if any(isinstance(one, (Constant, Scalar)) for one in self.facts.values(function, register).values):
+                continue  # it may be a plain number, as it has to be
             if self.reasons(function, register):
                 yield Wait(function, call.instruction, NUMBER, call.name, register, str(row.get("instead", "")))
 
