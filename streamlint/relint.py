@@ -30,7 +30,7 @@ class Relint:
         self._options = options
         self._parser = Parser(sources)
         self._found: Mapping[str, Sequence[Finding]] = {}
-        self._far: dict[str, list[Finding]] = {}
+        self._far: dict[str, frozenset[str]] = {}
 
     def keep(self, parser: Parser | None, found: Mapping[str, Sequence[Finding]] = MappingProxyType({})) -> None:
         """Spares the work of doing again what the run has done."""
@@ -49,27 +49,30 @@ class Relint:
         if changed.problems_of(path):
             return None
         near = self._neighbours.near(path, _MOST_NEAR)
-        far = self._far_findings(path, near, options)
-        rules = frozenset(one.code for one in far) & codes
-        found = _told(path, self._of(changed, near), replace(options, codes=codes - rules), changed.representation) if codes - rules else []
-        if rules:
-            on_the_way = {path, *(step.span.file for one in far for step in one.trail)}
-            found += _told(path, changed.sources, replace(options, codes=rules), changed.representation, on_the_way)
+        far = self._far_rules(path, near, options) & codes
+        found: list[Finding] = []
+        for rules, sources in ((codes - far, self._of(changed, near)), (far, changed.sources)):
+            asked = replace(options, codes=rules)
+            found += _told(path, sources, asked, changed.representation, self._on_the_way(path)) if rules else ()
         return list(winners(found))
 
-    def _far_findings(self, path: str, near: Iterable[str], options: Options) -> list[Finding]:
-        """What the run has found in one file and the files near it do not show: the rules of it are asked of all files of the run."""
+    def _on_the_way(self, path: str) -> set[str]:
+        """A file, and those in which something stands that the run has found for it: the files whose operations are looked at."""
+        return {path, *(step.span.file for one in self._found.get(path, ()) for step in one.trail)}
+
+    def _far_rules(self, path: str, near: Iterable[str], options: Options) -> frozenset[str]:
+        """The rules that are asked of all files of the run for one of them: the files near it do not show what the run has found."""
         found = self._far.get(path)
         if found is None:
-            found = [one for one in self._found.get(path, ()) if one.code in hazards.registry()]
             sources = self._of(self._parser, near)
-            if found and len(sources) < len(self._parser.sources):
-                asked = replace(options, codes=frozenset(one.code for one in found))
-                shown = {(one.code, one.span) for one in _told(path, sources, asked, self._parser.representation)}
-                found = [one for one in found if (one.code, one.span) not in shown]
+            wanted = {(one.code, one.span) for one in self._found.get(path, ()) if one.code in hazards.registry()}
+            if wanted and len(sources) < len(self._parser.sources):
+                asked = replace(options, codes=frozenset(code for code, _ in wanted))
+                shown = _told(path, sources, asked, self._parser.representation, self._on_the_way(path))
+                wanted -= {(one.code, one.span) for one in shown}
             else:
-                found = []
-            self._far[path] = found
+                wanted = set()
+            found = self._far[path] = frozenset(code for code, _ in wanted)
         return found
 
     @cached_property
