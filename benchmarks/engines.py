@@ -24,7 +24,7 @@ from documents import DOCUMENTS, SUFFIXES, Section, options_of, read
 from rename import File, misled, rename
 
 from streamlint.findings import Finding
-from streamlint.hazards.findings import find_of, registry
+from streamlint.hazards.findings import find, registry
 from streamlint.options import Options, Source
 from streamlint.parsing import Parser
 from streamlint.triage.precedence import best
@@ -44,7 +44,7 @@ def lint(folder: Path, files: Iterable[File], document: str, code: str) -> list[
     asked = options_of(document)
     options = Options(codes=frozenset({code}), hidden_sync=asked.hidden_sync, evidence=asked.evidence)
     parser = Parser(sources)
-    told = find_of([code], parser.sources, options, parser.representation)
+    told = find(parser.sources, options, parser.representation)
     if told.faults:
         raise RuntimeError(told.faults[code])
     return list(best(told.findings))

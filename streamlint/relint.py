@@ -89,8 +89,8 @@ def _told(
     sources: Sequence[Source],
     options: Options,
     lowered: Callable[[Source], ModuleIR | None],
-    asked: Collection[str] | None = None,
+    asked: Collection[str],
 ) -> list[Finding]:
-    """What the rules tell of one file. ``asked``: the files whose operations are looked at, where not all are."""
+    """What the rules tell of one file. ``asked``: the files whose operations are looked at."""
     with deeper():
         return [one for one in hazards.find(sources, options, lowered, asked=asked).findings if one.span.file == path]

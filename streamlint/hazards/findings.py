@@ -50,24 +50,12 @@ def find(
     breathe: Callable[[], None] = lambda: None,
     asked: Collection[str] | None = None,
 ) -> Told:
-    """What the rules of this package tell of the sources. ``lowered`` gives the intermediate representation of a file.
+    """What the rules of this package tell of the sources: those of the options, or all. A fault of ours costs the rule that it is in.
 
-    ``breathe`` is called before each rule: it raises where the work is no longer wanted. ``asked``: the paths of the files whose
-    operations are looked at, where not all are.
+    ``lowered`` gives the intermediate representation of a file. ``breathe`` is called before each rule: it raises where the work is no
+    longer wanted. ``asked``: the paths of the files whose operations are looked at, where not all are.
     """
     codes = [code for code in sorted(registry()) if not options.codes or code in options.codes]
-    return find_of(codes, sources, options, lowered, breathe, asked)
-
-
-def find_of(
-    codes: Sequence[str],
-    sources: Sequence[Source],
-    options: Options,
-    lowered: Lowered,
-    breathe: Callable[[], None] = lambda: None,
-    asked: Collection[str] | None = None,
-) -> Told:
-    """The same for these rules. A fault of ours costs the rule that it is in."""
     if not codes:
         return Told([])
     context = context_of(sources, options, lowered)

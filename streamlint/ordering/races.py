@@ -31,6 +31,7 @@ from streamlint.ordering.repeated import Repeated
 from streamlint.ordering.same_streams import SameStreams
 from streamlint.ordering.settled import Settled
 from streamlint.ordering.states import State
+from streamlint.ordering.turns import asked_for_none
 from streamlint.ordering.walk import MOST_GUESSES, ORDERED, PUTTING
 from streamlint.ordering.weights import ModuleMemory
 from streamlint.transfer.actions import CURRENT, NAMED, UNKNOWN, Action, Asked, Copied, Lost, Read, Recorded, Stream, Synchronized, Viewed
@@ -617,14 +618,8 @@ class Races(Repeated):
 
     def _is_there(self, state: State, condition: int) -> bool | None:
         """A handle or event behind the work, or its stream, is asked whether it is None: where a path goes on, it is not."""
-        function = state.frame.function
-        one = function.definitions[condition] if condition >= 0 else None
-        name = function.text(one[3]) if one is not None and one[0] == op.COMPARE else ""
-        if one is None or name not in ("is", "is not") or not (self._has(state, EVENT, one[4]) or self._has(state, STREAM, one[4])):
-            return None
-        other = function.definitions[one[5]]
-        is_none = other is not None and other[0] == op.CONST and function.unit.ir.constants[other[3]] is None
-        return name == "is" if is_none else None
+        asked = asked_for_none(state.frame.function, condition)
+        return asked[1] if asked is not None and (self._has(state, EVENT, asked[0]) or self._has(state, STREAM, asked[0])) else None
 
     # --- what registers hold
 

@@ -20,7 +20,7 @@ from streamlint.ordering.parts import Sum, begins, length, lies_in, plus, sum_of
 from streamlint.ordering.places import ANY, Element, Place, register_place
 from streamlint.ordering.rounds import Rounds, again
 from streamlint.ordering.states import State
-from streamlint.ordering.turns import Pools, is_none
+from streamlint.ordering.turns import Pools, asked_for_none
 from streamlint.ordering.walk import MOST_GUESSES, aside
 from streamlint.transfer.actions import Action, Copied, Freed, Synchronized, Updated, Viewed, Written
 from streamlint.transfer.modelled import ModelledCall
@@ -274,10 +274,9 @@ class Reuses(Indexed):
         return False if self.has(state, SET, condition) else super().done_where(state, condition)
 
     def said(self, state: State, one: Instruction) -> bool | None:
-        function = state.frame.function
-        is_asked = one[0] == op.COMPARE and function.text(one[3]) in ("is", "is not") and is_none(function, one[5])
-        if is_asked and (self.has(state, FILLED, one[4]) or self.has(state, SET, one[4])):
-            return function.text(one[3]) == "is"
+        asked = asked_for_none(state.frame.function, one[2]) if one[0] == op.COMPARE else None
+        if asked is not None and (self.has(state, FILLED, asked[0]) or self.has(state, SET, asked[0])):
+            return asked[1]
         return super().said(state, one)
 
     # --- what writes

@@ -139,5 +139,12 @@ def is_none(function: Function, register: int) -> bool:
     return one is not None and one[0] == op.CONST and function.unit.ir.constants[one[3]] is None
 
 
+def asked_for_none(function: Function, register: int) -> tuple[int, bool] | None:
+    """The register that a comparison with None asks for, and whether it is true where that is None; None of what is no such comparison."""
+    one = function.definitions[register] if register >= 0 else None
+    name = function.text(one[3]) if one is not None and one[0] == op.COMPARE else ""
+    return (one[4], name == "is") if one is not None and name in ("is", "is not") and is_none(function, one[5]) else None
+
+
 def _may_be_none(value: Object) -> bool:
     return isinstance(value, Unknown) or (isinstance(value, Constant) and value.value is None)

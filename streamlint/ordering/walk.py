@@ -31,7 +31,7 @@ from streamlint.ordering.spread import bound_before, positional, spread
 from streamlint.ordering.states import Merged, State
 from streamlint.ordering.streams import Currents
 from streamlint.ordering.topics import implied, topic
-from streamlint.ordering.turns import is_none
+from streamlint.ordering.turns import asked_for_none
 from streamlint.transfer.actions import Action, Asked, Read, Stream, Synchronized, Touched, Viewed
 from streamlint.transfer.transfer import CALLING, Order, Transfer
 from streamlint.waits.operands import operand_of
@@ -608,11 +608,8 @@ class Walk:
 
     def _gone_where(self, state: State, condition: int) -> bool | None:
         """The truth of a condition that says that the memory is gone: what holds it is not None."""
-        function = state.frame.function
-        one = function.definitions[condition] if condition >= 0 else None
-        if one is None or one[0] != op.COMPARE or function.text(one[3]) not in ("is", "is not") or not is_none(function, one[5]):
-            return None
-        return function.text(one[3]) == "is" if _has_memory(state, self.places.names(function, one[4])) else None
+        asked = asked_for_none(state.frame.function, condition)
+        return asked[1] if asked is not None and _has_memory(state, self.places.names(state.frame.function, asked[0])) else None
 
     def _is_first(self, state: State, loop: Loop) -> bool:
         """Whether a path stands at the head of a loop before the first round."""

@@ -15,7 +15,8 @@ from streamlint.facts.objects import Memory
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Loop
-from streamlint.waits.operands import argument_registers, behind, operand_of
+from streamlint.waits.handed import handed
+from streamlint.waits.operands import argument_registers, behind
 from streamlint.waits.origins import UNSURE
 from streamlint.waits.questions import alike, parts_of, unnegated
 from streamlint.waits.sinks import FRACTIONS, KEEP_KIND, SAYS, SHAPES, called_name, is_float_type
@@ -322,9 +323,9 @@ def is_fraction(function: Function, register: int, region: Region | None) -> boo
         seen.add(place[:2])
         if one[0] == op.CONST and isinstance(function.unit.ir.constants[one[3]], float):
             return True
-        if one[0] == op.PARAM and region is not None and region.caller is not None and region.call is not None:
-            given = operand_of(region.caller.function, region.call, function, one[3]) if region.call[0] in _CALLS else None
-            waiting += [(region.caller.function, given, region.caller)] if given is not None else []
+        if one[0] == op.PARAM and region is not None and region.caller is not None:
+            given = handed(region, function, register)
+            waiting += [given] if given is not None else []
         elif one[0] in (op.BINARY, op.INPLACE):
             if function.text(one[3]) in ("/", "/="):
                 return True

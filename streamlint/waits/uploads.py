@@ -12,7 +12,7 @@ from streamlint.operations import DRAWN, FILLED
 from streamlint.waits.fills import SHAPES, how_filled, is_only_read, is_repeated, is_size
 from streamlint.waits.handed import handed
 from streamlint.waits.indices import is_new_index
-from streamlint.waits.operands import argument_registers, operand_of
+from streamlint.waits.operands import argument_registers
 from streamlint.waits.origins import INPUT, TENSOR, UNSURE
 from streamlint.waits.steady import steadiness_of
 from streamlint.waits.wait import Wait
@@ -141,9 +141,9 @@ def _is_given_constant(hot: HotRegions, region: Region, function: Function, one:
     """Whether each round hands over the same number as a parameter."""
     if region.function is not function or region.caller is None or region.call is None:
         return False
-    given = operand_of(region.caller.function, region.call, function, one[3])
-    if given is not None and given >= 0:
-        return is_constant(hot, region.caller.function, given, region.caller)
+    given = handed(region, function, one[2])
+    if given is not None:
+        return is_constant(hot, given.function, given.register, given.region)
     return any(kind == 2 for kind, _ in argument_registers(region.caller.function, region.call)) and steadiness_of(hot).of(region, one[2])
 
 

@@ -7,7 +7,7 @@ import importlib
 import pytest
 
 from streamlint.frontends import python
-from streamlint.hazards.findings import find_of
+from streamlint.hazards.findings import find
 from streamlint.ir import ModuleIR
 from streamlint.ir.modules import lower
 from streamlint.options import Options, Source
@@ -31,7 +31,7 @@ def test_a_fault_in_one_rule_costs_that_rule(monkeypatch: pytest.MonkeyPatch) ->
         raise ValueError("odd")
 
     monkeypatch.setattr(importlib.import_module("streamlint.hazards.sl005"), "find", fail)
-    told = find_of(["SL005", "SL024"], [SOURCE], Options(), lowered)
+    told = find([SOURCE], Options(codes=frozenset({"SL005", "SL024"})), lowered)
     assert [one.code for one in told.findings] == ["SL024"]
     assert told.faults == {"SL005": "ValueError: odd"}
 
@@ -59,7 +59,7 @@ def send(rows):
 
 def test_what_the_operations_of_some_files_meet_is_looked_for_in_all() -> None:
     sources = [Source("near.py", STAGED, "python"), Source("far.py", COPYING.format(near="near"), "python")]
-    every = find_of(["SL001"], sources, Options(), lowered).findings
-    asked = find_of(["SL001"], sources, Options(), lowered, asked={"far.py"}).findings
+    every = find(sources, Options(codes=frozenset({"SL001"})), lowered).findings
+    asked = find(sources, Options(codes=frozenset({"SL001"})), lowered, asked={"far.py"}).findings
     assert {one.span.file for one in every} == {"near.py", "far.py"}
     assert asked == [one for one in every if one.span.file == "far.py"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from streamlint.frontends import python
-from streamlint.hazards.findings import find_of
+from streamlint.hazards.findings import find
 from streamlint.ir import ModuleIR
 from streamlint.ir.modules import lower
 from streamlint.options import Options, Source
@@ -48,6 +48,6 @@ def lowered(source: Source) -> ModuleIR:
     ],
 )
 def test_allocations_of_rounds(text: str, rows: list[int]) -> None:
-    told = find_of(["SL003"], [Source("push.py", text, "python")], Options(), lowered)
+    told = find([Source("push.py", text, "python")], Options(codes=frozenset({"SL003"})), lowered)
     assert [one.span.row for one in told.findings] == rows
     assert not told.faults

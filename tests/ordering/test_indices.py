@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from streamlint.frontends import python
-from streamlint.hazards.findings import find_of
+from streamlint.hazards.findings import find
 from streamlint.ir import ModuleIR
 from streamlint.ir.modules import lower
 from streamlint.options import Options, Source
@@ -63,4 +63,4 @@ def lowered(source: Source) -> ModuleIR:
 )
 def test_calls_that_get_the_same_page(pool: str, first: str, one: str, second: str, other: str, same: bool) -> None:
     source = Source("pool.py", pool + USES.format(first=first, one=one, second=second, other=other), "python")
-    assert bool(find_of(["SL008"], [source], Options(), lowered).findings) is same
+    assert bool(find([source], Options(codes=frozenset({"SL008"})), lowered).findings) is same

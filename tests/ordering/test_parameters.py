@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from streamlint.frontends import python
-from streamlint.hazards.findings import find_of
+from streamlint.hazards.findings import find
 from streamlint.ir import ModuleIR
 from streamlint.ir.modules import lower
 from streamlint.options import Options, Source
@@ -49,5 +49,5 @@ def lowered(source: Source) -> ModuleIR:
 def test_weights_of_a_module(made: str, target: str, each: str, wait: str, rows: list[int]) -> None:
     """The module's own work meets the copies into its parameters."""
     text = TEXT.format(made=made, target=target, each=each, wait=wait)
-    found = find_of(["SL006"], [Source("a.py", text, "python")], Options(), lowered)
+    found = find([Source("a.py", text, "python")], Options(codes=frozenset({"SL006"})), lowered)
     assert [one.span.row for one in found.findings] == rows

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from streamlint.frontends import python
-from streamlint.hazards.findings import find_of
+from streamlint.hazards.findings import find
 from streamlint.ir import ModuleIR
 from streamlint.ir.modules import lower
 from streamlint.options import Options, Source
@@ -60,7 +60,7 @@ def lowered(source: Source) -> ModuleIR:
 def test_order_of_rounds(lanes: str, modulus: str, first: str, before: str, wait: str, after: str, is_told: bool) -> None:
     """A round adds to the sum of the one before, on another stream."""
     text = TEXT.format(lanes=lanes, modulus=modulus, first=first, before=before, wait=wait.format(modulus), after=after)
-    found = find_of(["SL006"], [Source("a.py", text, "python")], Options(), lowered)
+    found = find([Source("a.py", text, "python")], Options(codes=frozenset({"SL006"})), lowered)
     assert not found.faults
     assert bool(found.findings) is is_told
 
@@ -87,6 +87,6 @@ def run(parts, slots, lanes: list[torch.cuda.Stream]):
 )
 def test_elements_of_rounds(index: str, is_told: bool) -> None:
     """Rounds on streams of their own write an element each, or all the same one."""
-    found = find_of(["SL006"], [Source("a.py", PARTS.format(index=index), "python")], Options(), lowered)
+    found = find([Source("a.py", PARTS.format(index=index), "python")], Options(codes=frozenset({"SL006"})), lowered)
     assert not found.faults
     assert bool(found.findings) is is_told
