@@ -45,7 +45,7 @@ class Refusal:
     """Why a stream capture does not take an operation, and CUDA's status for it.
 
     ``kind``: synchronize, query, copy, unpinned, allocate, pin, register, free, callback, graph-launch, null-stream, outside (work that
-    runs beside the capture), outside-wait, unjoined, dead-event.
+    runs beside the capture), outside-wait, unjoined, dead-event, pinning-thread (of a loader, beside the capture).
     """
 
     kind: str

@@ -22,6 +22,7 @@ _MESSAGES = {
     "outside": "{operation} on a stream outside the capture; it runs once, never in replays",
     "outside-wait": "captured stream waits for work outside the capture; it fails with status {status}",
     "unjoined": "{operation} on an unjoined forked stream; the capture ends with status {status}",
+    "pinning-thread": "stream capture while a loader's thread pins memory; its calls invalidate the capture (status {status})",
     "dead-event": "{operation} on an event recorded in a capture; it fails with status {status}",
 }
 _HELP = {
@@ -39,6 +40,7 @@ _HELP = {
     "outside": "fork the stream from the captured one first (wait_stream), and join it before the capture ends",
     "outside-wait": "wait for that work before the capture begins",
     "unjoined": "make the captured stream wait for the forked one before the capture ends",
+    "pinning-thread": 'capture before the loop over the loader, or with capture_error_mode="thread_local"',
     "dead-event": "record another event outside the capture",
 }
 
@@ -50,7 +52,7 @@ class CaptureIllegalCall(Check):
     Reports operations during a known CUDA graph capture that CUDA rejects: synchronizing or querying, reads of device values
     (``item()``, ``cpu()``, ``print``, a branch on a tensor), unpinned copies, allocations and frees that reach the driver, null-stream
     work while a blocking stream is captured, and waits for work from before the capture. Also reports work on a side stream that was
-    not forked from the captured stream, or is not joined to it.
+    not forked from the captured stream, or is not joined to it, and captures in the loop over a ``DataLoader`` whose thread pins memory.
 
     ## Why is this bad
     The call returns ``cudaErrorStreamCaptureUnsupported`` (900) or a similar error, and the capture is invalidated; every later call in
@@ -118,6 +120,8 @@ class CaptureIllegalCall(Check):
 
     def _trail(self, operation: Operation, refusal: Refusal) -> tuple[Step, ...]:
         place = self._place(operation, refusal)
+        if refusal.kind == "pinning-thread":
+            return refusal.trail
         steps = [Step("reached through this call", span) for span in operation.context.calls if span != place]
         there = (Step("rejected here", operation.span),) if place != operation.span else ()
         return (refusal.capture, *steps, *there, *refusal.trail)

@@ -2,18 +2,41 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Span, Step
 from streamlint.operations import Operation, call_trail
+
+
+class _Words(NamedTuple):
+    never: str
+    early: str
+    also: str
+    here: str
+
+
+_WAIT = _Words(
+    never="wait for an event that nothing records; it orders nothing",
+    early="wait for an event that has not been recorded yet; it orders nothing",
+    also="also waited for here",
+    here="the wait is here",
+)
+_QUERY = _Words(
+    never="query of an event that nothing records; it always says that the work is done",
+    early="query of an event that is not recorded yet; it says that all is done",
+    also="also queried here",
+    here="the query is here",
+)
 
 
 class EventWaitBeforeRecord(Check):
     """A wait for an event that has not been recorded yet, which orders nothing.
 
     ## What it does
-    Reports ``wait_event``, ``cudaStreamWaitEvent`` and ``synchronize`` of an event that is recorded only later, on every visit of the
-    call: the event is created in the same function, and no loop returns to the wait after the record. Also reports a wait for an event
-    that no known code records, and a lost record: the event is recorded again on another stream before any code has waited for it.
+    Reports ``wait_event``, ``cudaStreamWaitEvent``, ``synchronize`` and ``query`` of an event that is recorded only later, on every visit
+    of the call: the event is created in the same function, and no loop returns to the wait after the record. Also reports a wait for an
+    event that no known code records, and a lost record: the event is recorded again on another stream before any code has waited for it.
 
     ## Why is this bad
     Before its first record an event represents no work, and a wait captures the state of the event when the wait is called, not when
@@ -55,15 +78,33 @@ class EventWaitBeforeRecord(Check):
         self, wait: Operation, made: Span, made_calls: tuple[Span, ...], record: Span | None, also: tuple[Span, ...], place: Span
     ) -> Finding:
         """A wait for an event that is recorded only behind it, or nowhere, as a finding."""
+        return self._told(_WAIT, wait, made, made_calls, record, also, place)
+
+    def told_query(
+        self, query: Operation, made: Span, made_calls: tuple[Span, ...], record: Span | None, also: tuple[Span, ...], place: Span
+    ) -> Finding:
+        """A query of an event that is recorded only behind it, or nowhere, as a finding."""
+        return self._told(_QUERY, query, made, made_calls, record, also, place)
+
+    def _told(
+        self,
+        words: _Words,
+        wait: Operation,
+        made: Span,
+        made_calls: tuple[Span, ...],
+        record: Span | None,
+        also: tuple[Span, ...],
+        place: Span,
+    ) -> Finding:
         created = (Step("event created here", made), *(Step("created by this call", call) for call in made_calls))
         if record is None:
-            trail = (*created, *(Step("also waited for here", at) for at in also), *call_trail(wait))
-            return self.finding(wait, _NEVER, trail=trail, help=_RECORD, facts={"api": wait.api})
-        within = (Step("the wait is here", wait.span),) if place != wait.span else ()
+            trail = (*created, *(Step(words.also, at) for at in also), *call_trail(wait))
+            return self.finding(wait, words.never, trail=trail, help=_RECORD, facts={"api": wait.api})
+        within = (Step(words.here, wait.span),) if place != wait.span else ()
         calls = (step for step in call_trail(wait) if step.span != place)
         return self.finding(
             wait,
-            "wait for an event that has not been recorded yet; it orders nothing",
+            words.early,
             span=place,
             trail=(*created, Step("recorded only here", record), *within, *calls),
             help=_RECORD,
@@ -83,5 +124,4 @@ class EventWaitBeforeRecord(Check):
         )
 
 
-_NEVER = "wait for an event that nothing records; it orders nothing"
 _RECORD = "record the event after the work that it represents, and before the wait"

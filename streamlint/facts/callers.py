@@ -14,8 +14,10 @@ from streamlint.facts.autograd import is_differentiated
 from streamlint.facts.calls import Calls
 from streamlint.facts.frames import Arguments
 from streamlint.facts.functions import ClassInfo, Function
-from streamlint.facts.objects import Container, Object
+from streamlint.facts.nodes import Node
+from streamlint.facts.objects import ClassObject, Container, Object
 from streamlint.facts.program import Program, Unit
+from streamlint.facts.stores import Store
 from streamlint.facts.tracker import ITERATING, OF_OBJECTS, ContainerTracker, Tracker
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -31,6 +33,17 @@ def _around(folder: str) -> Iterator[str]:
         yield folder
         folder = dirname(folder)
     yield ""
+
+
+def _may_be_class(store: Store) -> bool:
+    """Whether the receiver of a store may be a class: a name, the class of an object."""
+    function = store.function
+    one = function.definitions[store.receiver] if store.receiver >= 0 else None
+    if one is None:
+        return False
+    if one[0] == op.ATTR:
+        return function.text(one[4]) == "__class__"
+    return one[0] in (op.NAME, op.LOAD) or (one[0] == op.CALL and function.dotted(one[3]) == "type")
 
 
 class Callers(Calls):
@@ -49,6 +62,21 @@ class Callers(Calls):
     def bound_to(self, names: list[str], method: str) -> Iterator[Function]:
         """The functions of another language that dotted names, or a method of an unknown object, may mean."""
         return iter(())
+
+    def stored_on_class(self, definition: ClassInfo, name: str, node: Node) -> None:
+        for store in definition.own_stores.get(name, ()):
+            if store.function.is_class_method:
+                self.solver.edge(self.register(self.base(store.function), store.value), node)
+        for unit in self.nearest(name, definition.unit.path):
+            for store in unit.attribute_stores.get(name, ()):
+                if _may_be_class(store):
+                    stored = self.register(self.base(store.function), store.value)
+
+                    def arrived(held: Object, stored: Node = stored) -> None:
+                        if isinstance(held, ClassObject) and definition in self.hierarchy.order(held.definition):
+                            self.solver.edge(stored, node)
+
+                    self.solver.when(self.register(self.base(store.function), store.receiver), arrived)
 
     def mentioning(self, name: str) -> list[Unit]:
         """The files in which callers by a name are searched."""

@@ -336,7 +336,7 @@ class Flow:
         raise NotImplementedError
 
     def class_attribute(self, definition: ClassInfo, name: str) -> Node:
-        """What a class's body assigns to a name."""
+        """What a class's body assigns to a name, and what others assign to it there."""
         key = (definition, name)
         found = self._class_attributes.get(key)
         if found is None:
@@ -347,6 +347,11 @@ class Flow:
         frame = self.base(definition.body)
         for register in definition.assigned.get(name, ()):
             self.solver.edge(self.register(frame, register), node)
+        self.stored_on_class(definition, name, node)
+
+    def stored_on_class(self, definition: ClassInfo, name: str, node: Node) -> None:
+        """What is assigned to an attribute of a class behind its body: ``cls.x = …``, ``Class.x = …``."""
+        raise NotImplementedError
 
     # --- what nothing is known of
 

@@ -15,6 +15,8 @@ from streamlint.transfer import device
 from streamlint.transfer.device import DeviceOperation
 
 RULE = CaptureIllegalCall
+_MADE = {"pinning-thread": "loader created here"}
+"""By the kind of a refusal, what was made elsewhere, where it is no stream."""
 
 
 def find(context: Context) -> Iterator[Finding]:
@@ -25,7 +27,7 @@ def find(context: Context) -> Iterator[Finding]:
 
 
 def _operation(context: Context, refused: Refused) -> ops.Operation:
-    made = (Step("stream created here", span_of(refused.stream)),) if refused.stream is not None else ()
+    made = (Step(_MADE.get(refused.kind, "stream created here"), span_of(refused.stream)),) if refused.stream is not None else ()
     begin = Step("capture begins here", span_of(refused.capture.begin))
     refusal = Refusal(refused.kind, int(refused.status), begin, made)
     found = _named(refused.operation, context, refused)

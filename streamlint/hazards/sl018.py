@@ -50,7 +50,8 @@ def _told(rule: EventWaitBeforeRecord, context: Context, empty: EmptyWait) -> Fi
                 break
     record = span_of(empty.record) if empty.record is not None else None
     made_calls = tuple(map(span_of, empty.made_calls))
-    return rule.told(operation, span_of(empty.made), made_calls, record, tuple(map(span_of, empty.also)), place)
+    told = rule.told_query if empty.is_query else rule.told
+    return told(operation, span_of(empty.made), made_calls, record, tuple(map(span_of, empty.also)), place)
 
 
 def _only_calls(function: Function) -> bool:

@@ -17,6 +17,7 @@ from streamlint.models.vocabulary import Selector
 from streamlint.ordering.capture_streams import CaptureStreams, work_behind
 from streamlint.ordering.capture_walk import ENDED, OPEN, OPERATING, ORIGIN, Capture, Refused
 from streamlint.ordering.flow import EVENT, STREAM, Tracked
+from streamlint.ordering.pinning_loaders import PinningLoaders
 from streamlint.ordering.places import Place
 from streamlint.ordering.states import State
 from streamlint.ordering.walk import ORDERED
@@ -24,7 +25,7 @@ from streamlint.transfer import device
 from streamlint.transfer.actions import CURRENT, Stream
 from streamlint.transfer.device import DeviceOperation
 from streamlint.transfer.modelled import ModelledCall
-from streamlint.transfer.transfer import CALLING
+from streamlint.transfer.transfer import CALLING, Transfer
 
 _UNSAFE = {
     device.ALLOC: "allocate",
@@ -40,12 +41,26 @@ _LAUNCHES = frozenset({device.KERNEL, device.WORK, device.COMPUTE, "graph"})
 class Captures(CaptureStreams):
     """Finds the captures of a program, and what they do not take."""
 
+    def __init__(self, transfer: Transfer) -> None:
+        super().__init__(transfer)
+        self.loaders = PinningLoaders(transfer)
+
     def find(self) -> Iterator[Refused]:
         """What the captures of the program do not take."""
         for call in self.transfer.sites({"capture"}):
             part = call.row.get("part")
             for capture in self._captures(call) if part in ("scope", "begin") else ():
                 yield from self._within(capture)
+                yield from self._pinned_beside(capture)
+
+    def _pinned_beside(self, capture: Capture) -> Iterator[Refused]:
+        """A thread of a loader pins memory while everybody's unsafe calls are forbidden."""
+        site, row = capture.begin, capture.call.row
+        if capture.mode is Mode.GLOBAL and row.library == "torch":
+            for loader in self.loaders.around(site.function, site.instruction):
+                operation = DeviceOperation(device.PIN, capture.call.name, row.library, memory="pinned")
+                yield Refused(capture, operation, site, (), "pinning-thread", Status.INVALIDATED, 0, loader)
+                return
 
     def _captures(self, call: ModelledCall) -> Iterator[Capture]:
         function, one = call.function, call.instruction

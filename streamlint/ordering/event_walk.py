@@ -16,7 +16,7 @@ from streamlint.ordering.walk import Walk
 from streamlint.transfer.actions import Action
 from streamlint.transfer.transfer import CALLING, Transfer
 
-_ORDERING = frozenset({"record", "wait", "synchronize"})
+_ORDERING = frozenset({"record", "wait", "synchronize", "query"})
 
 
 class Unordered(Walk):
@@ -46,11 +46,11 @@ class EventWalk(Unordered):
 
     @cached_property
     def _sites(self) -> frozenset[Site]:
-        """The calls that may record, or wait."""
+        """The calls that may record, wait, or ask."""
         return frozenset(Site(call.function, call.instruction) for call in self.transfer.sites(_ORDERING))
 
     def heard(self, state: State, one: Instruction) -> tuple[Action, ...]:
-        """Of calls that neither record nor wait, those that are given what is followed."""
+        """Of calls that neither record, wait nor ask, those that are given what is followed."""
         function = state.frame.function
         if one[0] in CALLING and (Site(function, one) in self._sites or self._is_given(state, one)):
             return self.actions(function, one)

@@ -18,7 +18,7 @@ from streamlint.ordering.event_walk import EventWalk
 from streamlint.ordering.flow import EVENT, Tracked, owned
 from streamlint.ordering.places import Place, rest_behind
 from streamlint.ordering.states import State
-from streamlint.transfer.actions import Action, Lost, Recorded, Stream, Synchronized
+from streamlint.transfer.actions import Action, Asked, Lost, Recorded, Stream, Synchronized
 from streamlint.transfer.transfer import CALLING, Transfer
 from streamlint.transfer.waiting import Waited
 
@@ -31,7 +31,8 @@ _QUEUING = frozenset({"launch", "copy", "memset"})
 class EmptyWait(NamedTuple):
     """A wait for an event that represents no work yet. ``calls`` lead to it from the function that ``made_calls`` lead to the event from.
 
-    ``record`` is the first one behind it, None where nothing records; ``also`` are other waits for the event.
+    ``record`` is the first one behind it, None where nothing records; ``also`` are other waits for the event. ``is_query``: the host only
+    asks whether the event is done.
     """
 
     made: Site
@@ -42,6 +43,7 @@ class EmptyWait(NamedTuple):
     made_calls: tuple[Site, ...]
     record_calls: tuple[Site, ...] = ()
     also: tuple[Site, ...] = ()
+    is_query: bool = False
 
 
 class _Met(NamedTuple):
@@ -52,6 +54,7 @@ class _Met(NamedTuple):
     above: tuple[Instruction, ...]
     stream: Place | None
     name: str
+    is_query: bool
 
 
 class EmptyWaits(EventWalk):
@@ -82,13 +85,13 @@ class EmptyWaits(EventWalk):
         if isinstance(action, Recorded):
             if self._holds(state, EVENT, action.event):
                 return self._recorded(state, one, action)
-        elif isinstance(action, (Waited, Synchronized)) and isinstance(action.of, int):
+        elif isinstance(action, (Waited, Synchronized, Asked)) and isinstance(action.of, int):
             site, calls = Site(function, one), state.frame.calls
             if self._holds(state, RECORDED, action.of):
                 self._late.add((site, calls))
             elif self._holds(state, EVENT, action.of):
                 stream = self._resolved(state.frame, self._stream(state, one, action.stream)) if isinstance(action, Waited) else None
-                met = _Met(site, calls, state.path, stream, action.name)
+                met = _Met(site, calls, state.path, stream, getattr(action, "name", "query"), isinstance(action, Asked))
                 if met not in self._met:
                     self._met.append(met)
                     self._roots.append(state.frame.root)
@@ -167,7 +170,7 @@ class EmptyWaits(EventWalk):
             record = self._behind.get(number)
             if self._is_told(number, met, record):
                 site, calls = (record[0], record[1]) if record is not None else (None, ())
-                yield EmptyWait(self._site, met.site, met.name, site, met.calls, made_calls, calls)
+                yield EmptyWait(self._site, met.site, met.name, site, met.calls, made_calls, calls, is_query=met.is_query)
 
     def _holder(self, met: _Met, depth: int) -> Function:
         """The function in which a call stands that led from the event's maker upwards."""

@@ -68,20 +68,24 @@ def begins(function: Function, one: Instruction) -> Sum:
 
 
 def length(function: Function, one: Instruction) -> Sum | None:
-    """How long a part of memory is that an instruction takes; None for all of it."""
-    index = function.definitions[one[4]] if one[0] == op.ITEM and one[4] >= 0 else None
+    """How long a part of memory is that an instruction takes or sets; None for all of it."""
+    given = {op.ITEM: 4, op.SET_ITEM: 3}.get(one[0])
+    index = function.definitions[one[given]] if given is not None and one[given] >= 0 else None
     if index is not None and index[0] == op.BUILD and len(index) > 4:
         index = function.definitions[index[4]]
     if index is None or index[0] != op.SLICE:
-        return (((), 1),) if one[0] == op.ITEM else None
+        return (((), 1),) if given is not None else None
     if index[4] < 0:
         return None if index[3] < 0 else ()
     return plus(sum_of(function, index[4]), sum_of(function, index[3]) if index[3] >= 0 else (), -1)
 
 
-def lies_in(function: Function, distance: Sum, size: Sum | None) -> bool:
-    """Whether an access at a distance from the beginning of a range lies in it. Loops are taken to begin at 0; ``size`` is None for all of
-    the memory."""
+def lies_in(function: Function, distance: Sum, size: Sum | None, extent: Sum | None = ()) -> bool:
+    """Whether an access at a distance from the beginning of a range meets it; loops are taken to begin at 0.
+
+    ``size`` and ``extent``: how long the range and the access are, None for all of the memory. Two that are equally long, and one of which
+    is moved by a number, meet.
+    """
     if size is None:
         return True
     distance = tuple(each for each in distance if each[1] < 0 or not _is_of_loop(function, each[0]))
@@ -89,7 +93,17 @@ def lies_in(function: Function, distance: Sum, size: Sum | None) -> bool:
         return True
     if function.is_cpp and distance[0][0] == ():
         return False  # a number of elements, where the size may be one of bytes
-    return len(distance) == len(size) == 1 and distance[0][0] == size[0][0] and 0 <= distance[0][1] < size[0][1]
+    if len(distance) > 1:
+        return False
+    ((factors, count),) = distance
+    reached = size if count > 0 else extent
+    if reached is None:
+        return True
+    if len(reached) != 1:
+        return False
+    if reached[0][0] == factors:
+        return abs(count) < reached[0][1]
+    return factors == () and size == extent and reached[0][1] > 0
 
 
 def _is_of_loop(function: Function, monomial: Monomial) -> bool:

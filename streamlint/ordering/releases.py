@@ -312,16 +312,14 @@ class Releases(Crossing):
         """A method runs once more on its object; what the last call has lent is used by its caller on the stream that is current there."""
         function = state.frame.function
         marker = next(function.code.instructions())
-        if (
-            function.is_cpp
-            or state.path.count(marker) > 1
-            or function.method is not function
-            or not function.has_receiver
-            or function.code.name == "__init__"
-        ):
+        if function.is_cpp or state.path.count(marker) > 1 or function.code.name == "__init__":
             return
+        is_method = function.method is function and function.has_receiver
         lane = next((place for place in self._lane.places if place.root == ("parameter", 0)), None)
-        if self._lane.kind == NAMED and (lane is None or self.settled.leaves(function, lane) or self._may_wait_elsewhere(function, lane)):
+        if self._lane.kind == NAMED and lane is None:
+            if not self.apart.map.lasts(self._lane):
+                return
+        elif not is_method or (lane is not None and (self.settled.leaves(function, lane) or self._may_wait_elsewhere(function, lane))):
             return
         mine = frozenset(_later(held) for held in state.tracked if held.place.root == ("parameter", 0) or held.place.root[0] == "global")
         if self._lane.kind == CURRENT and not any(held.kind == BUFFER for held in mine):

@@ -317,7 +317,7 @@ class Reuses(Indexed):
             held = self.held(state, action.target)
         if held is None:
             return None
-        return held if lies_in(function, plus(held.part, begins(function, one)), self._size) else None
+        return held if lies_in(function, plus(held.part, begins(function, one)), self._size, _extent(function, one, action)) else None
 
     def _referred(self, function: Function, one: Instruction) -> Iterator[Place]:
         """C++: memory to an element of which ``operator[]`` of a class gives a reference."""
@@ -331,6 +331,15 @@ class Reuses(Indexed):
                     if place.root == ("parameter", 0):
                         for name in self.places.names(function, one[2]):
                             yield name.behind(*place.path[:-1])
+
+
+def _extent(function: Function, one: Instruction, action: Action) -> Sum | None:
+    """How much a write sets: a part by its index, or the view that it is given; nothing where that is not seen."""
+    if one[0] == op.SET_ITEM:
+        return length(function, one)
+    register = action.register if isinstance(action, Written) else action.target if isinstance(action, Copied) else op.NONE
+    view = function.definitions[register] if register >= 0 else None
+    return length(function, view) if view is not None and view[0] == op.ITEM else ()
 
 
 def _kinds(values: Iterable[Object]) -> set[str]:

@@ -18,6 +18,7 @@ from streamlint.transfer.waiting import Waited
 
 _DEEPEST = 2
 _ORDERING = frozenset({"wait", "synchronize"})
+_KEEPING = frozenset({op.SET_NAME, op.SET_ATTR})
 
 
 class StreamMap:
@@ -30,6 +31,11 @@ class StreamMap:
     def never_waits(self, lane: Lane) -> bool:
         """Whether the program never makes a stream wait."""
         return self._is_own(lane) and lane.made.isdisjoint(self._waiting)
+
+    def lasts(self, lane: Lane) -> bool:
+        """Whether the program keeps a stream behind a call, in a variable of a module or an attribute, and never makes it wait."""
+        made = lane.made if self.never_waits(lane) else ()
+        return bool(made) and all(any(use[0] in _KEEPING for use in site.function.uses[site.instruction[2]]) for site in made)
 
     @cached_property
     def _synchronizing(self) -> set[Unit]:

@@ -15,6 +15,7 @@ from streamlint.transfer.language import is_told_by_host
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.order import is_event
 from streamlint.transfer.transfer import Transfer
+from streamlint.waits.indices import is_mask, parts_of
 from streamlint.waits.operands import operand_of
 
 COPY, READ, KERNEL, WORK, COMPUTE = "copy", "read", "kernel", "work", "compute"
@@ -138,6 +139,8 @@ class DeviceOperations:
                 yield from self._of_row(call)
         elif one[0] == op.SET_ITEM and not function.is_cpp:
             yield from self._stored(function, one)
+        elif one[0] == op.ITEM and not function.is_cpp and self._is_masked(function, one[4]):
+            yield DeviceOperation(READ, "masking", "torch", Stream(CURRENT), one[3], (one[3],), waits=True)
         elif one[0] in (op.BINARY, op.INPLACE, op.UNARY, op.COMPARE) and not function.is_cpp and not is_told_by_host(function, one):
             operands = tuple(op.reads(one))
             yield DeviceOperation(COMPUTE, "operator", "", Stream(CURRENT), needs=operands)
@@ -176,11 +179,18 @@ class DeviceOperations:
     def _stored(self, function: Function, one: Instruction) -> Iterator[DeviceOperation]:
         """A part of a tensor of the host is set to values of a device."""
         held = [value for value in self.transfer.values(function, one[2]) if isinstance(value, Memory)]
-        if held and all(value.space == "host" and value.type == "torch.Tensor" for value in held) and self.on_device(function, one[4]):
+        if self._is_masked(function, one[3]) and self.on_device(function, one[4]):
+            yield DeviceOperation(READ, "masking", "torch", Stream(CURRENT), one[2], (one[2],), waits=True)
+        elif held and all(value.space == "host" and value.type == "torch.Tensor" for value in held) and self.on_device(function, one[4]):
             yield DeviceOperation(READ, "assignment", "torch", Stream(CURRENT), one[4], (one[4],), waits=True)
         elif held or _is_part(function, one[3]):
             needs = (one[2], one[4]) if held else (one[4],)
             yield DeviceOperation(COMPUTE, "assignment", "", Stream(CURRENT), needs=needs)
+
+    def _is_masked(self, function: Function, index: int) -> bool:
+        """Whether an index holds a mask of a device: only the device knows how many elements that are."""
+        parts = parts_of(function, index)
+        return any(is_mask(self.transfer.facts, function, part) and self.on_device(function, part) for part in parts)
 
     def _uploads(self, call: ModelledCall) -> bool:
         """Whether a factory uploads data of the host; C++ fills in one number."""

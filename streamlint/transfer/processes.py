@@ -98,9 +98,13 @@ class Processes:
         elif isinstance(value, BoundMethod):
             yield value.method.function
         elif isinstance(value, Instance):
-            for name in methods:
-                found = self.facts.hierarchy.lookup(value.definition, name)
-                yield from found[1] if found is not None else ()
+            found = [held for name in methods if (held := self.facts.hierarchy.lookup(value.definition, name)) is not None]
+            if not found and "__call__" in methods:
+                libraries = self.facts.hierarchy.libraries(value.definition)
+                names = dict.fromkeys(self.facts.forwarded(library) for library in libraries)
+                found = [held for name in names if name and (held := self.facts.hierarchy.lookup(value.definition, name)) is not None]
+            for _, functions in found:
+                yield from functions
 
     def _of_parts(self, function: Function, register: int, methods: tuple[str, ...], depth: int) -> Iterator[Function]:
         """A part of what a library divides: ``random_split``."""

@@ -15,6 +15,7 @@ from streamlint.facts.objects import Container, Group, Memory
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import StepRow
+from streamlint.waits.arms import chosen
 from streamlint.waits.calls import Calls
 from streamlint.waits.forms import has_device_form, is_fraction, is_known_before, joins_tests, one_of_each, scales_gradient, stops_loop
 from streamlint.waits.holders import ANY_TEXT, MOST_KEYS, Frame, Holders, Path, Places, State, fits, key_of
@@ -57,11 +58,12 @@ class Uses:
         is_other = not is_forward and all_loops and not trains(region)
         if is_other and (is_known_before(self.hot, wait, region) or stops_loop(self.hot, wait, region)):
             return True
+        flow = Flow(self.places, region, is_forward, wait.what == READ and not wait.name.endswith("item"))
         if not op.DEFINES[wait.instruction[0]]:
-            return False
+            registers = chosen(self.hot.facts, body, wait.instruction) if wait.instruction[0] == op.BRANCH and not is_forward else None
+            return registers is not None and flow.end_well(registers, real=False)
         real = is_forward and (wait.name.endswith("float") or is_fraction(wait.function, wait.value, region))
-        is_whole = wait.what == READ and not wait.name.endswith("item")
-        return Flow(self.places, region, is_forward, is_whole).ends_well(wait.instruction[2], real)
+        return flow.end_well((wait.instruction[2],), real)
 
 
 class Flow:
@@ -81,9 +83,10 @@ class Flow:
         assert frame is not None
         self.frame = frame
 
-    def ends_well(self, register: int, real: bool) -> bool:
-        """Whether nothing needs the value that a register holds."""
-        self._add(State(self.frame, register, (), False, real))
+    def end_well(self, registers: tuple[int, ...], real: bool) -> bool:
+        """Whether nothing needs the values that registers hold."""
+        for register in registers:
+            self._add(State(self.frame, register, (), False, real))
         while self.waiting:
             state = self.waiting.pop()
             function, blocks = state.frame.function, state.frame.blocks
@@ -120,7 +123,9 @@ class Flow:
         elif opcode == op.COMPARE:
             if is_value and state.frame.function.text(one[3]) not in ("is", "is not"):
                 yield None if self.is_forward else state.at(one[2], ())
-        elif opcode in (op.BRANCH, op.SLICE, op.ENTER, op.EXIT, op.MATCH, op.FUNCTION, op.DEL_ITEM, op.RAISE):
+        elif opcode == op.BRANCH:
+            yield from self._decided(state, one) if is_value else ()
+        elif opcode in (op.SLICE, op.ENTER, op.EXIT, op.MATCH, op.FUNCTION, op.DEL_ITEM, op.RAISE):
             if is_value or (opcode == op.DEL_ITEM and one[3] == register):
                 yield None
         elif opcode == op.UNARY:
@@ -137,6 +142,11 @@ class Flow:
                 yield None
         elif opcode not in (op.FORMAT, op.MORE, op.BIND, op.CATCHES) and op.DEFINES[opcode]:
             yield state.at(one[2], path)
+
+    def _decided(self, state: State, one: Instruction) -> Iterator[State | None]:
+        """A test of the value: what it chooses hangs on it as well."""
+        registers = None if self.is_forward else chosen(self.facts, self.places.hot.body(state.frame.function), one)
+        yield from (None,) if registers is None else (state.at(register, ()) for register in registers)
 
     def _is_dict(self, state: State) -> bool:
         """Whether a loop over what a register holds gives keys."""

@@ -1,0 +1,73 @@
+"""What a test chooses where nothing but numbers and messages hang on it: counts, factors. The device could choose (``torch.where``)."""
+
+from __future__ import annotations
+
+from streamlint.facts.facts import Facts
+from streamlint.facts.functions import Function
+from streamlint.facts.loops import Body
+from streamlint.facts.objects import Constant, Object, Scalar
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.ir.graph import NOBODY
+from streamlint.waits.sinks import SAYS, called_name
+
+_PLAIN = frozenset(
+    {op.CONST, op.NAME, op.LOAD, op.ATTR, op.BINARY, op.INPLACE, op.UNARY, op.COMPARE, op.FORMAT, op.ITEM, op.BUILD, op.COPY, op.CAST}
+)
+_CHOOSING = _PLAIN | {op.JUMP, op.BRANCH, op.PHI, op.BIND, op.UNBIND, op.UNDEF}
+_KEEPING = {op.SET_ATTR: 4, op.STORE: 3, op.SET_NAME: 3}
+"""By opcode: which operand is kept."""
+_COUNTED = frozenset({op.BINARY, op.INPLACE, op.UNARY, op.PHI, op.COPY})
+
+
+def chosen(facts: Facts, body: Body, branch: Instruction) -> tuple[int, ...] | None:
+    """The registers whose numbers hang on a branch; None where more than that does: calls but for messages, tensors, the loop's end."""
+    function, graph = body.function, body.graph
+    block = body.home[branch]
+    join = graph.post_dominators[block]
+    if join == NOBODY or graph.innermost[join] != graph.innermost[block]:
+        return None
+    inside = [number for number in graph.order if graph.dominates(block, number) and number not in (block, join)]
+    if not graph.dominates(join, block):
+        inside = [number for number in inside if not graph.dominates(join, number)]
+    found: list[int] = []
+    for one in (one for number in inside for one in function.code.blocks[number]):
+        if one[0] in _KEEPING:
+            found.append(one[_KEEPING[one[0]]])
+        elif one[0] in (op.CALL, op.INVOKE):
+            if function.uses[one[2]] or called_name(function, one) not in SAYS:
+                return None
+        elif one[0] not in _CHOOSING:
+            return None
+    before = function.phi_order[join]
+    for one in function.code.blocks[join]:
+        if one[0] == op.PHI:
+            given = [register for number, register in zip(before, one[3:], strict=False) if number in inside or number == block]
+            if len(set(given)) > 1:
+                found.append(one[2])
+    return tuple(dict.fromkeys(found)) if all(_is_number(facts, function, each) for each in found) else None
+
+
+def _is_number(facts: Facts, function: Function, register: int) -> bool:
+    """Whether a register holds a number of the host: written down, counted from such ones, or seen to be one."""
+    waiting, seen = [register], set[int]()
+    while waiting:
+        each = waiting.pop()
+        one = function.definitions[each] if each >= 0 else None
+        if one is None:
+            return False
+        if one[0] in _COUNTED:
+            waiting += [register for register in op.reads(one) if register not in seen]
+            seen.update(op.reads(one))
+        elif one[0] == op.CONST:
+            if not isinstance(function.unit.ir.constants[one[3]], (int, float)):
+                return False
+        else:
+            held = facts.values(function, each).values
+            if not held or not all(isinstance(value, Scalar) or _is_numeral(value) for value in held):
+                return False
+    return True
+
+
+def _is_numeral(value: Object) -> bool:
+    return isinstance(value, Constant) and isinstance(value.value, (int, float))
