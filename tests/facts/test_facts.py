@@ -155,7 +155,7 @@ def test_a_table_that_makes_what_it_lacks() -> None:
             def push(self, value):
                 return value
 
-        def fill(rows):
+        def _fill(rows):
             gauges = defaultdict(Gauge)
             for name, row in rows:
                 gauges[name].push(row)
@@ -233,3 +233,25 @@ def test_a_file_beside_a_script_is_meant_by_its_name() -> None:
         "study/sub/run": "from helpers import made\ndef _f(t): pass\n_f(made())\n",
     }
     assert parameter(facts_of(**files), "study/sub/run", "_f", 0) == {PAGEABLE}
+
+
+@pytest.mark.parametrize(
+    "store",
+    [
+        "    @classmethod\n    def _fill(cls, t): cls.held = t",
+        "    @staticmethod\n    def _fill(t): _Box.held = t",
+        "    def _fill(self, t): type(self).held = t",
+        "    def _fill(self, t): self.__class__.held = t",
+    ],
+)
+@pytest.mark.parametrize("read", ["_Box.held", "_Box().held"])
+def test_what_is_stored_on_a_class_is_read_from_it(store: str, read: str) -> None:
+    text = f"class _Box:\n    held = None\n{store}\ndef _f(t): pass\ndef read(): _f({read})\n"
+    facts = facts_of(a=MAKE.replace("*", "_Box") + "    _Box()._fill(x)\n", b=text)
+    assert parameter(facts, "b", "_f", 0) == {PAGEABLE, "constant None"}
+
+
+def test_what_is_stored_on_another_class_is_not() -> None:
+    text = "class _Box:\n    held = None\nclass _Other:\n    held = None\ndef _f(t): pass\ndef read(): _f(_Box.held)\n"
+    facts = facts_of(a=MAKE.replace("*", "_Other") + "    _Other.held = x\n", b=text)
+    assert parameter(facts, "b", "_f", 0) == {"constant None"}

@@ -132,6 +132,8 @@ AVOIDABLE = {
     "a function that returns it": loop("rows.append(half(now))", ", rows") + "\ndef half(value):\n    return value / 2\n",
     "by keyword and by stars": loop("show(step=number, loss=now)")
     + "\ndef show(**values):\n    tell(**values)\n\ndef tell(step, loss):\n    if step > 3:\n        print(loss)\n",
+    "a test that prints": loop("if now > 3:\n    print(number)"),
+    "a test that counts": loop("if now > 3:\n    large += 1\nprint(large)", before="large = 0"),
     "an entry of a group that no step of the library uses": loop("for group in optimizer.param_groups:\n    group['peak'] = now"),
     "an entry named as one of a group, in a dict": loop("notes = {}\nnotes['lr'] = now\nprint(notes)"),
     "an attribute that is only summed": learner("self.seen += now", "@property\ndef mean(self):\n    return self.seen / 3"),
@@ -222,12 +224,13 @@ NEEDED = {
     "a function that returns the decision": loop("if high(now):\n    break") + "\ndef high(value):\n    return value + 1\n",
     "an entry of a dict": loop("notes = {'a': now, 'b': number}\nif notes['a'] > 3:\n    break"),
     "the entries of a dict": loop("notes = {'a': now}\nfor name, value in notes.items():\n    if value > 3:\n        break"),
+    "a count that decides": loop("if now > 3:\n    large += 1\nif large > 2:\n    break", before="large = 0"),
     "the last of a list": loop("rows.append(now)\nif rows[-1] > 3:\n    break", before="rows = []"),
     "the mean of a list": loop("rows.append(now)\nif statistics.mean(rows[-9:]) > 3:\n    break", before="rows = []"),
     "an element of a tuple": loop("pair = now, number\nfirst, second = pair\nif first > 4:\n    break"),
     "any of some": loop("if any([now, number]):\n    break"),
     "by keyword and by stars": loop("show(step=number, loss=now)")
-    + "\ndef show(**values):\n    tell(**values)\n\ndef tell(step, loss):\n    if loss > 3:\n        print(step)\n",
+    + "\ndef show(**values):\n    tell(**values)\n\ndef tell(step, loss):\n    if loss > 3:\n        raise ValueError(step)\n",
     "an attribute that decides": learner(
         "self.level = now\nself.look()", "def look(self):\n    if self.level > 3:\n        raise ValueError"
     ),
