@@ -30,6 +30,8 @@ class Guards:
         self.transfer = transfer
         self.contexts = transfer.one_of(Contexts, transfer)
         self._asking: set[Function] = set()  # functions of the program that are being looked at for what they ask
+        self._asked: dict[tuple[Function, int], tuple[int, str]] = {}
+        self._excluded: dict[tuple[Function, int, Context], bool] = {}
 
     def at(self, function: Function, one: Instruction, register: int) -> frozenset[str]:
         """What holds of a register at an instruction: ``host``, ``device``, ``pinned``."""
@@ -87,6 +89,15 @@ class Guards:
 
     def _asks(self, function: Function, condition: int) -> tuple[int, str]:
         """The register whose kind a condition asks for, and what it is where the condition holds."""
+        key = (function, condition)
+        found = self._asked.get(key)
+        if found is None:
+            found = self._find_asked(function, condition)
+            if not self._asking:  # what is being looked at answers nothing yet
+                self._asked[key] = found
+        return found
+
+    def _find_asked(self, function: Function, condition: int) -> tuple[int, str]:
         one = function.definitions[condition] if condition >= 0 else None
         if one is None:
             return op.NONE, ""
@@ -160,7 +171,12 @@ class Guards:
         """Whether a block is not reached in a context: a flag that a call gives decides against it."""
         if entered_by(context, function) is None:
             return False
-        return any(self._is_decided(Known(function, condition, context), not holds) for condition, holds in conditions(function, block))
+        key = (function, block, context)
+        found = self._excluded.get(key)
+        if found is None:
+            ways = conditions(function, block)
+            found = self._excluded[key] = any(self._is_decided(Known(function, condition, context), not holds) for condition, holds in ways)
+        return found
 
     def _is_decided(self, known: Known, holds: bool) -> bool:
         """Whether what calls give decides that a condition has a truth: a flag, a word that is compared, or where an array is."""
