@@ -28,6 +28,7 @@ class WaitOnWrongStream(Check):
     with torch.cuda.stream(side):
         side.wait_stream(torch.cuda.current_stream())
         total = doubled.sum()
+    torch.cuda.current_stream().wait_stream(side)
     ```
 
     ## Use instead
@@ -37,6 +38,7 @@ class WaitOnWrongStream(Check):
     side.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(side):
         total = doubled.sum()
+    torch.cuda.current_stream().wait_stream(side)
     ```
 
     ## When it is fine
