@@ -17,11 +17,11 @@ from streamlint.ir.graph import Graph
 from streamlint.ordering.choice import behind_copies
 from streamlint.ordering.places import Element, Place, Places
 from streamlint.ordering.streams import Currents
-from streamlint.transfer.actions import CURRENT, NAMED, NULL, Recorded, Stream
+from streamlint.transfer.actions import CURRENT, NAMED, NULL, Copied, Recorded, Stream
 from streamlint.transfer.transfer import Transfer
 from streamlint.transfer.waiting import Waited
 from streamlint.transfer.work import Kept
-from streamlint.waits.operands import operand_of
+from streamlint.waits.operands import argument_registers, operand_of
 
 ITSELF, EVENT, DEFAULT, MARK = "itself", "event", "default", "mark"
 _DEEPEST = 3
@@ -156,20 +156,18 @@ class SameStreamWaits:
         return VoidWait(Site(function, one), MARK, switched, Site(function, made), calls)
 
     def _made(self, function: Function, one: Instruction, register: int) -> Instruction | None:
-        """The call of a function that makes new memory on its current stream, which it marks later: by itself, or by the place it puts it."""
+        """The call that makes new memory on the current stream, which its function marks later: by itself, or by where it puts it."""
         made = function.definitions[behind_copies(function, register)]
         if made is not None and made[0] == op.ATTR:
             place = self.places.of(function, register)
-            graph = Graph.of(function.code, exceptions=False)
-            block, at = function.homes[one]
-            for each in reversed(function.by_opcode[op.SET_ATTR]):
-                home, index = function.homes[each]
-                before = index < at if home == block else graph.dominates(home, block)
-                if before and any(put == place for put, _ in self.places.assigned(function, each)):
-                    made = function.definitions[behind_copies(function, each[4])]
-                    break
+            stores = (each for each in reversed(function.by_opcode[op.SET_ATTR]) if _is_before(function, each, one))
+            put = (each[4] for each in stores if any(target == place for target, _ in self.places.assigned(function, each)))
+            made = next((function.definitions[behind_copies(function, each)] for each in put), None)
         if made is None or made[0] not in (op.CALL, op.INVOKE):
             return None
+        copies = [each for each in self.transfer.of(function, made) if isinstance(each, Copied) and each.target == made[2]]
+        if copies and all(each.asynchronous is False for each in copies):
+            return None  # what may be there already, and was made on whatever stream
         works = self.transfer.works(function, made)
         is_new = any(work.made == made[2] and not work.assumed and work.stream.kind == CURRENT for work in works)
         return made if is_new else None
@@ -210,8 +208,8 @@ class SameStreamWaits:
             around = self.currents.of_library(function, at, stream.library)
             if around is None:
                 return Meant(None)
-            inner = self._meant(function, at, around, depth - 1)
-            return inner._replace(switched=self._switched(function, at)) if inner is not None else None
+            switched, inner = self._switched(function, at), self._meant(function, at, around, depth - 1)
+            return inner._replace(switched=switched) if inner is not None and switched is not None else None
         if stream.kind != NAMED or stream.register < 0:
             return None
         register = behind_copies(function, stream.register)
@@ -220,7 +218,9 @@ class SameStreamWaits:
         return Meant(place) if is_told else None
 
     def _is_getter(self, function: Function, made: Instruction) -> bool:
-        return any(call.row.effect == "stream_of" for call in self.transfer.modelled(function, made))
+        """Whether a call gives the stream that is current on the current device: one that is given a device may mean another one."""
+        of_device = any(register >= 0 for _, register in argument_registers(function, made))
+        return not of_device and any(call.row.effect == "stream_of" for call in self.transfer.modelled(function, made))
 
     def _same(self, function: Function, first: Meant | None, second: Meant | None, left: int) -> tuple[Site, ...] | None:
         """The calls behind which two streams are one; None where they may be two. Each call in view has to make them one."""
@@ -273,9 +273,9 @@ class SameStreamWaits:
             return None
         scopes = [call for call in self.transfer.sites(frozenset({"scope", "set_stream"})) if call.function is function]
         for call in scopes:
-            selector = call.one("stream")
-            if selector is not None and selector == stream.register:
-                return Site(function, call.instruction)
+            if call.one("stream") == stream.register:
+                is_always = call.row.effect == "scope" or _is_before(function, call.instruction, one)
+                return Site(function, call.instruction) if is_always else None
         return next((Site(function, each) for each in function.by_opcode[op.ENTER] if each[3] == stream.register), None)
 
     def _taken(self, function: Function, register: int, one: Instruction) -> Site | None:
@@ -283,6 +283,12 @@ class SameStreamWaits:
         made = function.definitions[behind_copies(function, register)] if register >= 0 else None
         is_here = made is None or made[0] not in (op.CALL, op.INVOKE) or function.code.at(made[1])[0] == function.code.at(one[1])[0]
         return Site(function, made) if made is not None and not is_here else None
+
+
+def _is_before(function: Function, first: Instruction, second: Instruction) -> bool:
+    """Whether each path to an instruction goes through another one."""
+    (block, index), (home, at) = function.homes[first], function.homes[second]
+    return index < at if block == home else Graph.of(function.code, exceptions=False).dominates(block, home)
 
 
 def _is_constant(key: Element) -> bool:

@@ -1,7 +1,7 @@
 """SL032: a stream waits for itself or for the default stream, and the work that it then uses is on another one.
 
-With the writer behind a gate the reader runs all the same. A tensor that is marked as used on the stream it was made on is not marked at all:
-its block is handed out again while another stream reads it, as in SL007.
+With the writer behind a gate the reader runs all the same. A tensor that is marked as used on the stream it was made on is not marked
+at all: its block is handed out again while another stream reads it, as in SL007.
 """
 
 from __future__ import annotations

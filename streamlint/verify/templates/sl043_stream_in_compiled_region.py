@@ -1,8 +1,8 @@
 """SL043: a function that ``torch.compile`` compiles names streams, and the compiled code does not keep their order.
 
-What it changes in place it changes in a buffer of its own, and copies back behind the waits that the program wrote; waits that give no value
-may come before what they were written behind. The side stream is behind a gate. The reader's stream has the higher priority: where nothing
-orders the two, its small kernel comes first.
+What it changes in place it changes in a buffer of its own, and copies back behind the waits that the program wrote; waits that give no
+value may come before what they were written behind. The side stream is behind a gate. The reader's stream has the higher priority:
+where nothing orders the two, its small kernel comes first.
 """
 
 from __future__ import annotations
