@@ -45,7 +45,27 @@ def _reader(lab: Lab, snippet: Any, result: Any) -> Trial:
     return Trial(call, gate=handle_of(side), reset=reset)
 
 
+def _torch_fails(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
+    """1 where one of the first calls raises: the first compiles, the second warms up, the third records a graph."""
+    torch = torch_module()
+    values, side = lab.keep(torch.ones(1024, device="cuda")), lab.keep(torch.cuda.Stream())
+
+    def call() -> object:
+        try:
+            for _ in range(4):
+                snippet.last(values, side)
+            torch.cuda.synchronize()
+        except RuntimeError:
+            return 1
+        return 0
+
+    return Trial(call, expected=1)
+
+
+_FAILS = "the compiled function raises (1)"
 CASES = (
     Case(RULE, "changed_in_place", "torch", Experiment.DATA_RACE, _STALE, "sl043_torch", _torch, _PARAMETERS),
     Case(RULE, "waits_inside", "torch", Experiment.DATA_RACE, _STALE, "sl043_torch_join", _torch_join, _PARAMETERS),
+    Case(RULE, "events_inside", "torch", Experiment.ERROR, _FAILS, "sl043_torch_events", _torch_fails, {"stream": "non-blocking"}),
+    Case(RULE, "recorded_as_graph", "torch", Experiment.ERROR, _FAILS, "sl043_torch_graphs", _torch_fails, {"stream": "non-blocking"}),
 )
