@@ -17,7 +17,7 @@ from streamlint.verify.templates._common import FLOAT, torch_module
 
 RULE, NAME = "SL043", "stream-in-compiled-region"
 _STALE = "data race: the caller reads the old value behind the wait that the compiled function has written"
-_COUNT = 1 << 25
+_COUNT = 1 << 24
 _PARAMETERS: dict[str, Any] = {"bytes": FLOAT * _COUNT, "stream": "non-blocking"}
 
 
