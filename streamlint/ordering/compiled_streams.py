@@ -1,0 +1,123 @@
+"""What compiled functions do with streams: scopes that they enter, what they change in place there, and what they wait for behind that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import NamedTuple
+
+from streamlint.facts.functions import Function
+from streamlint.facts.objects import Site
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.ordering.choice import behind_copies
+from streamlint.ordering.compiled import Compiled, Region
+from streamlint.ordering.places import Place, Places
+from streamlint.ordering.streams import Currents
+from streamlint.transfer.modelled import ModelledCall
+from streamlint.transfer.transfer import Transfer
+from streamlint.waits.operands import operand_of
+
+_SWITCHES = frozenset({"scope", "set_stream"})
+_WAITS = frozenset({"wait", "synchronize"})
+_DEEPEST = 6
+
+
+class Change(NamedTuple):
+    """What a compiled function is given, and changes in place on a stream that it has made current; and the wait behind that."""
+
+    at: Site
+    switched: Site
+    wait: Site
+    region: Region
+
+
+class CompiledStreams:
+    """The streams of compiled functions."""
+
+    def __init__(self, transfer: Transfer) -> None:
+        self.transfer = transfer
+        self.places = transfer.one_of(Places, transfer.facts)
+        self.currents = transfer.one_of(Currents, transfer)
+        self.compiled = Compiled(transfer)
+
+    @cached_property
+    def calls(self) -> dict[Function, list[ModelledCall]]:
+        """By compiled function its calls that make streams current, or wait."""
+        found: dict[Function, list[ModelledCall]] = {}
+        if not self.compiled.regions:
+            return found
+        for call in self.transfer.sites(_SWITCHES | _WAITS):
+            if call.function in self.compiled.regions and not self.compiled.is_spared(call.function, call.instruction):
+                found.setdefault(call.function, []).append(call)
+        return found
+
+    def changes(self) -> Iterator[Change]:
+        """What is changed in place on a stream of the function's own, where the function waits behind that."""
+        for function, calls in self.calls.items():
+            switches = [call for call in calls if call.row.effect in _SWITCHES]
+            waits = [call for call in calls if call.row.effect in _WAITS]
+            for one in function.code.instructions() if switches and waits else ():
+                switched = self._switched(function, one, switches)
+                if switched is None or not self._changes_input(function, one):
+                    continue
+                wait = next((call for call in waits if _is_behind(function, one, call.instruction)), None)
+                if wait is not None:
+                    yield Change(Site(function, one), switched, Site(function, wait.instruction), self.compiled.regions[function])
+
+    def _switched(self, function: Function, one: Instruction, switches: list[ModelledCall]) -> Site | None:
+        """Where the stream was made current that is so at an instruction, in its function."""
+        stream = self.currents.at(function, one)
+        if stream is None:
+            return None
+        found = next((call for call in switches if call.one("stream") == stream.register), None)
+        return Site(function, found.instruction) if found is not None else None
+
+    def _changes_input(self, function: Function, one: Instruction) -> bool:
+        """Whether an instruction writes on the current stream what the compiled code is given."""
+        if self.compiled.is_spared(function, one):
+            return False
+        for work in self.transfer.works(function, one):
+            if not work.assumed and any(self._is_input(function, register, _DEEPEST) for register in work.writes):
+                return True
+        return False
+
+    def _is_input(self, function: Function, register: int, left: int) -> bool:
+        """Whether memory comes from outside of what is compiled: an argument, a member, a variable of others."""
+        if register < 0 or not left:
+            return False
+        for each in self.transfer.shared(function, register):
+            place = self.places.of(function, behind_copies(function, each))
+            if place.root[0] in ("cell", "global"):
+                return True
+            if place.root[0] == "parameter" and self._is_given(function, place, left):
+                return True
+        return False
+
+    def _is_given(self, function: Function, place: Place, left: int) -> bool:
+        region = self.compiled.regions[function]
+        if not region.calls:
+            return True
+        caller, call = region.calls[-1]
+        index = place.root[1]
+        assert isinstance(index, int)
+        if call[0] == op.INVOKE and index == 0 and function.has_receiver:
+            return self._is_input(caller, call[3], left - 1)
+        given = operand_of(caller, call, function, index)
+        return given is not None and self._is_input(caller, given, left - 1)
+
+
+def _is_behind(function: Function, first: Instruction, second: Instruction) -> bool:
+    """Whether a path leads from an instruction to another one."""
+    (block, index), (home, at) = function.homes[first], function.homes[second]
+    if block == home and at > index:
+        return True
+    waiting, seen = list(function.control.successors[block]), set[int]()
+    while waiting:
+        number = waiting.pop()
+        if number == home:
+            return True
+        if number not in seen:
+            seen.add(number)
+            waiting += function.control.successors[number]
+    return False
