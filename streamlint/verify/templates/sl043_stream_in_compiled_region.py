@@ -62,10 +62,12 @@ def _torch_fails(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial
     return Trial(call, expected=1)
 
 
+_NEEDS = ("python-headers",)  # Triton compiles the calls of its kernels
+_STREAM = {"stream": "non-blocking"}
 _FAILS = "the compiled function raises (1)"
 CASES = (
-    Case(RULE, "changed_in_place", "torch", Experiment.DATA_RACE, _STALE, "sl043_torch", _torch, _PARAMETERS),
-    Case(RULE, "waits_inside", "torch", Experiment.DATA_RACE, _STALE, "sl043_torch_join", _torch_join, _PARAMETERS),
-    Case(RULE, "events_inside", "torch", Experiment.ERROR, _FAILS, "sl043_torch_events", _torch_fails, {"stream": "non-blocking"}),
-    Case(RULE, "recorded_as_graph", "torch", Experiment.ERROR, _FAILS, "sl043_torch_graphs", _torch_fails, {"stream": "non-blocking"}),
+    Case(RULE, "changed_in_place", "torch", Experiment.DATA_RACE, _STALE, "sl043_torch", _torch, _PARAMETERS, needs=_NEEDS),
+    Case(RULE, "waits_inside", "torch", Experiment.DATA_RACE, _STALE, "sl043_torch_join", _torch_join, _PARAMETERS, needs=_NEEDS),
+    Case(RULE, "events_inside", "torch", Experiment.ERROR, _FAILS, "sl043_torch_events", _torch_fails, _STREAM, needs=_NEEDS),
+    Case(RULE, "recorded_as_graph", "torch", Experiment.ERROR, _FAILS, "sl043_torch_graphs", _torch_fails, _STREAM, needs=_NEEDS),
 )
