@@ -78,7 +78,7 @@ class WaitOnWrongStream(Check):
         for first, second in pairs[:1]:
             steps += [Step("work on another stream here", first), Step("used here, possibly incomplete", second)]
         found = self.finding_at(wait, message, trail=dict.fromkeys(step for step in steps if step.span != wait), help=help)
-        return replace(found, pairs=pairs, shown=bool(pairs))
+        return replace(found, pairs=pairs, shown=bool(pairs), facts={"why": why})
 
 
 _WORDS = {
