@@ -66,7 +66,7 @@ class StreamInCompiledRegion(Check):
         steps += [Step("stream made current here", switched), Step("this wait does not cover the copy back", wait)]
         return self.finding_at(
             change,
-            "in-place change of an input on a side stream in compiled code; the wait misses it",
+            "in-place change on a side stream in compiled code; the written wait misses it",
             trail=steps,
             help="enter the stream, and wait for it, outside of the compiled function; or return a new tensor",
         )

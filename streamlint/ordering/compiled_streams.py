@@ -14,6 +14,7 @@ from streamlint.ordering.choice import behind_copies
 from streamlint.ordering.compiled import Compiled, Region
 from streamlint.ordering.places import Place, Places
 from streamlint.ordering.streams import Currents
+from streamlint.transfer.actions import Copied
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.operands import operand_of
@@ -53,16 +54,18 @@ class CompiledStreams:
         return found
 
     def changes(self) -> Iterator[Change]:
-        """What is changed in place on a stream of the function's own, where the function waits behind that."""
+        """The first change in place on each stream that a function makes current, where the function waits behind that."""
         for function, calls in self.calls.items():
             switches = [call for call in calls if call.row.effect in _SWITCHES]
             waits = [call for call in calls if call.row.effect in _WAITS]
+            told = set[Site]()
             for one in function.code.instructions() if switches and waits else ():
                 switched = self._switched(function, one, switches)
-                if switched is None or not self._changes_input(function, one):
+                if switched is None or switched in told or not self._changes_input(function, one):
                     continue
                 wait = next((call for call in waits if _is_behind(function, one, call.instruction)), None)
                 if wait is not None:
+                    told.add(switched)
                     yield Change(Site(function, one), switched, Site(function, wait.instruction), self.compiled.regions[function])
 
     def _switched(self, function: Function, one: Instruction, switches: list[ModelledCall]) -> Site | None:
@@ -77,22 +80,33 @@ class CompiledStreams:
         """Whether an instruction writes on the current stream what the compiled code is given."""
         if self.compiled.is_spared(function, one):
             return False
-        for work in self.transfer.works(function, one):
-            if not work.assumed and any(self._is_input(function, register, _DEEPEST) for register in work.writes):
-                return True
-        return False
+        written = [register for work in self.transfer.works(function, one) if not work.assumed for register in work.writes]
+        copies = (each for each in self.transfer.of(function, one) if isinstance(each, Copied))
+        written += [copied.target for copied in copies if copied.target != one[2]]
+        return any(self._is_input(function, register, _DEEPEST) for register in written)
 
     def _is_input(self, function: Function, register: int, left: int) -> bool:
         """Whether memory comes from outside of what is compiled: an argument, a member, a variable of others."""
         if register < 0 or not left:
             return False
-        for each in self.transfer.shared(function, register):
-            place = self.places.of(function, behind_copies(function, each))
+        for each in self._behind(function, register):
+            place = self.places.of(function, each)
             if place.root[0] in ("cell", "global"):
                 return True
             if place.root[0] == "parameter" and self._is_given(function, place, left):
                 return True
         return False
+
+    def _behind(self, function: Function, register: int) -> list[int]:
+        """A register, and those of whose memory it holds a part: views, elements, what a loop goes through."""
+        found = [register]
+        for each in found:
+            one = function.definitions[each] if each >= 0 else None
+            held = [behind_copies(function, each), *self.transfer.shared(function, each)]
+            if one is not None and one[0] in (op.ITEM, op.NEXT, op.ITER):
+                held.append(one[3])
+            found += [inner for inner in held if inner >= 0 and inner not in found]
+        return found
 
     def _is_given(self, function: Function, place: Place, left: int) -> bool:
         region = self.compiled.regions[function]
