@@ -21,7 +21,8 @@ from streamlint.waits.operands import operand_of
 
 _SWITCHES = frozenset({"scope", "set_stream"})
 _WAITS = frozenset({"wait", "synchronize"})
-_DEEPEST = 6
+_DEEPEST, _HELPERS = 6, 3
+"""Calls over which memory is followed, and those to a change or a wait."""
 
 
 class Change(NamedTuple):
@@ -57,16 +58,55 @@ class CompiledStreams:
         """The first change in place on each stream that a function makes current, where the function waits behind that."""
         for function, calls in self.calls.items():
             switches = [call for call in calls if call.row.effect in _SWITCHES]
-            waits = [call for call in calls if call.row.effect in _WAITS]
             told = set[Site]()
-            for one in function.code.instructions() if switches and waits else ():
+            for one in function.code.instructions() if switches else ():
                 switched = self._switched(function, one, switches)
-                if switched is None or switched in told or not self._changes_input(function, one):
-                    continue
-                wait = next((call for call in waits if _is_behind(function, one, call.instruction)), None)
-                if wait is not None:
+                at = self._changed(function, one, _HELPERS) if switched is not None and switched not in told else None
+                wait = self._waited_behind(function, one) if at is not None else None
+                if switched is not None and at is not None and wait is not None:
                     told.add(switched)
-                    yield Change(Site(function, one), switched, Site(function, wait.instruction), self.compiled.regions[function])
+                    yield Change(at, switched, wait, self.compiled.regions[at.function])
+
+    def _changed(self, function: Function, one: Instruction, left: int) -> Site | None:
+        """Where an instruction, or a function that it calls, changes in place what the compiled code is given."""
+        if self._changes_input(function, one):
+            return Site(function, one)
+        for callee in self._entered(function, one) if left else ():
+            for inner in callee.code.instructions():
+                if self.currents.at(callee, inner) is None and (found := self._changed(callee, inner, left - 1)) is not None:
+                    return found
+        return None
+
+    def _waited_behind(self, function: Function, one: Instruction) -> Site | None:
+        """A wait behind an instruction: in its function, in one that this calls there, or in those of the region that lead to it."""
+        found = self._wait_in(function, one)
+        for caller, call in reversed(self.compiled.regions[function].calls) if found is None else ():
+            found = found or self._wait_in(caller, call)
+        return found
+
+    def _wait_in(self, function: Function, one: Instruction) -> Site | None:
+        calling = (each for opcode in (op.CALL, op.INVOKE) for each in function.by_opcode[opcode])
+        for each in sorted(calling, key=lambda each: function.homes[each]):
+            if each != one and _is_behind(function, one, each) and (found := self._waiting(function, each, _HELPERS)) is not None:
+                return found
+        return None
+
+    def _waiting(self, function: Function, one: Instruction, left: int) -> Site | None:
+        """The wait that a call is, or that a function makes which it enters."""
+        if any(call.instruction == one and call.row.effect in _WAITS for call in self.calls.get(function, ())):
+            return Site(function, one)
+        for callee in self._entered(function, one) if left else ():
+            calling = (each for opcode in (op.CALL, op.INVOKE) for each in callee.by_opcode[opcode])
+            found = next((found for each in calling if (found := self._waiting(callee, each, left - 1)) is not None), None)
+            if found is not None:
+                return found
+        return None
+
+    def _entered(self, function: Function, one: Instruction) -> Iterator[Function]:
+        """The compiled functions that a call enters."""
+        for edge in self.transfer.edges(function, one) if one[0] in (op.CALL, op.INVOKE) else ():
+            if edge.is_followed and not edge.is_handed and edge.callee in self.compiled.regions:
+                yield edge.callee
 
     def _switched(self, function: Function, one: Instruction, switches: list[ModelledCall]) -> Site | None:
         """Where the stream was made current that is so at an instruction, in its function."""
