@@ -166,7 +166,7 @@ class SameStreamWaits:
         if made is None or made[0] not in (op.CALL, op.INVOKE):
             return None
         copies = [each for each in self.transfer.of(function, made) if isinstance(each, Copied) and each.target == made[2]]
-        if copies and all(each.asynchronous is False for each in copies):
+        if copies and all(each.asynchronous is False and each.flag < 0 for each in copies):
             return None  # what may be there already, and was made on whatever stream
         works = self.transfer.works(function, made)
         is_new = any(work.made == made[2] and not work.assumed and work.stream.kind == CURRENT for work in works)

@@ -1,73 +1,92 @@
-"""SL043: a function that ``torch.compile`` compiles names streams, and the compiled code does not keep their order.
+"""SL043: a function that ``torch.compile`` compiles waits for a stream, synchronizes one, or marks memory for one.
 
-What it changes in place it changes in a buffer of its own, and copies back behind the waits that the program wrote; waits that give no
-value may come before what they were written behind. The side stream is behind a gate. The reader's stream has the higher priority:
-where nothing orders the two, its small kernel comes first.
+PyTorch 2.11 on an H100 (one program, run as it is, compiled, with ``fullgraph=True`` and with ``mode="reduce-overhead"``): stream switches and
+waits for streams are traced without a graph break and left out, and all kernels run on the caller's stream. ``Stream.synchronize`` and
+``Event.synchronize`` return at once (0.4 ms where the program as written takes 46 ms). ``record_stream`` and ``Event.record()`` make the call
+fail. ``torch.cuda.synchronize`` breaks the graph, and waits.
+
+So what forks and joins within the function is right, and does not overlap. What was queued on the stream outside of it is not awaited.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from streamlint.verify.cases import Case, Trial
 from streamlint.verify.criteria import Experiment
 from streamlint.verify.lab import Lab, handle_of
-from streamlint.verify.templates._common import FLOAT, torch_module
+from streamlint.verify.templates._common import torch_module
 
 RULE, NAME = "SL043", "stream-in-compiled-region"
-_STALE = "data race: the caller reads the old value behind the wait that the compiled function has written"
-_COUNT = 1 << 24
-_PARAMETERS: dict[str, Any] = {"bytes": FLOAT * _COUNT, "stream": "non-blocking"}
+_STALE = "data race: the compiled function leaves the wait out, and the old value is read"
+_FAILS = "the compiled function raises (1)"
+_COUNT = 1024
+_PARAMETERS: dict[str, Any] = {"bytes": 4 * _COUNT, "stream": "non-blocking"}
+_NEEDS = ("python-headers",)  # Triton compiles the calls of its kernels
+
+
+def _more(number: int) -> object:
+    return float(number) + 1.0
 
 
 def _torch(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
-    return _reader(lab, snippet, lambda value: 2.0 * value + 1.0)
-
-
-def _torch_join(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
-    return _reader(lab, snippet, lambda value: 2.0 * value + 2.0)
-
-
-def _reader(lab: Lab, snippet: Any, result: Any) -> Trial:
+    """The side stream writes; the compiled function waits for it, and reads."""
     torch = torch_module()
-    side, reader = lab.keep(torch.cuda.Stream()), lab.keep(torch.cuda.Stream(priority=-1))
-    values = lab.keep(torch.zeros(_COUNT, device="cuda"))
+    side, values, turn = lab.keep(torch.cuda.Stream()), lab.keep(torch.zeros(_COUNT, device="cuda")), [0.0]
 
     def reset(number: int) -> object:
-        values.fill_(float(number))
-        return result(float(number))
+        turn[0] = float(number)
+        return _more(number)
 
-    def call() -> object:
-        with torch.cuda.stream(reader):
-            return snippet.last(values, side)
+    return Trial(lambda: snippet.last(turn[0], values, side), gate=handle_of(side), reset=reset)
 
-    return Trial(call, gate=handle_of(side), reset=reset)
+
+def _torch_fork(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
+    """The compiled function lets another stream wait for its own work, and that stream reads."""
+    torch = torch_module()
+    first, second, turn = lab.keep(torch.cuda.Stream()), lab.keep(torch.cuda.Stream()), [0.0]
+
+    def reset(number: int) -> object:
+        turn[0] = float(number)
+        return _more(number)
+
+    return Trial(lambda: snippet.last(turn[0], first, second), gate=handle_of(first), reset=reset)
+
+
+def _torch_synchronize(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
+    """The side stream copies to the host; the compiled function synchronizes it, and the host reads."""
+    torch = torch_module()
+    side, turn = lab.keep(torch.cuda.Stream()), [0.0]
+    values, others = lab.keep(torch.zeros(_COUNT, device="cuda")), lab.keep(torch.zeros(_COUNT, device="cuda"))
+    host = lab.keep(torch.zeros(_COUNT, pin_memory=True))
+
+    def reset(number: int) -> object:
+        turn[0] = float(number)
+        return float(number)
+
+    return Trial(lambda: snippet.last(turn[0], values, others, host, side), gate=handle_of(side), reset=reset)
+
+
+def _fails(work: Callable[[], object]) -> int:
+    try:
+        work()
+    except Exception:
+        return 1
+    return 0
 
 
 def _torch_fails(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
-    """1 where one of the first calls raises: the first compiles, the second warms up, the third records a graph."""
     torch = torch_module()
-    values, side = lab.keep(torch.ones(1024, device="cuda")), lab.keep(torch.cuda.Stream())
-
-    def call() -> object:
-        try:
-            for _ in range(4):
-                snippet.last(values, side)
-            torch.cuda.synchronize()
-        except RuntimeError:
-            return 1
-        return 0
-
-    return Trial(call, expected=1)
+    values, side = lab.keep(torch.ones(_COUNT, device="cuda")), lab.keep(torch.cuda.Stream())
+    return Trial(lambda: _fails(lambda: snippet.run(values, side)), expected=1)
 
 
-_NEEDS = ("python-headers",)  # Triton compiles the calls of its kernels
-_STREAM = {"stream": "non-blocking"}
-_FAILS = "the compiled function raises (1)"
 CASES = (
-    Case(RULE, "changed_in_place", "torch", Experiment.DATA_RACE, _STALE, "sl043_torch", _torch, _PARAMETERS, needs=_NEEDS),
-    Case(RULE, "waits_inside", "torch", Experiment.DATA_RACE, _STALE, "sl043_torch_join", _torch_join, _PARAMETERS, needs=_NEEDS),
-    Case(RULE, "events_inside", "torch", Experiment.ERROR, _FAILS, "sl043_torch_events", _torch_fails, _STREAM, needs=_NEEDS),
-    Case(RULE, "recorded_as_graph", "torch", Experiment.ERROR, _FAILS, "sl043_torch_graphs", _torch_fails, _STREAM, needs=_NEEDS),
+    Case(RULE, "waits_for_other_work", "torch", Experiment.DATA_RACE, _STALE, "sl043_torch_wait", _torch, _PARAMETERS, _NEEDS),
+    Case(RULE, "lets_another_wait", "torch", Experiment.DATA_RACE, _STALE, "sl043_torch_fork", _torch_fork, _PARAMETERS, _NEEDS),
+    Case(RULE, "waits_for_event", "torch", Experiment.DATA_RACE, _STALE, "sl043_torch_event_wait", _torch, _PARAMETERS, _NEEDS),
+    Case(RULE, "synchronizes", "torch", Experiment.DATA_RACE, _STALE, "sl043_torch_synchronize", _torch_synchronize, _PARAMETERS, _NEEDS),
+    Case(RULE, "marks_memory", "torch", Experiment.ERROR, _FAILS, "sl043_torch_mark", _torch_fails, _PARAMETERS, _NEEDS),
+    Case(RULE, "records_event", "torch", Experiment.ERROR, _FAILS, "sl043_torch_event", _torch_fails, _PARAMETERS, _NEEDS),
 )
