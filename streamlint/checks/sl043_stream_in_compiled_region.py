@@ -6,67 +6,70 @@ from collections.abc import Iterable
 
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Span, Step
+from streamlint.record import replace
 
 
 class StreamInCompiledRegion(Check):
-    """A compiled function changes its input in place on a side stream, and waits for that stream inside.
+    """A compiled function waits for a stream or synchronizes it, and the compiler leaves that out.
 
     ## What it does
-    Reports in-place changes of what a function of ``torch.compile`` is given, on a stream that the function makes current, where the
-    function itself then waits for that stream. Functions that it calls are compiled with it.
+    Reports calls in functions of ``torch.compile``, and in those that they call, that order their work with work outside: waits for streams
+    that the compiled code never makes current, waits for events that it does not record, ``synchronize()`` of streams and events. It also
+    reports ``record_stream()`` and ``Event.record()`` there, which the compiler cannot compile.
 
     ## Why is this bad
-    The compiler computes the new values into a buffer of its own and copies them back at the end, on the side stream: behind the wait that
-    the function has written. So nothing orders the copy with what the caller does next, and the caller may read the old values.
+    PyTorch 2.11 traces these calls without a graph break and then leaves them out: the code that it generates runs on the caller's
+    stream, and waits for nothing. What another stream still writes is read early, and the host goes on.
 
     ## Example
     ```python
     @torch.compile
     def grow(values, side):
-        side.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(side):
-            values.mul_(2.0)
         torch.cuda.current_stream().wait_stream(side)
+        return values + 1.0
     ```
 
     ## Use instead
     ```python
     @torch.compile
     def grow(values):
-        values.mul_(2.0)
+        return values + 1.0
 
     side = torch.cuda.Stream()
-    side.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(side):
-        grow(values)
     torch.cuda.current_stream().wait_stream(side)
+    grow(rows)
     ```
 
     ## When it is fine
-    New tensors are returned in order. Functions that ``torch.compiler.disable`` leaves out, and the backend ``eager``, run as they are
-    written. A caller that waits for the side stream itself waits for the copy, too.
+    Work that the compiled code forks and joins by itself runs in order, on one stream. Functions that ``torch.compiler.disable`` leaves
+    out, and the backend ``eager``, run as they are written; ``torch.cuda.synchronize()`` breaks the graph, and waits. Later releases keep
+    more of the order.
 
     ## Verify
-    A gate blocks the side stream. The compiled function joins it, and the caller reads the old value behind that.
+    A gate blocks the side stream. The compiled function waits for it, and reads the old value.
 
     ## References
-    - PyTorch #197416, input mutation and user-written stream joins
-    - PyTorch #185546, #182971, user streams in compiled code
+    - PyTorch #109848, stream operations in the graph are ignored by the remaining compiler
+    - PyTorch #185546, #182971, #197416, streams in compiled code of later releases
     """
 
     code = "SL043"
     name = "stream-in-compiled-region"
     category = Category.RACE
     default = "preview"
-    rests_on = ("stream-order", "event-order", "event-covers-later-work")
+    rests_on = ("stream-order", "event-order")
 
-    def told(self, change: Span, switched: Span, wait: Span, compiled: Span, calls: Iterable[Span]) -> Finding:
-        """A change in place, as a finding: where the stream was made current, the wait behind it, what compiles the function."""
-        steps = [Step("compiled here", compiled), *(Step("called from here", call) for call in calls)]
-        steps += [Step("stream made current here", switched), Step("this wait does not cover the copy back", wait)]
-        return self.finding_at(
-            change,
-            "in-place change on a side stream in compiled code; the written wait misses it",
-            trail=steps,
-            help="enter the stream, and wait for it, outside of the compiled function; or return a new tensor",
-        )
+    def told(self, call: Span, name: str, why: str, compiled: Span, calls: Iterable[Span]) -> Finding:
+        """A call in compiled code, as a finding: what becomes of it, what compiles the code, and the calls from there."""
+        message, help = _WORDS[why]
+        trail = [Step("compiled here", compiled), *(Step("called from here", each) for each in calls)]
+        found = self.finding_at(call, message.format(name=name), trail=dict.fromkeys(trail), help=help)
+        return replace(found, facts={"why": why})
+
+
+_OUTSIDE = "outside of the compiled function, or leave the function around it out with torch.compiler.disable"
+_WORDS = {
+    "wait": ("wait for other work in compiled code; PyTorch 2.11 leaves it out", f"wait {_OUTSIDE}"),
+    "synchronize": ("synchronization in compiled code; PyTorch 2.11 leaves it out", f"synchronize {_OUTSIDE}"),
+    "fails": ("{name}() in compiled code; PyTorch 2.11 cannot compile it", f"call it {_OUTSIDE}"),
+}

@@ -1,4 +1,4 @@
-"""SL043: compiled code changes its input in place on a side stream, and its own wait comes before the copy back."""
+"""SL043: compiled code waits for streams, and the compiler leaves the wait out or fails."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ RULE = StreamInCompiledRegion
 
 def find(context: Context) -> Iterator[Finding]:
     """The findings of the rule."""
-    for change in CompiledStreams(context.transfer).changes():
-        calls = [span_of(call) for call in change.region.calls]
-        found = RULE().told(span_of(change.at), span_of(change.switched), span_of(change.wait), span_of(change.region.at), calls)
-        yield replace(found, qualname=change.at.function.name)
+    for call in CompiledStreams(context.transfer).lost():
+        calls = [span_of(site) for site in call.region.calls]
+        found = RULE().told(span_of(call.at), call.name.rpartition(".")[2], call.why, span_of(call.region.at), calls)
+        yield replace(found, qualname=call.at.function.name)

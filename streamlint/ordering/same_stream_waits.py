@@ -79,8 +79,8 @@ class SameStreamWaits:
         taken = self._taken(function, awaited.register, one)
         if awaited.kind == NULL:
             return VoidWait(here, DEFAULT, None, taken)
-        first = self._meant(function, one, action.stream)
-        second = self._meant(function, one, awaited)
+        first = self.meant(function, one, action.stream)
+        second = self.meant(function, one, awaited)
         calls = self._same(function, first, second, _DEEPEST)
         if calls is None:
             return None
@@ -91,12 +91,12 @@ class SameStreamWaits:
 
     def _of_event(self, function: Function, one: Instruction, action: Waited) -> VoidWait | None:
         """A wait for an event that its function alone records, and on the waiting stream alone."""
-        mine = self._meant(function, one, action.stream)
+        mine = self.meant(function, one, action.stream)
         place = self.places.of(function, action.of)
         if mine is None or not self._is_own_event(function, place):
             return None
         records = list(self._records(function, place))
-        theirs = [self._meant(function, at, recorded.stream) for at, recorded in records]
+        theirs = [self.meant(function, at, recorded.stream) for at, recorded in records]
         if not records or any(each is None or each.place != mine.place for each in theirs):
             return None
         if not self._stays(function, mine.place):
@@ -138,10 +138,10 @@ class SameStreamWaits:
 
     def _of_mark(self, function: Function, one: Instruction, action: Kept) -> VoidWait | None:
         made = self._made(function, one, action.register)
-        marked = self._meant(function, one, action.stream)
+        marked = self.meant(function, one, action.stream)
         if made is None or marked is None or action.stream.kind == NULL:
             return None
-        home = self._meant(function, made, Stream(CURRENT, library=action.stream.library))
+        home = self.meant(function, made, Stream(CURRENT, library=action.stream.library))
         calls = self._same(function, home, marked, _DEEPEST)
         if calls is None or home is None:
             return None
@@ -194,7 +194,7 @@ class SameStreamWaits:
 
     # --- which stream is meant
 
-    def _meant(self, function: Function, one: Instruction, stream: Stream, depth: int = 4) -> Meant | None:
+    def meant(self, function: Function, one: Instruction, stream: Stream, depth: int = 4) -> Meant | None:
         """The stream that an instruction means; None where it cannot be told."""
         if depth == 0:
             return None
@@ -208,7 +208,7 @@ class SameStreamWaits:
             around = self.currents.of_library(function, at, stream.library)
             if around is None:
                 return Meant(None)
-            switched, inner = self._switched(function, at), self._meant(function, at, around, depth - 1)
+            switched, inner = self._switched(function, at), self.meant(function, at, around, depth - 1)
             return inner._replace(switched=switched) if inner is not None and switched is not None else None
         if stream.kind != NAMED or stream.register < 0:
             return None
@@ -236,7 +236,7 @@ class SameStreamWaits:
         found: tuple[Site, ...] | None = None
         for caller, call in calls:
             named = self._handed(caller, call, function, place)
-            around = self._meant(caller, call, Stream(CURRENT, library="torch"))
+            around = self.meant(caller, call, Stream(CURRENT, library="torch"))
             inner = self._same(caller, named, around, left - 1)
             if inner is None:
                 return None

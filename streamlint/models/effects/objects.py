@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streamlint.models.effects.shared import COMPILING, DEVICES, INSTEAD, INTO, RETURNS, STREAMS, WAITS
+from streamlint.models.effects.shared import COMPILED, COMPILING, DEVICES, INSTEAD, INTO, RETURNS, STREAMS, WAITS
 from streamlint.models.keys import Effect, key
 
 OBJECTS = (
@@ -105,7 +105,7 @@ OBJECTS = (
     Effect(
         "record_use",
         "makes the allocator wait for a stream before it reuses the memory of a buffer (`Tensor.record_stream`)",
-        (key("of", "place", "The buffer.", needed=True), key("stream", "word or place", "The stream.", STREAMS)),
+        (key("of", "place", "The buffer.", needed=True), key("stream", "word or place", "The stream.", STREAMS), *COMPILED),
     ),
     Effect(
         "setting",

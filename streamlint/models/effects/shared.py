@@ -30,3 +30,12 @@ COMPILING = (
     key("uncompiled", "place", "The function that compilers leave as it is (`torch.compiler.disable`)."),
     key("asks_compiling", "bool", "The result says whether the code is being compiled."),
 )
+COMPILED = (
+    key(
+        "compiled",
+        "word",
+        "What becomes of the call in code that a compiler takes apart: it is left out, or the compiler fails.",
+        "dropped fails",
+    ),
+    key("compiled_without", "place", "That is so only where this argument is left out."),
+)
