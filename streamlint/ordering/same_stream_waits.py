@@ -17,7 +17,7 @@ from streamlint.ir.graph import Graph
 from streamlint.ordering.choice import behind_copies
 from streamlint.ordering.places import Element, Place, Places
 from streamlint.ordering.streams import Currents
-from streamlint.transfer.actions import CURRENT, NAMED, NULL, Copied, Recorded, Stream
+from streamlint.transfer.actions import CURRENT, NAMED, NULL, Recorded, Stream
 from streamlint.transfer.transfer import Transfer
 from streamlint.transfer.waiting import Waited
 from streamlint.transfer.work import Kept
@@ -165,9 +165,9 @@ class SameStreamWaits:
             made = next((function.definitions[behind_copies(function, each)] for each in put), None)
         if made is None or made[0] not in (op.CALL, op.INVOKE):
             return None
-        copies = [each for each in self.transfer.of(function, made) if isinstance(each, Copied) and each.target == made[2]]
-        if copies and all(each.asynchronous is False and each.flag < 0 for each in copies):
-            return None  # what may be there already, and was made on whatever stream
+        for call in self.transfer.modelled(function, made):
+            if call.row.effect == "transfer":  # what may be there already stays what it is; whoever asks not to wait expects a copy
+                return made if call.switch("asynchronous")[0] >= 0 else None
         works = self.transfer.works(function, made)
         is_new = any(work.made == made[2] and not work.assumed and work.stream.kind == CURRENT for work in works)
         return made if is_new else None
