@@ -3,7 +3,7 @@
 PyTorch 2.11 on an H100 (one program, run as it is, compiled, with ``fullgraph=True`` and with ``mode="reduce-overhead"``): stream
 switches and waits for streams are traced without a graph break and left out, and all kernels run on the caller's stream.
 ``Stream.synchronize`` and ``Event.synchronize`` return at once (0.4 ms where the program as written takes 46 ms). ``record_stream`` and
-``Event.record()`` make the call fail. ``torch.cuda.synchronize`` breaks the graph, and waits.
+``Event.record()`` make the call fail, and ``Event.wait()`` ended the process. ``torch.cuda.synchronize`` breaks the graph, and waits.
 
 So what forks and joins within the function is right, and does not overlap. What was queued on the stream outside of it is not awaited.
 """
