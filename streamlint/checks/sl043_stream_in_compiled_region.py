@@ -15,7 +15,8 @@ class StreamInCompiledRegion(Check):
     ## What it does
     Reports calls in functions of ``torch.compile``, and in those that they call, that order their work with work outside: waits for streams
     that the compiled code never makes current, waits for events that it does not record, ``synchronize()`` of streams and events. It also
-    reports ``record_stream()`` and ``Event.record()`` there, which the compiler cannot compile.
+    reports ``record_stream()`` and ``Event.record()`` there, which the compiler cannot compile, and work in the scope of a stream on which
+    work of others writes what it reads.
 
     ## Why is this bad
     PyTorch 2.11 traces these calls without a graph break and then leaves them out: the code that it generates runs on the caller's
@@ -59,10 +60,12 @@ class StreamInCompiledRegion(Check):
     default = "preview"
     rests_on = ("stream-order", "event-order")
 
-    def told(self, call: Span, name: str, why: str, compiled: Span, calls: Iterable[Span]) -> Finding:
-        """A call in compiled code, as a finding: what becomes of it, what compiles the code, and the calls from there."""
+    def told(self, call: Span, name: str, why: str, compiled: Span, calls: Iterable[Span], first: Span | None = None) -> Finding:
+        """A call in compiled code, as a finding: what becomes of it, what compiles the code, and the calls from there; ``first`` is work of
+        others that it does not wait for."""
         message, help = _WORDS[why]
         trail = [Step("compiled here", compiled), *(Step("called from here", each) for each in calls)]
+        trail += [Step("work on another stream here", first)] if first is not None else []
         found = self.finding_at(call, message.format(name=name), trail=dict.fromkeys(trail), help=help)
         return replace(found, facts={"why": why})
 
@@ -71,5 +74,9 @@ _OUTSIDE = "outside of the compiled function, or leave the function around it ou
 _WORDS = {
     "wait": ("wait for other work in compiled code; PyTorch 2.11 leaves it out", f"wait {_OUTSIDE}"),
     "synchronize": ("synchronization in compiled code; PyTorch 2.11 leaves it out", f"synchronize {_OUTSIDE}"),
+    "work": (
+        "work on a stream in compiled code; PyTorch 2.11 runs it on the caller's stream",
+        f"make the stream current {_OUTSIDE}",
+    ),
     "fails": ("{name}() in compiled code; PyTorch 2.11 cannot compile it", f"call it {_OUTSIDE}"),
 }

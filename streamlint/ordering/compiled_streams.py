@@ -65,6 +65,11 @@ class CompiledStreams:
             if why:
                 yield LostCall(Site(call.function, call.instruction), call.name, why, region)
 
+    @property
+    def enters(self) -> bool:
+        """Whether compiled code makes streams current."""
+        return bool(self.compiled.regions) and bool(self._entered)
+
     def _why(self, call: ModelledCall, region: Region) -> str:
         without = call.row.get("compiled_without")
         if isinstance(without, Selector) and call.given(without) is not None:

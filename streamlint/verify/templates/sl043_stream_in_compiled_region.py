@@ -20,6 +20,7 @@ from streamlint.verify.templates._common import torch_module
 
 RULE, NAME = "SL043", "stream-in-compiled-region"
 _STALE = "data race: the compiled function leaves the wait out, and the old value is read"
+_LEFT = "data race: the compiled function runs on the caller's stream, and reads the old value"
 _FAILS = "the compiled function raises (1)"
 _COUNT = 1024
 _PARAMETERS: dict[str, Any] = {"bytes": 4 * _COUNT, "stream": "non-blocking"}
@@ -84,6 +85,7 @@ def _torch_fails(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial
 
 CASES = (
     Case(RULE, "waits_for_other_work", "torch", Experiment.DATA_RACE, _STALE, "sl043_torch_wait", _torch, _PARAMETERS, _NEEDS),
+    Case(RULE, "works_on_other_stream", "torch", Experiment.DATA_RACE, _LEFT, "sl043_torch_scope", _torch, _PARAMETERS, _NEEDS),
     Case(RULE, "lets_another_wait", "torch", Experiment.DATA_RACE, _STALE, "sl043_torch_fork", _torch_fork, _PARAMETERS, _NEEDS),
     Case(RULE, "waits_for_event", "torch", Experiment.DATA_RACE, _STALE, "sl043_torch_event_wait", _torch, _PARAMETERS, _NEEDS),
     Case(RULE, "synchronizes", "torch", Experiment.DATA_RACE, _STALE, "sl043_torch_synchronize", _torch_synchronize, _PARAMETERS, _NEEDS),
