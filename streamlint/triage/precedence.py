@@ -9,7 +9,7 @@ from streamlint.findings import Category, Finding, Span
 from streamlint.record import replace
 
 # Of the codes on one operation the first of these wins; others follow their category (semantics: cause before effect).
-_PRECEDENCE = ("SL013", "SL018", "SL014", "SL027", "SL026")
+_PRECEDENCE = ("SL013", "SL018", "SL014", "SL032", "SL027", "SL026")
 # What explains a conflict of SL005 to SL008: work on the wrong stream.
 _CAUSES = (*_PRECEDENCE, "SL002")
 # Among stalls the more specific one: a wait for the whole device before the read of a value, and before what an allocator does.

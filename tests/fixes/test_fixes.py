@@ -429,6 +429,23 @@ FIXED = {
         ["- cudaEventCreate(&e);", "+ cudaEventCreateWithFlags(&e, cudaEventDisableTiming);"],
         "safe",
     ),
+    "a wait of a stream for itself, before its scope": (
+        "SL032",
+        "python",
+        HEAD + "def run(rows, side):\n    rows = rows.cuda() * 2\n    with torch.cuda.stream(side):\n"
+        "        side.wait_stream(torch.cuda.current_stream())\n        return rows.sum().item()\n",
+        ["+ side.wait_stream(torch.cuda.current_stream())", "- side.wait_stream(torch.cuda.current_stream())"],
+        "safe",
+    ),
+    "a wait of a stream for itself, behind its scope": (
+        "SL032",
+        "python",
+        HEAD + "def run(rows, side):\n    rows = rows.cuda()\n    side.wait_stream(torch.cuda.current_stream())\n"
+        "    with torch.cuda.stream(side):\n        rows = rows * 2\n        torch.cuda.current_stream().wait_stream(side)\n"
+        "    return rows.sum()\n",
+        ["- torch.cuda.current_stream().wait_stream(side)", "+ torch.cuda.current_stream().wait_stream(side)"],
+        "safe",
+    ),
 }
 
 
@@ -534,7 +551,19 @@ def test_what_is_left_alone(name):
 # The documents of the rules ---------------------------------------------------------------------------------------------------
 
 # How many findings of a rule's document have a fix, at least.
-OFFERED = {"SL001": 14, "SL002": 14, "SL003": 4, "SL005": 35, "SL006": 6, "SL007": 12, "SL008": 6, "SL009": 16, "SL022": 2, "SL023": 4}
+OFFERED = {
+    "SL001": 14,
+    "SL002": 14,
+    "SL003": 4,
+    "SL005": 35,
+    "SL006": 6,
+    "SL007": 12,
+    "SL008": 6,
+    "SL009": 16,
+    "SL022": 2,
+    "SL023": 4,
+    "SL032": 4,
+}
 
 
 @functools.cache

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streamlint.models.effects.shared import DEVICES, INSTEAD, INTO, RETURNS, STREAMS, WAITS
+from streamlint.models.effects.shared import COMPILED, COMPILING, DEVICES, INSTEAD, INTO, RETURNS, STREAMS, WAITS
 from streamlint.models.keys import Effect, key
 
 OBJECTS = (
@@ -77,6 +77,7 @@ OBJECTS = (
             key("of", "place", "The argument.", needed=True),
             key("into", "place", "Where it is stored (`&0`)."),
             key("moves", "bool", "A value made by a constructor goes wherever its owner goes."),
+            *COMPILING[:3],
         ),
     ),
     Effect("collect", "runs the garbage collector: objects without a reference are released"),
@@ -98,12 +99,13 @@ OBJECTS = (
             DEVICES,
             key("on_device", "place", "The buffer that the call shows to be on a device."),
             key("shows", "word", "Where the memory is if the result is true; elsewhere if it is false.", "host device"),
+            *(COMPILING[number] for number in (0, 1, 3)),
         ),
     ),
     Effect(
         "record_use",
         "makes the allocator wait for a stream before it reuses the memory of a buffer (`Tensor.record_stream`)",
-        (key("of", "place", "The buffer.", needed=True), key("stream", "word or place", "The stream.", STREAMS)),
+        (key("of", "place", "The buffer.", needed=True), key("stream", "word or place", "The stream.", STREAMS), *COMPILED),
     ),
     Effect(
         "setting",

@@ -24,3 +24,18 @@ WAITS = (
     key("sized", "bool", "It waits for the size of its result, which depends on the data (`nonzero`)."),
 )
 DEVICES = key("devices", "bool", "The call counts devices, or makes one the current one: a loop around it goes over devices.")
+COMPILING = (
+    key("compiles", "place", "The function or module that a compiler takes apart and puts together anew (`torch.compile`)."),
+    key("compiled_if", "cases", "Where one of these arguments is given it has to have this value, or nothing is compiled."),
+    key("uncompiled", "place", "The function that compilers leave as it is (`torch.compiler.disable`)."),
+    key("asks_compiling", "bool", "The result says whether the code is being compiled."),
+)
+COMPILED = (
+    key(
+        "compiled",
+        "word",
+        "What becomes of the call in code that a compiler takes apart: it is left out, or the compiler fails.",
+        "dropped fails",
+    ),
+    key("compiled_without", "place", "That is so only where this argument is left out."),
+)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streamlint.models.effects.shared import GRADIENTS, INTO, LIBRARY, ON, RETURNS, STREAMS
+from streamlint.models.effects.shared import COMPILED, GRADIENTS, INTO, LIBRARY, ON, RETURNS, STREAMS
 from streamlint.models.keys import Effect, key
 
 WORK = (
@@ -91,6 +91,7 @@ WORK = (
             key("creates", "bool", "The call returns the event."),
             key("timing", "bool", "An event that the call makes measures time."),
             RETURNS,
+            *COMPILED,
         ),
     ),
     Effect(
@@ -99,12 +100,16 @@ WORK = (
         (
             key("stream", "word or place", "The stream that waits.", STREAMS),
             key("on", "place", "The event or stream that it waits for.", needed=True),
+            *COMPILED,
         ),
     ),
     Effect(
         "synchronize",
         "makes the host wait",
-        (key("of", "word or place", "The stream or event that the host waits for, or `device` for all streams.", "device current null"),),
+        (
+            key("of", "word or place", "The stream or event that the host waits for, or `device` for all streams.", "device current null"),
+            *COMPILED,
+        ),
     ),
     Effect(
         "query",

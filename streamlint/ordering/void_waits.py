@@ -1,0 +1,67 @@
+"""Races that a wait was meant to prevent, and does not: it is for the waiting stream itself, or for the default stream."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from streamlint.facts.objects import Site
+from streamlint.ir import Instruction
+from streamlint.ordering.flow import Tracked
+from streamlint.ordering.lanes import Lane
+from streamlint.ordering.places import Place
+from streamlint.ordering.races import Races
+from streamlint.ordering.same_stream_waits import DEFAULT, VoidWait
+from streamlint.ordering.states import State
+from streamlint.ordering.walk import ORDERED
+from streamlint.transfer.actions import CURRENT, Action
+from streamlint.transfer.transfer import Transfer
+from streamlint.transfer.waiting import Waited
+from streamlint.transfer.work import Worked
+
+_PASSED = "void wait"
+"""The kind of what is tracked: a wait that a path has passed."""
+Pair = tuple[Site, Site]
+
+
+class RacesBehindVoid(Races):
+    """Races behind such waits: of each wait the pairs of work that it leaves unordered."""
+
+    def __init__(self, transfer: Transfer, waits: Iterable[VoidWait]) -> None:
+        super().__init__(transfer)
+        self.waits = {wait.at: wait for wait in waits}
+        self.pairs: dict[Site, dict[Pair, Lane]] = {}
+        self._waiters: dict[Place, Lane] = {}
+        self._is_told = True
+
+    def _judge(self, state: State, one: Instruction, action: Action) -> str | frozenset[Tracked] | None:
+        answer = super()._judge(state, one, action)
+        here = Site(state.frame.function, one)
+        if answer == ORDERED or not isinstance(action, Waited) or here not in self.waits:
+            return answer
+        passed = Tracked(_PASSED, Place(("global", _PASSED, here, state.frame.depth)))
+        self._waiters[passed.place] = self.lanes.of(state.frame, one, action.stream)
+        return (answer if isinstance(answer, frozenset) else state.tracked) | {passed}
+
+    def _worked(self, state: State, one: Instruction, work: Worked) -> str | None:
+        self._is_told = True
+        answer = super()._worked(state, one, work)
+        return answer if self._is_told else None
+
+    def _tell(self, state: State, one: Instruction, use: Worked, other: Lane) -> None:
+        second, self._is_told = Site(state.frame.function, one), False
+        for held in state.tracked:
+            if held.kind != _PASSED:
+                continue
+            site, waiter = held.place.root[2], self._waiters[held.place]
+            assert isinstance(site, Site)
+            is_mine = _are_one(waiter, other) or (self.waits[site].why != DEFAULT and _are_one(waiter, self._mine(state)))
+            if is_mine:
+                self._is_told = True
+                self.pairs.setdefault(site, {}).setdefault((self._site, second), self._lane)
+
+
+def _are_one(first: Lane, second: Lane) -> bool:
+    """Whether two streams of a path are one: by their names, by where both were made, or as the current one."""
+    if first.kind == second.kind == CURRENT:
+        return True
+    return not set(first.places).isdisjoint(second.places) or not first.made.isdisjoint(second.made)
