@@ -109,7 +109,7 @@ OBJECTS = (
         "setting",
         "changes how later calls behave",
         (
-            key("what", "word", "The setting.", "allocator start-method ptds no-cache peer-access device", needed=True),
+            key("what", "word", "The setting.", "allocator start-method ptds no-cache peer-access device pool", needed=True),
             key("value", "place", "The value that is set."),
         ),
     ),
