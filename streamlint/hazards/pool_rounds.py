@@ -242,7 +242,9 @@ class PoolRounds(Churning):
         mine, theirs = self._climbed(site.function, stream.register, calls), self._climbed(freed.function, other.register, path)
         if not mine.isdisjoint(theirs):
             return True
-        made = [self._made(function, register) for function, register in ((site.function, stream.register), (freed.function, other.register))]
+        made = [
+            self._made(function, register) for function, register in ((site.function, stream.register), (freed.function, other.register))
+        ]
         return len(made[0]) == 1 and made[0] == made[1]
 
     def _made(self, function: Function, register: int) -> frozenset[Site]:

@@ -7,7 +7,7 @@ a gate the second one fills the block at once, and the old work overwrites it wh
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from streamlint.verify.cases import Case, Trial
@@ -36,25 +36,17 @@ def _cuda(lab: Lab, library: Any, parameters: Mapping[str, Any]) -> Trial:
     return Trial(lambda: renew(host.ctypes.data, COUNT, turn.value, first.ptr, second.ptr), gate=first.ptr, reset=turn.reset)
 
 
-def _in_python(lab: Lab, renew: Callable[..., object]) -> Trial:
-    """``renew(host, value, first, second)``: each byte is the round's number, and the sum of all comes home."""
+def _in_python(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
+    """``renew(host, value, first, second, event)``: each byte is the round's number, and the sum of all comes home."""
     _keep_blocks(lab)
     first, second = lab.stream(blocking=False), lab.stream(blocking=False)
-    host, turn = host_floats(lab, COUNT, "pinned").view("uint8"), Turn(BYTES)
-    return Trial(lambda: renew(host, int(turn.value), first, second), gate=first.ptr, reset=turn.reset)
-
-
-def _cupy(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
-    return _in_python(lab, snippet.renew)
-
-
-def _cuda_python(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
     event = lab.keep(lab.cupy.cuda.Event(disable_timing=True))
-    return _in_python(lab, lambda host, value, first, second: snippet.renew(host, value, first.ptr, second.ptr, event.ptr))
+    host, turn = host_floats(lab, COUNT, "pinned").view("uint8"), Turn(BYTES)
+    return Trial(lambda: snippet.renew(host, int(turn.value), first.ptr, second.ptr, event.ptr), gate=first.ptr, reset=turn.reset)
 
 
 CASES = (
     Case(RULE, "fill_on_other_stream", "cuda", Experiment.DATA_RACE, _OVERWRITTEN, "sl038_cuda", _cuda, _PARAMETERS),
-    Case(RULE, "fill_on_other_stream", "cupy", Experiment.DATA_RACE, _OVERWRITTEN, "sl038_cupy", _cupy, _PARAMETERS),
-    Case(RULE, "fill_on_other_stream", "cuda-python", Experiment.DATA_RACE, _OVERWRITTEN, "sl038_cuda_python", _cuda_python, _PARAMETERS),
+    Case(RULE, "fill_on_other_stream", "cupy", Experiment.DATA_RACE, _OVERWRITTEN, "sl038_cupy", _in_python, _PARAMETERS),
+    Case(RULE, "fill_on_other_stream", "cuda-python", Experiment.DATA_RACE, _OVERWRITTEN, "sl038_cuda_python", _in_python, _PARAMETERS),
 )
