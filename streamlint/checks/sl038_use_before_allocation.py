@@ -69,6 +69,6 @@ class UseBeforeAllocation(Check):
     def _help(self, use: Launch) -> str:
         if use.api == "cupy":
             return (
-                "record an event on the allocating stream behind the allocation and call wait_event() on this one, or allocate on this one"
+                "call wait_event() on this stream, with an event recorded behind the allocation, or allocate on this stream"
             )
         return "make this stream wait for an event recorded behind the allocation, or allocate on the stream that uses the memory first"
