@@ -60,7 +60,7 @@ class UseBeforeAllocation(Check):
         calls = (step for step in call_trail(use, "the use is reached from here") if step.span not in allocated.context.calls)
         return self.finding(
             use,
-            "use of memory whose allocation another stream may not have reached yet; nothing orders them",
+            "access to memory that another stream may not have allocated yet; nothing orders them",
             trail=(Step("allocated in the order of another stream here", allocated.span), *streams, *calls),
             help=self._help(use),
             facts={"api": use.api},
@@ -69,6 +69,6 @@ class UseBeforeAllocation(Check):
     def _help(self, use: Launch) -> str:
         if use.api == "cupy":
             return (
-                "call wait_event() on this stream, with an event recorded behind the allocation, or allocate on this stream"
+                "call wait_event() on this stream, with an event recorded after the allocation, or allocate on this stream"
             )
-        return "make this stream wait for an event recorded behind the allocation, or allocate on the stream that uses the memory first"
+        return "make this stream wait for an event recorded after the allocation, or allocate on the stream that uses the memory first"
