@@ -12,11 +12,11 @@ class UseBeforeAllocation(Check):
 
     ## What it does
     Reports device work that is the first use of memory from ``cudaMallocAsync`` or another stream-ordered allocation, on another stream
-    than that of the allocation, where no event and no synchronization puts the use behind the allocation.
+    than that of the allocation, where no event and no synchronization puts the allocation first.
 
     ## Why is this bad
-    The pointer is there at once, the memory is not: the allocation takes place when its stream reaches it. Until then the block may belong
-    to earlier work of that stream, whose writes then land in the new contents, and CUDA leaves what happens undefined. No error is raised.
+    The pointer is known at once, but the allocation takes place when its stream reaches it. Until then the block may belong to earlier
+    work of that stream, whose writes then overwrite the new contents. The behavior is undefined, and no error is raised.
 
     ## Example
     ```cuda
@@ -36,12 +36,12 @@ class UseBeforeAllocation(Check):
 
     ## When it is fine
     The allocation and the use are on the same stream, the null stream orders the two (blocking streams), the second stream waits for an
-    event recorded behind the allocation, or the host synchronizes first. Work of the allocating stream that fills the memory before
+    event recorded after the allocation, or the host synchronizes first. Work of the allocating stream that fills the memory before
     another stream uses it is a matter of SL006. So are the caching allocators of PyTorch and CuPy, whose blocks are safe to use anywhere
     unless their stream still works on them.
 
     ## Verify
-    Work of the first stream on a block that it has freed stands behind a gate. The second stream fills the memory at once, and the old
+    Work of the first stream on a block that it has freed waits for a gate. The second stream fills the memory at once, and the old
     work overwrites it when the gate opens.
 
     ## References
@@ -68,7 +68,5 @@ class UseBeforeAllocation(Check):
 
     def _help(self, use: Launch) -> str:
         if use.api == "cupy":
-            return (
-                "call wait_event() on this stream, with an event recorded after the allocation, or allocate on this stream"
-            )
+            return "call wait_event() on this stream, with an event recorded after the allocation, or allocate on this stream"
         return "make this stream wait for an event recorded after the allocation, or allocate on the stream that uses the memory first"

@@ -16,9 +16,9 @@ class PoolTrimsEverySync(Check):
     a loop makes and frees before it synchronizes, in a program that never sets a release threshold.
 
     ## Why is this bad
-    The release threshold of a pool is 0 until the program sets it: what a pool holds and nobody uses goes back to the driver with the next
-    synchronization of a stream, an event or the device. The next iteration's allocation asks the driver for new memory and maps it, which
-    costs far more than the reuse of a block. Without the synchronization, or with a threshold, the pool hands out the same block again.
+    The release threshold of a pool is 0 until the program sets it: the next synchronization of a stream, an event or the device returns
+    the pool's unused memory to the driver. The next iteration's allocation asks the driver for new memory and maps it, which costs far
+    more than the reuse of a block. Without the synchronization, or with a threshold, the pool hands out the same block again.
 
     ## Example
     ```cuda
@@ -48,7 +48,7 @@ class PoolTrimsEverySync(Check):
 
     ## When it is fine
     A program that has to leave the memory to others between two iterations. No finding: memory that is still in use when the iteration
-    synchronizes, other allocations that may keep the pool's memory, pools of the program's own, a synchronization behind the loop, and
+    synchronizes, other allocations that may keep the pool's memory, pools of the program's own, a synchronization after the loop, and
     the pools of PyTorch and RMM, which set a threshold themselves.
 
     ## Verify
