@@ -17,7 +17,7 @@ class PoolTrimsEverySync(Check):
 
     ## Why is this bad
     The release threshold of a pool is 0 until the program sets it: the next synchronization of a stream, an event or the device returns
-    the pool's unused memory to the driver. The next iteration's allocation asks the driver for new memory and maps it, which costs far
+    the pool's unused memory to the driver. The next iteration's allocation maps new memory, which costs far
     more than the reuse of a block. Without the synchronization, or with a threshold, the pool hands out the same block again.
 
     ## Example

@@ -65,7 +65,7 @@ class PoolRounds(Churning):
     def find(self) -> Iterator[PoolRound]:
         """The rounds of the program, if nothing in it says what a pool shall keep."""
         calls = [call for call in self.transfer.sites({"alloc"}, where=is_of_pool) if call.one("pool") is None]
-        if not calls or any(call.row.get("what") == "pool" for call in self.transfer.sites({"setting"}, where=_is_of_pools)):
+        if not calls or next(self.transfer.sites({"setting", "object"}, where=_is_of_pools), None) is not None:
             return
         found = [(call, churn) for call in calls for churn in self.follow(self._held(call)) if churn.ended]
         waits = {number: list(self._waits(churn)) for number, (_, churn) in enumerate(found)}
@@ -287,4 +287,5 @@ class PoolRounds(Churning):
 
 
 def _is_of_pools(row: Row) -> bool:
+    """Whether a row's calls set what a pool keeps, or which pool is the current one."""
     return row.get("what") == "pool"
