@@ -32,6 +32,7 @@ class TypeRow:
     memory: str = "unknown"
     raw: bool = False
     holds_stream: bool = False
+    stream: Selector | None = None
     fields: tuple[str, ...] = ()
 
 

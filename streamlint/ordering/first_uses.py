@@ -4,18 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from streamlint.facts.functions import Function
 from streamlint.facts.objects import Site
 from streamlint.ir import Instruction
-from streamlint.models import Row
+from streamlint.ir import opcodes as op
+from streamlint.models import Row, TypeRow
+from streamlint.models.vocabulary import Selector
 from streamlint.ordering.conditions import Frame
 from streamlint.ordering.flow import BUFFER, STREAM, Tracked
-from streamlint.ordering.lifetimes import made_by
+from streamlint.ordering.lifetimes import made_by, type_name
+from streamlint.ordering.places import Place, register_place
 from streamlint.ordering.races import Race, Races
 from streamlint.ordering.states import State
 from streamlint.ordering.walk import ORDERED
 from streamlint.transfer.actions import UNKNOWN
 from streamlint.transfer.modelled import ModelledCall
-from streamlint.transfer.work import Worked
+from streamlint.transfer.work import Worked, stream_given
+
+_FIRST = 5
+"""Where the arguments of a constructor begin among the operands of its instruction."""
 
 
 def is_ordered(row: Row) -> bool:
@@ -32,18 +39,36 @@ class FirstUses(Races):
         """The first uses of memory that may not be allocated yet."""
         asked = self.transfer.asked
         for call in self.transfer.sites({"alloc"}, where=is_ordered, among=asked):
-            self._follow_allocation(call)
+            if not _is_overloaded(call):
+                work = Worked(call.stream(), (), (), call.name, call.row.library, evident=True)
+                self._follow_allocation(call.function, call.instruction, work, made_by(self.places, call))
+        for function, one, kind in self._constructed():
+            if kind.stream is not None and kind.stream.position is not None and len(one) > _FIRST + kind.stream.position:
+                stream = stream_given(self.facts, function, one, one[_FIRST + kind.stream.position])
+                work = Worked(stream, (), (), kind.name, kind.library, evident=True)
+                self._follow_allocation(function, one, work, frozenset({register_place(one[2])}))
         yield from self._found.values()
 
-    def _follow_allocation(self, call: ModelledCall) -> None:
-        function, one, stream = call.function, call.instruction, call.stream()
-        lane = self.lanes.of(Frame(function, None, None, 0), one, stream)
-        if lane.kind == UNKNOWN or (call.row.get("pool") is None and call.one("pool") is not None):
+    def _constructed(self) -> Iterator[tuple[Function, Instruction, TypeRow]]:
+        """C++: objects that allocate in the order of a stream."""
+        models = self.facts.cpp_models
+        names = {row.name.rpartition("::")[2] for row in models.types.values() if row.stream is not None}
+        units = {unit.number: unit for name in names for unit in self.facts.program.mentioning(name)}
+        for _, unit in sorted(units.items()):
+            if unit.is_cpp and (self.transfer.asked is None or unit in self.transfer.asked):
+                made = ((function, one) for function in unit.functions for one in function.by_opcode[op.CONSTRUCT])
+                for function, one in made:
+                    row = models.type_named(type_name(function, one[3]))
+                    if row is not None:
+                        yield function, one, row
+
+    def _follow_allocation(self, function: Function, one: Instruction, work: Worked, places: frozenset[Place]) -> None:
+        lane = self.lanes.of(Frame(function, None, None, 0), one, work.stream)
+        if lane.kind == UNKNOWN:
             return
-        self._site, self._lane, self._touched, self._loop, self._chosen = Site(function, one), lane, {}, None, {}
-        self._work = Worked(stream, (), (), call.name, call.row.library, evident=True)
+        self._site, self._work, self._lane, self._touched, self._loop, self._chosen = Site(function, one), work, lane, {}, None, {}
         self._writes, self._is_evident, self._meeting = True, True, None
-        tracked = frozenset(Tracked(BUFFER, place) for place in made_by(self.places, call)) | lane.tracked(STREAM)
+        tracked = frozenset(Tracked(BUFFER, place) for place in places) | lane.tracked(STREAM)
         self.run(self.start(function, one, tracked, frozenset()), self._judge)
 
     def _worked(self, state: State, one: Instruction, work: Worked) -> str | None:
@@ -56,3 +81,11 @@ class FirstUses(Races):
             if is_freed or self.lanes.is_same(state.tracked, lane):
                 return ORDERED
         return super()._worked(state, one, work)
+
+
+def _is_overloaded(call: ModelledCall) -> bool:
+    """C++: ``cudaMallocAsync(pointer, bytes, pool, stream)``, whose stream stands elsewhere."""
+    pool, stream = call.row.get("pool"), call.row.get("stream")
+    if not (isinstance(pool, Selector) and isinstance(stream, Selector)):
+        return False
+    return (pool.position or 0) > (stream.position or 0) and call.given(pool) is not None
