@@ -32,7 +32,6 @@ class TypeRow:
     memory: str = "unknown"
     raw: bool = False
     holds_stream: bool = False
-    stream: Selector | None = None
     fields: tuple[str, ...] = ()
 
 

@@ -113,7 +113,6 @@ TYPE = (
     key("space", "word", "Where the memory of a buffer is.", "host device managed unknown"),
     key("memory", "word", "The memory of a buffer on the host.", "pageable pinned managed unknown"),
     key("raw", "bool", "Values allocate with `cudaMalloc` and free with `cudaFree`, without a pool (C++ containers)."),
-    key("stream", "place", "The argument of its constructors that is the stream in whose order the memory is allocated."),
     key("holds_stream", "bool", "A function that is given such a handle is given the stream to work on (RAFT's resources)."),
     key("fields", "texts", "The fields of a struct that is made from a list of values, or the parts of a tuple, in their order."),
 )

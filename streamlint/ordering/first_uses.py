@@ -7,22 +7,18 @@ from collections.abc import Iterator
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import Site
 from streamlint.ir import Instruction
-from streamlint.ir import opcodes as op
-from streamlint.models import Row, TypeRow
+from streamlint.models import Row
 from streamlint.models.vocabulary import Selector
 from streamlint.ordering.conditions import Frame
 from streamlint.ordering.flow import BUFFER, STREAM, Tracked
-from streamlint.ordering.lifetimes import made_by, type_name
-from streamlint.ordering.places import Place, register_place
+from streamlint.ordering.lifetimes import made_by
+from streamlint.ordering.places import Place
 from streamlint.ordering.races import Race, Races
 from streamlint.ordering.states import State
 from streamlint.ordering.walk import ORDERED
 from streamlint.transfer.actions import UNKNOWN
 from streamlint.transfer.modelled import ModelledCall
-from streamlint.transfer.work import Worked, stream_given
-
-_FIRST = 5
-"""Where the arguments of a constructor begin among the operands of its instruction."""
+from streamlint.transfer.work import Worked
 
 
 def is_ordered(row: Row) -> bool:
@@ -42,25 +38,7 @@ class FirstUses(Races):
             if not _is_overloaded(call):
                 work = Worked(call.stream(), (), (), call.name, call.row.library, evident=True)
                 self._follow_allocation(call.function, call.instruction, work, made_by(self.places, call))
-        for function, one, kind in self._constructed():
-            if kind.stream is not None and kind.stream.position is not None and len(one) > _FIRST + kind.stream.position:
-                stream = stream_given(self.facts, function, one, one[_FIRST + kind.stream.position])
-                work = Worked(stream, (), (), kind.name, kind.library, evident=True)
-                self._follow_allocation(function, one, work, frozenset({register_place(one[2])}))
         yield from self._found.values()
-
-    def _constructed(self) -> Iterator[tuple[Function, Instruction, TypeRow]]:
-        """C++: objects that allocate in the order of a stream."""
-        models = self.facts.cpp_models
-        names = {row.name.rpartition("::")[2] for row in models.types.values() if row.stream is not None}
-        units = {unit.number: unit for name in names for unit in self.facts.program.mentioning(name)}
-        for _, unit in sorted(units.items()):
-            if unit.is_cpp and (self.transfer.asked is None or unit in self.transfer.asked):
-                made = ((function, one) for function in unit.functions for one in function.by_opcode[op.CONSTRUCT])
-                for function, one in made:
-                    row = models.type_named(type_name(function, one[3]))
-                    if row is not None:
-                        yield function, one, row
 
     def _follow_allocation(self, function: Function, one: Instruction, work: Worked, places: frozenset[Place]) -> None:
         lane = self.lanes.of(Frame(function, None, None, 0), one, work.stream)

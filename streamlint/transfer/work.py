@@ -131,7 +131,8 @@ def _launched(facts: Facts, function: Function, one: Instruction) -> Iterator[Wo
     configuration, given = one[_FIRST : _FIRST + one[5]], one[_FIRST + one[5] :]
     stream = Stream(NULL, library="cuda-runtime")
     if len(configuration) > 3 and configuration[3] >= 0:
-        stream = stream_given(facts, function, one, configuration[3])
+        call = LibraryCall(one, None, "<<<>>>", None)
+        stream = ModelledCall(facts, function, call, facts.cpp_models.calls["cudaMemcpyAsync"]).stream_in(configuration[3])
     name = function.dotted(one[3])
     kernel = next((each.code for each in _kernels(facts, function, one[3])), None)
     reads: list[int] = []
@@ -145,12 +146,6 @@ def _launched(facts: Facts, function: Function, one: Instruction) -> Iterator[Wo
         is_read = kernel is not None and kernel.stores and parameter is not None and parameter.name not in kernel.stores
         (reads if is_read else writes).append(register)
     yield Worked(stream, tuple(reads), tuple(writes), name, "cuda-runtime", op.NONE, False, True)
-
-
-def stream_given(facts: Facts, function: Function, one: Instruction, register: int) -> Stream:
-    """The stream in a register that is given to what has no row: a launch, or a constructor."""
-    call = LibraryCall(one, None, "<<<>>>", None)
-    return ModelledCall(facts, function, call, facts.cpp_models.calls["cudaMemcpyAsync"]).stream_in(register)
 
 
 def _is_number(facts: Facts, function: Function, register: int, depth: int = 4) -> bool:
