@@ -50,13 +50,15 @@ class FirstUses(Races):
         self.run(self.start(function, one, tracked, frozenset()), self._judge)
 
     def _worked(self, state: State, one: Instruction, work: Worked) -> str | None:
-        """What the stream of the allocation does first with the memory is behind it, and what comes later is the affair of SL006."""
-        used = (*work.reads, *work.writes)
-        if not work.assumed and any(self._touches(state, register, 1, by=one) for register in used):
+        """What the stream of the allocation does first with the memory is behind it, and what comes later is the affair of SL006.
+
+        So is what calls out of view may do first.
+        """
+        if any(self._touches(state, register, 1, by=one) for register in (*work.reads, *work.writes)):
             function = state.frame.function
-            lane = self.lanes.of(state.frame, one, self._stream(function, work))
             is_freed = any(call.row.effect == "free" for call in self.transfer.modelled(function, one))
-            if is_freed or self.lanes.is_same(state.tracked, lane):
+            lane = self.lanes.of(state.frame, one, self._stream(function, work))
+            if work.assumed or is_freed or self.lanes.is_same(state.tracked, lane):
                 return ORDERED
         return super()._worked(state, one, work)
 
