@@ -53,7 +53,7 @@ class UseBeforeAllocation(Check):
     name = "use-before-allocation"
     category = Category.RACE
     default = "preview"
-    rests_on = ("stream-order", "event-order", "null-barrier-holds-nonblocking")
+    rests_on = ("ordered-memory-is-there-at-once", "stream-order", "event-order", "null-barrier-holds-nonblocking")
 
     def told(self, allocated: Operation, use: Launch, streams: tuple[Step, ...]) -> Finding:
         """The first use of memory that may not be allocated yet, as a finding; ``streams`` are where the streams were made."""

@@ -63,7 +63,7 @@ class PoolTrimsEverySync(Check):
     name = "pool-trims-every-sync"
     category = Category.STALL
     default = "preview"
-    rests_on = ("stream-synchronize-waits", "event-synchronize-waits", "device-synchronize-waits")
+    rests_on = ("pool-keeps-unused-memory", "stream-synchronize-waits", "event-synchronize-waits", "device-synchronize-waits")
 
     def told(self, allocated: Alloc, freed: Span, waits: Span, loop: LoopFrame, shown: bool) -> Finding:
         """Memory that each round of a loop takes from the pool, and has the pool give back, as a finding."""
