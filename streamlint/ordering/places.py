@@ -132,9 +132,23 @@ class Places:
             return self.of(function, one[4])
         if opcode == op.REBIND:
             return self.of(function, one[5])
-        if opcode == op.PHI and not function.is_cpp:
-            return self._bound(function, register, one)
+        if opcode == op.PHI:
+            return self._given_on(function, register) if function.is_cpp else self._bound(function, register, one)
         return register_place(register)
+
+    def _given_on(self, function: Function, register: int) -> Place:
+        """C++: a parameter that a loop hands to calls in each round, which might be given a reference to it."""
+        leaves: set[int] = set()
+        seen = {register}
+        waiting = [register]
+        for each in waiting:
+            one = function.definitions[each] if each >= 0 else None
+            behind = one[3:] if one is not None and one[0] == op.PHI else one[5:6] if one is not None and one[0] == op.REBIND else ()
+            leaves |= set() if behind else {each}
+            waiting += [other for other in behind if other not in seen]
+            seen.update(behind)
+        leaf = function.definitions[leaves.pop()] if len(leaves) == 1 and min(leaves) >= 0 else None
+        return self.of(function, leaf[2]) if leaf is not None and leaf[0] == op.PARAM else register_place(register)
 
     def _bound(self, function: Function, register: int, phi: Instruction) -> Place:
         """A variable that one way alone binds was bound there wherever it is read: else reading it is an error."""

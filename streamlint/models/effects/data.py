@@ -173,6 +173,7 @@ DATA = (
             key("into", "place", "Where the pointer is stored: the result, or an out-parameter (`&0`)."),
             BYTES,
             key("stream", "word or place", "The stream in whose order the memory is allocated (`cudaMallocAsync`).", STREAMS),
+            key("pool", "place", "The argument that is only there where the call names a pool of its own (`cudaMallocFromPoolAsync`)."),
             key("owned", "bool", "The result is an object that frees the memory with its last reference."),
         ),
     ),

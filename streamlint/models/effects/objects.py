@@ -16,6 +16,7 @@ OBJECTS = (
             key("holds", "word", "The object is given modules, and calls one after the other, or lists them.", "chain list"),
             key("checks", "switch", "The host asks for the truth of a check of the arguments, unless this one is given and may be false."),
             key("uploads", "bool", "A number beside a tensor of the device is uploaded (`Normal(mean, 1.0)`)."),
+            key("what", "word", "The setting that changes when the object is made (`cupy.cuda.MemoryAsyncPool`).", "pool"),
             *WAITS[:4],
             INSTEAD,
             key("text", "place", "The source that the object compiles; the text of its receiver if left out."),
@@ -111,7 +112,7 @@ OBJECTS = (
         "setting",
         "changes how later calls behave",
         (
-            key("what", "word", "The setting.", "allocator start-method ptds no-cache peer-access device", needed=True),
+            key("what", "word", "The setting.", "allocator start-method ptds no-cache peer-access device pool", needed=True),
             key("value", "place", "The value that is set."),
         ),
     ),

@@ -1,0 +1,38 @@
+"""SL038: device work uses memory that is allocated in the order of another stream, and nothing puts it behind the allocation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from streamlint.checks.sl038_use_before_allocation import UseBeforeAllocation
+from streamlint.findings import Finding, Step
+from streamlint.hazards.context import Context, span_of
+from streamlint.hazards.streams import Streams
+from streamlint.operations import Alloc, Launch
+from streamlint.ordering.first_uses import FirstUses
+from streamlint.ordering.lanes import Lane
+from streamlint.ordering.races import Race
+
+RULE = UseBeforeAllocation
+
+
+def find(context: Context) -> Iterator[Finding]:
+    """The findings of the rule."""
+    rule, streams, uses = RULE(), Streams(context), FirstUses(context.transfer)
+    uses.lanes.per_thread = lambda unit: streams.per_thread(unit) is True
+    for race in sorted(uses.find(), key=lambda race: span_of(race.second)):
+        yield _told(rule, context, race)
+
+
+def _told(rule: UseBeforeAllocation, context: Context, race: Race) -> Finding:
+    around = context.surroundings(race.first.function, race.first_calls)
+    allocated = Alloc(span_of(race.first), race.work.library, race.work.name, context=around)
+    library = race.use.library or race.work.library
+    use = Launch(span_of(race.second), library, race.use.name, context=context.surroundings(race.second.function, race.second_calls))
+    return rule.told(allocated, use, (*_made("that stream", race.lane), *_made("this stream", race.other)))
+
+
+def _made(which: str, lane: Lane) -> Iterator[Step]:
+    """Where a stream was made."""
+    for site in sorted(lane.made, key=span_of)[:1]:
+        yield Step(f"{which}: stream created here", span_of(site))
