@@ -27,11 +27,13 @@ from streamlint.ordering.streams import sites_of
 from streamlint.ordering.walk import ORDERED
 from streamlint.transfer.actions import NAMED, UNKNOWN, Action, Copied, Stream, Synchronized
 from streamlint.transfer.modelled import ModelledCall
-from streamlint.transfer.transfer import Transfer
+from streamlint.transfer.transfer import CALLING, Transfer
 from streamlint.waits.operands import argument_registers, operand_of
 
 _QUEUED = Tracked("queued", Place(("aside", -1, "callback")))
 """Keeps a path alive whose stream has no name where it stands."""
+
+_BLOCKING = frozenset({"block", "get"})
 
 
 class GilWait(NamedTuple):
@@ -145,7 +147,12 @@ class QueuedCallbacks(Pending):
     # --- paths
 
     def is_quiet(self, function: Function, one: Instruction) -> bool:
-        return super().is_quiet(function, one) and self._of_library(function, one)[0] is None
+        is_other = self._of_library(function, one)[0] is None and not self._blocks(function, one)
+        return is_other and super().is_quiet(function, one)
+
+    def _blocks(self, function: Function, one: Instruction) -> bool:
+        """Whether the host waits for another thread: the callback may have told that one, and has run then."""
+        return one[0] in CALLING and any(call.row.effect in _BLOCKING for call in self.transfer.modelled(function, one))
 
     def _up(self, state: State, register: int) -> Iterator[State]:
         yield from (up._replace(tracked=up.tracked | {_QUEUED}) for up in super()._up(state, register))
@@ -156,7 +163,7 @@ class QueuedCallbacks(Pending):
         function = state.frame.function
         row, part = self._of_library(function, one)
         if row is None:
-            return None
+            return ORDERED if self._blocks(function, one) else None
         of = row.get("of")
         stream = Stream(NAMED, self._argument(function, one, of)) if isinstance(of, Selector) else None
         where = self._where(state.frame, one, stream) if stream is not None and stream.register >= 0 else None
