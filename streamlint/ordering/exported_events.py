@@ -1,7 +1,7 @@
 """SL036: events whose handle is given away for another process, and that end with the function that made them.
 
-A handle is good for as long as its event lives: what outlives the event is never good. A handle that is returned or kept is opened later; one
-that is sent may have been opened if the sender has waited for anybody since.
+A handle is good for as long as its event lives: what outlives the event is never good. A handle that is returned or kept is opened
+later; one that is sent may have been opened if the sender has waited for anybody since.
 """
 
 from __future__ import annotations

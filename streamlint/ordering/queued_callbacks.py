@@ -20,12 +20,13 @@ from streamlint.models.vocabulary import Selector
 from streamlint.ordering.conditions import Frame
 from streamlint.ordering.flow import EVENT, STREAM, Tracked
 from streamlint.ordering.gil import FOR_GPU, Gil
+from streamlint.ordering.on_device import may_be_anything
 from streamlint.ordering.pending import Answer, Pending, Where
 from streamlint.ordering.places import Place
 from streamlint.ordering.states import State
 from streamlint.ordering.streams import sites_of
 from streamlint.ordering.walk import ORDERED
-from streamlint.transfer.actions import NAMED, UNKNOWN, Action, Copied, Stream, Synchronized
+from streamlint.transfer.actions import NAMED, UNKNOWN, Action, Copied, Read, Stream, Synchronized
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import CALLING, Transfer
 from streamlint.waits.operands import argument_registers, operand_of
@@ -91,6 +92,15 @@ class QueuedCallbacks(Pending):
             self._waited(state, one, action.name if isinstance(action, Synchronized) else action.call.name)
         return ORDERED
 
+    def orders(self, state: State, one: Instruction, action: Action) -> bool:
+        """Also a call that reads what may be anything: if that is on a device, the library waits without the GIL."""
+        if isinstance(action, Read) and action.waits and one[0] in CALLING and not is_compiled(state.frame.function):
+            values = list(self.transfer.values(state.frame.function, action.register))
+            if may_be_anything(values) and not any(isinstance(value, LibraryObject) for value in values):
+                return True
+        is_shown = isinstance(action, Synchronized) and self._is_sure(state, one, action)
+        return is_shown or super().orders(state, one, action)
+
     def _is_sure(self, state: State, one: Instruction, action: Synchronized | Copied) -> bool:
         """Whether a wait is shown to be one for the callback's stream."""
         of = action.stream if isinstance(action, Copied) else action.of
@@ -112,12 +122,20 @@ class QueuedCallbacks(Pending):
     def _given_by(self, frame: Frame, register: int) -> Iterator[tuple[Frame, int]]:
         """The registers that hold a stream, in the functions of a path that hand it on, its handle or itself."""
         while register >= 0:
+            register = self._unconverted(frame.function, register)
             yield from ((frame, each) for each in dict.fromkeys((register, *self.transfer.shared(frame.function, register))))
             place = self.places.of(frame.function, register)
             if place.root[0] != "parameter" or place.path or frame.caller is None or frame.call is None:
                 return
             given = operand_of(frame.caller.function, frame.call, frame.function, int(str(place.root[1])))
             register, frame = op.NONE if given is None else given, frame.caller
+
+    def _unconverted(self, function: Function, register: int) -> int:
+        """What a number of the language is made of: ``int(stream)``."""
+        one = function.definitions[register]
+        is_made = one is not None and one[0] == op.CALL and len(one) == 6
+        is_number = is_made and one is not None and any(call.row.effect == "read" for call in self.transfer.modelled(function, one))
+        return one[5] if is_number and one is not None else register
 
     def _waited(self, state: State, one: Instruction, name: str) -> None:
         """Note a wait of compiled code that Python has called with the GIL held."""

@@ -23,7 +23,8 @@ def run():
     box, answers = context.SimpleQueue(), context.SimpleQueue()
     peer = context.Process(target=follow, args=(box, answers))
     peer.start()
-    done = publish(box)
+    pending = [publish(box)]
     answer = answers.get()
+    pending.clear()
     peer.join()
     return answer
