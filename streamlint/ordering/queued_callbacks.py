@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from streamlint.facts.functions import Function
 from streamlint.facts.library_effects import SYMBOLS
-from streamlint.facts.objects import LibraryObject, Site
+from streamlint.facts.objects import Container, LibraryObject, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Row
@@ -25,7 +25,7 @@ from streamlint.ordering.pending import Answer, Pending, Where
 from streamlint.ordering.places import Place
 from streamlint.ordering.states import State
 from streamlint.ordering.streams import sites_of
-from streamlint.ordering.walk import ORDERED
+from streamlint.ordering.walk import ORDERED, TAKING
 from streamlint.transfer.actions import NAMED, UNKNOWN, Action, Copied, Read, Stream, Synchronized
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import CALLING, Transfer
@@ -170,6 +170,9 @@ class QueuedCallbacks(Pending):
 
     def _blocks(self, function: Function, one: Instruction) -> bool:
         """Whether the host waits for another thread: the callback may have told that one, and has run then."""
+        if one[0] == op.INVOKE and function.text(one[4]) in TAKING:  # a queue is known as a list, which has no such method
+            held = self.transfer.values(function, one[3])
+            return any(isinstance(value, Container) and value.kind == "list" for value in held)
         return one[0] in CALLING and any(call.row.effect in _BLOCKING for call in self.transfer.modelled(function, one))
 
     def _up(self, state: State, register: int) -> Iterator[State]:
