@@ -63,10 +63,9 @@ class IpcEventTooShortLived(Check):
     def told(self, export: Operation, made: Span, given: Span, how: str, ended: Span | None) -> Finding:
         """A handle that outlives its event, as a finding. ``how``: returned, kept or sent."""
         call = export.name.rpartition("::")[2].rpartition(".")[2]
-        end = "destroyed" if ended is not None else "destroyed with its function"
         return self.finding(
             export,
-            f"{call} exports an event that is {end}; another process opens an invalid handle",
+            f"{call} exports an event that is destroyed too early; another process opens an invalid handle",
             trail=(
                 Step("event created here", made),
                 *((Step(f"the handle is {_WORDS[how]} here", given),) if given != export.span else ()),

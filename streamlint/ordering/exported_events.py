@@ -19,6 +19,7 @@ from streamlint.ordering.places import POINTEE, Place, Places
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import CALLING, Transfer
 from streamlint.waits.operands import operand_of
+from streamlint.waits.questions import parts_of
 
 RETURNED, KEPT, SENT, UNKNOWN = "returned", "kept", "sent", "unknown"
 _DEEPEST = 6
@@ -164,7 +165,8 @@ class ExportedEvents:
                 return False
             inner = [(edge.callee, param) for edge in edges for param in self._params(function, call, edge.callee, registers)]
             return bool(inner) and not any(self._escapes(callee, param, depth + 1) for callee, param in inner)
-        return not edges and self.transfer.is_of_language(function, call) and not function.uses[call[2]]
+        is_plain = call[0] == op.CALL and self.transfer.is_of_language(function, call)
+        return is_plain and not edges and not function.uses[call[2]]
 
     def _params(self, function: Function, call: Instruction, callee: Function, registers: Iterable[int]) -> Iterator[int]:
         """The registers of a callee's parameters for which it is given one of some registers."""
@@ -260,9 +262,15 @@ class ExportedEvents:
         if given is None or made is None:
             return None
         for end in self._ends(function, place):
-            if self.peers.comes_alone(Site(function, call.instruction), end):
+            if self.peers.comes_alone(Site(function, call.instruction), end) and not self._is_failure(call, end):
                 return Export(call, made, given, Site(function, end))
         return None
+
+    def _is_failure(self, call: ModelledCall, end: Instruction) -> bool:
+        """Whether an event is destroyed because of what the export has returned."""
+        function = call.function
+        branches = [function.code.blocks[block][-1] for block, _ in function.control.controlled_by[function.homes[end][0]]]
+        return any(one == call.instruction for branch in branches for one in parts_of(function, [branch[2]]))
 
     def _given_in_cpp(self, function: Function, call: ModelledCall, target: int) -> Given | None:
         """A handle that is written where the caller finds it, or returned."""
