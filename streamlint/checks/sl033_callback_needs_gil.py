@@ -22,6 +22,8 @@ class CallbackNeedsGil(Check):
 
     ## Example
     ```python
+    import ctypes
+
     driver = ctypes.PyDLL("libcuda.so.1")
     stream = cp.cuda.Stream(non_blocking=True)
     stream.launch_host_func(finished.append, "batch")
@@ -30,6 +32,8 @@ class CallbackNeedsGil(Check):
 
     ## Use instead
     ```python
+    import ctypes
+
     driver = ctypes.CDLL("libcuda.so.1")
     stream = cp.cuda.Stream(non_blocking=True)
     stream.launch_host_func(finished.append, "batch")
