@@ -171,7 +171,8 @@ class ExportedEvents:
     def _params(self, function: Function, call: Instruction, callee: Function, registers: Iterable[int]) -> Iterator[int]:
         """The registers of a callee's parameters for which it is given one of some registers."""
         for param in callee.by_opcode[op.PARAM]:
-            if operand_of(function, call, callee, param[3]) in registers:
+            given = operand_of(function, call, callee, param[3])
+            if given is not None and given in registers:
                 yield param[2]
 
     # --- Python: where a handle goes
