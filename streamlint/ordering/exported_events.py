@@ -113,7 +113,7 @@ class ExportedEvents:
                 given = operand_of(caller, instruction, function, one[3]) if instruction[0] in (op.CALL, op.INVOKE) else None
                 if given is not None and given >= 0:
                     yield from self._made(caller, given, (Site(caller, instruction), *calls), depth + 1)
-        elif one[0] in (op.CALL, op.INVOKE):
+        elif one[0] in (op.CALL, op.INVOKE, op.UNPACK):
             site = self._maker(function, one, 0)
             if site is not None:
                 yield Made(function, site, one, calls)
@@ -126,25 +126,35 @@ class ExportedEvents:
 
     def _maker(self, function: Function, one: Instruction, depth: int) -> Site | None:
         """The call that makes the event that a call gives: itself, or in a function of the program that keeps none."""
-        events = [call for call in self.transfer.modelled(function, one) if call.row.effect == "event"]
-        if events:  # an object, and no handle that something else destroys
-            return Site(function, one) if all(self.facts.models.type_named(call.name) for call in events) else None
-        edges = [edge for edge in self.transfer.edges(function, one) if edge.is_followed and not edge.is_handed]
-        if len(edges) != 1 or depth > _DEEPEST:
+        part = one[4] if one[0] == op.UNPACK else op.NONE
+        call = function.definitions[one[3]] if part != op.NONE else one
+        if call is None or call[0] not in (op.CALL, op.INVOKE):
             return None
-        callee = edges[0].callee
-        ends = [end for end in callee.by_opcode[op.RETURN] if end[2] >= 0]
-        inner = self._origin(callee, ends[0][2]) if len(ends) == 1 else None
-        if inner is None or inner[0] not in (op.CALL, op.INVOKE) or self._escapes(callee, inner[2], 0, returned=True):
+        events = [each for each in self.transfer.modelled(function, call) if each.row.effect == "event"]
+        if events:  # an object, and no handle that something else destroys
+            return Site(function, call) if all(self.facts.models.type_named(each.name) for each in events) else None
+        edges = [edge for edge in self.transfer.edges(function, call) if edge.is_followed and not edge.is_handed]
+        callee = edges[0].callee if len(edges) == 1 and depth <= _DEEPEST else None
+        inner = self._returned(callee, part) if callee is not None else None
+        if callee is None or inner is None or self._escapes(callee, inner[2], 0, returned=True):
             return None
         return self._maker(callee, inner, depth + 1)
+
+    def _returned(self, function: Function, part: int) -> Instruction | None:
+        """What makes the only thing that a function returns, or a part of the tuple that it does."""
+        ends = [end for end in function.by_opcode[op.RETURN] if end[2] >= 0]
+        register = ends[0][2] if len(ends) == 1 else op.NONE
+        built = function.definitions[register] if part != op.NONE and register >= 0 else None
+        if part != op.NONE:
+            register = built[4 + part] if built is not None and built[0] == op.BUILD and 4 + part < len(built) else op.NONE
+        return self._origin(function, register)
 
     def _escapes(self, function: Function, register: int, depth: int, returned: bool = False) -> bool:
         """Whether something else than names of a function may hold what a register does. ``returned``: it may be returned."""
         seen, waiting = {register}, [register]
         while waiting:
             for use in function.uses[waiting.pop()]:
-                if use[0] in _ASKED or (use[0] == op.RETURN and returned):
+                if use[0] in _ASKED or (returned and self._is_returned(function, use)):
                     continue
                 if use[0] in _PASSED or use[0] == op.ATTR:
                     fresh = {use[2]} - seen
@@ -153,6 +163,11 @@ class ExportedEvents:
                 elif use[0] not in (op.CALL, op.INVOKE) or not self._is_lent(function, use, seen, depth):
                     return True
         return False
+
+    def _is_returned(self, function: Function, one: Instruction) -> bool:
+        """Whether an instruction returns a value, by itself or in a tuple."""
+        uses = function.uses[one[2]] if one[0] == op.BUILD else ()
+        return one[0] == op.RETURN or (bool(uses) and all(use[0] == op.RETURN for use in uses))
 
     def _is_lent(self, function: Function, call: Instruction, registers: set[int], depth: int) -> bool:
         """Whether a call keeps nothing of what it is given."""
