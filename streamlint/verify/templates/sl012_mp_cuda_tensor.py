@@ -21,18 +21,18 @@ _RAISES = "the forked process ends with an exception (1)"
 _COUNT = 1024
 
 
-def ready_for_processes() -> None:
+def _ready_for_processes() -> None:
     """What snippets start can import them, and comes of a server that has imported torch once: seconds for each otherwise."""
     if str(SNIPPETS) not in sys.path:
         sys.path.insert(0, str(SNIPPETS))
     multiprocessing.set_forkserver_preload(["torch", "torch.multiprocessing"])
 
 
-class _Reader:
+class Reader:
     """A process of its own that adds up what it is sent. It imports the snippet by its name."""
 
     def __init__(self, lab: Lab, snippet: Any) -> None:
-        ready_for_processes()
+        _ready_for_processes()
         context = snippet.mp.get_context("forkserver")
         self.inbox, self.outbox = context.SimpleQueue(), context.SimpleQueue()
         self.process = lab.keep(context.Process(target=snippet.answer, args=(self.inbox, self.outbox), daemon=True))
@@ -42,7 +42,7 @@ class _Reader:
 def _race(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
     torch = torch_module()
     values = lab.keep(torch.zeros(_COUNT, device="cuda"))
-    reader = lab.keep(_Reader(lab, snippet))
+    reader = lab.keep(Reader(lab, snippet))
 
     def reset(number: int) -> object:
         values.fill_(float(number))
@@ -55,19 +55,19 @@ def _race(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
 
 def _fork(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
     torch_module()
-    ready_for_processes()
+    _ready_for_processes()
     return Trial(snippet.run, expected=1)
 
 
 def _relay(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
     torch_module()
-    ready_for_processes()
+    _ready_for_processes()
     return Trial(lambda: raised(snippet.run, "received from another process"), expected=1)
 
 
 def _ends(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
     torch_module()
-    ready_for_processes()
+    _ready_for_processes()
 
     def failed() -> int:
         try:

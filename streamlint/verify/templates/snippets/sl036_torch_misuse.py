@@ -1,28 +1,25 @@
 import torch
 import torch.multiprocessing as mp
 
+side = torch.cuda.Stream()
 
-def publish(box):
-    done = torch.cuda.Event(interprocess=True)
-    done.record()
+
+def publish(values, box):
+    with torch.cuda.stream(side):
+        values.add_(1)
+        done = torch.cuda.Event(interprocess=True)
+        done.record()
     box.put(done.ipc_handle())  # misuse: SL036
 
 
-def follow(box, answers):
-    try:
-        event = torch.cuda.Event.from_ipc_handle(torch.device("cuda", 0), box.get())
-        event.synchronize()
-        answers.put("done")
-    except RuntimeError as problem:
-        answers.put(str(problem))
+def answer(inbox, outbox):
+    values = inbox.get()
+    while True:
+        done = torch.cuda.Event.from_ipc_handle(values.device, inbox.get())
+        done.wait()
+        outbox.put(values.sum().item())
 
 
-def run():
-    context = mp.get_context("forkserver")
-    box, answers = context.SimpleQueue(), context.SimpleQueue()
-    peer = context.Process(target=follow, args=(box, answers))
-    peer.start()
-    publish(box)
-    answer = answers.get()
-    peer.join()
-    return answer
+def hand_over(values, inbox: mp.SimpleQueue, outbox: mp.SimpleQueue):
+    publish(values, inbox)
+    return outbox.get()
