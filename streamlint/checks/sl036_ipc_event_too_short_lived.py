@@ -16,8 +16,9 @@ class IpcEventTooShortLived(Check):
     process in between. A Python event is destroyed with its last reference, an event of C++ by ``cudaEventDestroy``.
 
     ## Why is this bad
-    A handle names an event of the exporting process and does not keep it alive. Once the event is destroyed, it is undefined what the
-    importing process gets: opening the handle fails with ``cudaErrorInvalidValue``, or the wait orders nothing.
+    A handle names an event of the exporting process and does not keep it alive. Once the event is destroyed, "performing operations on
+    the imported event … will result in undefined behavior". The measured driver (H100, 580.159) still opened the handle and waited for
+    the work; others failed with ``cudaErrorInvalidValue`` (LMCache #3236), and on ROCm the importing process blocks (LMCache #4419).
 
     ## Example
     ```python
@@ -47,11 +48,11 @@ class IpcEventTooShortLived(Check):
     pending requests, or in a local variable of a function that waits for the answer.
 
     ## Verify
-    Two processes: one exports an event and destroys it, the other one opens the handle. The verdict is its exception.
+    Two processes: one exports an event behind a gate and destroys it, the other one opens the handle, waits for it and reads the value.
 
     ## References
     - ``cuda_runtime_api.h``, cudaIpcGetEventHandle: using the imported event after the exported one was destroyed is undefined
-    - LMCache #3236, rtx6kpro #45
+    - LMCache #3236, #4419, #4640, rtx6kpro #45
     """
 
     code = "SL036"

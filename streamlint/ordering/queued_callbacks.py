@@ -29,6 +29,7 @@ from streamlint.ordering.walk import ORDERED, TAKING
 from streamlint.transfer.actions import NAMED, UNKNOWN, Action, Copied, Read, Stream, Synchronized
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import CALLING, Transfer
+from streamlint.transfer.waiting import Waited
 from streamlint.waits.operands import argument_registers, operand_of
 
 _QUEUED = Tracked("queued", Place(("aside", -1, "callback")))
@@ -86,11 +87,19 @@ class QueuedCallbacks(Pending):
         return False
 
     def _judge(self, state: State, one: Instruction, action: Action) -> Answer:
+        if isinstance(action, Waited) and self._is_behind(state, action):
+            where = self._where(state.frame, one, action.stream)
+            names = self._names(state.frame, where.frame, where.stream.register) if where.stream.register >= 0 else ()
+            return state.tracked | {Tracked(STREAM, place) for place in names}
         if not self.orders(state, one, action):
             return super()._judge(state, one, action)
         if isinstance(action, (Synchronized, Copied)) and self._is_sure(state, one, action):
             self._waited(state, one, action.name if isinstance(action, Synchronized) else action.call.name)
         return ORDERED
+
+    def _is_behind(self, state: State, action: Waited) -> bool:
+        """Whether another stream waits for the callback's, or for an event that was recorded behind the callback."""
+        return self.has(state, EVENT, action.of) or self.has(state, STREAM, action.of)
 
     def orders(self, state: State, one: Instruction, action: Action) -> bool:
         """Also a call that reads what may be anything: if that is on a device, the library waits without the GIL."""
