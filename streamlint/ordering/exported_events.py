@@ -88,19 +88,16 @@ class ExportedEvents:
             event = asked[3]
         for register in self.transfer.shared(function, event):
             for made in self._made(function, register, (), 0):
-                given = next((each for each in givens if self._outlives(call, each, made)), None)
+                given = next((each for each in givens if self._outlives(each, made)), None)
                 if given is not None:
                     return Export(call, made.site, given, None)
         return None
 
-    def _outlives(self, call: ModelledCall, given: Given, made: Made) -> bool:
+    def _outlives(self, given: Given, made: Made) -> bool:
         """Whether a handle goes where it may be opened once the event is gone."""
         if given.how == RETURNED:
             return not made.calls  # of another one's event: its owner may keep it until it is opened
-        chain = [given.site]
-        if given.site.function is not call.function:
-            chain.append(Site(call.function, call.instruction))
-        chain += made.calls
+        chain = (given.site, *made.calls)
         return all(self.peers.may_end_alone(site, made.made if site.function is made.owner else None) for site in chain)
 
     def _made(self, function: Function, register: int, calls: tuple[Site, ...], depth: int) -> Iterator[Made]:
