@@ -14,7 +14,7 @@ class CallbackNeedsGil(Check):
     Reports a wait for a stream, an event on it or the device that keeps Python's GIL, after a Python function was queued on that stream
     as a host callback: CuPy's ``launch_host_func`` and ``add_callback``, numba's ``add_callback``, ``cudaLaunchHostFunc`` with a
     ``ctypes.CFUNCTYPE`` or with a C++ function that acquires the GIL. What keeps the GIL is a function that pybind11, nanobind, the C
-    API or Cython exposes without releasing it, and any function called through ``ctypes.PyDLL``.
+    API or Cython exposes without releasing it, any function called through ``ctypes.PyDLL``, and ``torch.save`` of a device tensor.
 
     ## Why is this bad
     A thread of the driver runs the callback, and first waits for the GIL. The thread that owns the GIL waits for the stream, and the
@@ -41,8 +41,9 @@ class CallbackNeedsGil(Check):
     ```
 
     ## When it is fine
-    PyTorch, CuPy, numba and cuda-python release the GIL in their waits, and so does ``ctypes.CDLL``. A callback of native code that
-    takes no GIL runs in any case. A wait that releases the GIL, before the one that keeps it, lets the callback run.
+    The synchronize calls, reads and copies of PyTorch, CuPy, numba and cuda-python release the GIL, and so does ``ctypes.CDLL``. A
+    callback of native code that takes no GIL runs in any case. A wait that releases the GIL, before the one that keeps it, lets the
+    callback run. Launches wait only once about a thousand of them are queued on the callback's stream; they are not reported.
 
     ## Verify
     A gate blocks the stream in front of the callback. The child process does not terminate after the gate opens.

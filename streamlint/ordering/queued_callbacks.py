@@ -26,7 +26,7 @@ from streamlint.ordering.places import Place
 from streamlint.ordering.states import State
 from streamlint.ordering.streams import sites_of
 from streamlint.ordering.walk import ORDERED, TAKING
-from streamlint.transfer.actions import NAMED, UNKNOWN, Action, Copied, Read, Stream, Synchronized
+from streamlint.transfer.actions import CURRENT, NAMED, UNKNOWN, Action, Copied, Read, Stream, Synchronized
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import CALLING, Transfer
 from streamlint.transfer.waiting import Waited
@@ -93,7 +93,9 @@ class QueuedCallbacks(Pending):
             return state.tracked | {Tracked(STREAM, place) for place in names}
         if not self.orders(state, one, action):
             return super()._judge(state, one, action)
-        if isinstance(action, (Synchronized, Copied)) and self._is_sure(state, one, action):
+        if isinstance(action, Read):
+            self._read(state, one)
+        elif isinstance(action, (Synchronized, Copied)) and self._is_sure(state, one, action):
             self._waited(state, one, action.name if isinstance(action, Synchronized) else action.call.name)
         return ORDERED
 
@@ -138,6 +140,15 @@ class QueuedCallbacks(Pending):
                 return
             given = operand_of(frame.caller.function, frame.call, frame.function, int(str(place.root[1])))
             register, frame = op.NONE if given is None else given, frame.caller
+
+    def _read(self, state: State, one: Instruction) -> None:
+        """Note a call of a library that waits for what it reads and keeps the GIL."""
+        function, site = state.frame.function, Site(state.frame.function, one)
+        calls = self.transfer.modelled(function, one) if one[0] in CALLING and not is_compiled(function) else ()
+        for call in calls:
+            current = Stream(CURRENT, library=call.row.library)
+            if call.row.get("keeps_gil") and self._is_mine(state, self._where(state.frame, one, current)):
+                self._found.setdefault((site, site), GilWait(self._registration, site, site, call.name, call.row.library, None))
 
     def _unconverted(self, function: Function, register: int) -> int:
         """What a number of the language is made of: ``int(stream)``."""
