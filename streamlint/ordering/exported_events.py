@@ -80,7 +80,7 @@ class ExportedEvents:
 
     def _dropped(self, call: ModelledCall, event: int) -> Export | None:
         function = call.function
-        givens = list(dict.fromkeys(self._given(function, call.result, call.instruction, 0)))
+        givens = list(dict.fromkeys(self._given(function, call.result, 0)))
         if not givens or any(given.how == UNKNOWN for given in givens):
             return None
         asked = function.definitions[event]
@@ -88,17 +88,21 @@ class ExportedEvents:
             event = asked[3]
         for register in self.transfer.shared(function, event):
             for made in self._made(function, register, (), 0):
-                given = next((each for each in givens if self._outlives(each, made)), None)
+                given = next((each for each in givens if self._outlives(each, made, made.calls)), None)
                 if given is not None:
                     return Export(call, made.site, given, None)
         return None
 
-    def _outlives(self, given: Given, made: Made) -> bool:
-        """Whether a handle goes where it may be opened once the event is gone."""
+    def _outlives(self, given: Given, made: Made, calls: tuple[Site, ...]) -> bool:
+        """Whether a handle goes where it may be opened once the event is gone. ``calls`` lead to its function from the event's owner."""
+        if given.how == RETURNED and calls:
+            site = calls[-1]
+            onward = list(self._given(site.function, site.instruction[2], 0))
+            is_known = all(each.how != UNKNOWN for each in onward)
+            return is_known and any(self._outlives(each, made, calls[:-1]) for each in onward)
         if given.how == RETURNED:
-            return not made.calls  # of another one's event: its owner may keep it until it is opened
-        chain = (given.site, *made.calls)
-        return all(self.peers.may_end_alone(site, made.made if site.function is made.owner else None) for site in chain)
+            return True
+        return all(self.peers.may_end_alone(site, made.made if site.function is made.owner else None) for site in (given.site, *calls))
 
     def _made(self, function: Function, register: int, calls: tuple[Site, ...], depth: int) -> Iterator[Made]:
         """Where an event is made that a register holds, by functions that let go of it when they end."""
@@ -189,7 +193,7 @@ class ExportedEvents:
 
     # --- Python: where a handle goes
 
-    def _given(self, function: Function, register: int, after: Instruction, depth: int) -> Iterator[Given]:
+    def _given(self, function: Function, register: int, depth: int) -> Iterator[Given]:
         """Where a value goes, and what holds it."""
         seen, waiting = {register}, [register]
         while waiting:
@@ -255,7 +259,7 @@ class ExportedEvents:
         if not params:
             yield Given(Site(function, call), UNKNOWN)
         for param in params:
-            for each in self._given(callee, param, call, depth + 1):
+            for each in self._given(callee, param, depth + 1):
                 if each.how == RETURNED or (each.how == KEPT and callee.code.name == "__init__"):
                     yield call[2]
                 elif each.how in (SENT, KEPT) and self.peers.may_end_alone(each.site, None):

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import NamedTuple
 
+from streamlint.facts.call_graph import Edge
 from streamlint.facts.functions import Function
 from streamlint.facts.library_effects import SYMBOLS
 from streamlint.facts.objects import Container, LibraryObject, Site
@@ -60,6 +61,7 @@ class QueuedCallbacks(Pending):
         self.gil = Gil(transfer)
         self._found: dict[tuple[Site, Site], GilWait] = {}
         self._registration: Site
+        self._blocking: dict[Function, bool] = {}
 
     def find(self) -> Iterator[GilWait]:
         """The waits of the program, each with a callback."""
@@ -187,6 +189,23 @@ class QueuedCallbacks(Pending):
     def is_quiet(self, function: Function, one: Instruction) -> bool:
         is_other = self._of_library(function, one)[0] is None and not self._blocks(function, one)
         return is_other and super().is_quiet(function, one)
+
+    def may_meet(self, tracked: frozenset[Tracked], callee: Function) -> bool:
+        return super().may_meet(tracked, callee) or self._blocks_inside(callee)
+
+    def _blocks_inside(self, function: Function) -> bool:
+        found = self._blocking.get(function)
+        if found is None:
+            self._blocking[function] = False  # in a cycle, the others tell
+            found = self._blocking[function] = any(
+                self._blocks(function, one)
+                or any(edge.is_followed and self._blocks_inside(edge.callee) for edge in self._edges(function, one))
+                for one in function.code.instructions()
+            )
+        return found
+
+    def _edges(self, function: Function, one: Instruction) -> tuple[Edge, ...]:
+        return self.transfer.edges(function, one) if one[0] in CALLING else ()
 
     def _blocks(self, function: Function, one: Instruction) -> bool:
         """Whether the host waits for another thread: the callback may have told that one, and has run then."""
