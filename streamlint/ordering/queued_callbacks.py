@@ -208,11 +208,12 @@ class QueuedCallbacks(Pending):
         return self.transfer.edges(function, one) if one[0] in CALLING else ()
 
     def _blocks(self, function: Function, one: Instruction) -> bool:
-        """Whether the host waits for another thread: the callback may have told that one, and has run then."""
+        """Whether the host waits for another thread, which the callback may have told, or ends a capture, with which nothing has run."""
         if one[0] == op.INVOKE and function.text(one[4]) in TAKING:  # a queue is known as a list, which has no such method
             held = self.transfer.values(function, one[3])
             return any(isinstance(value, Container) and value.kind == "list" for value in held)
-        return one[0] in CALLING and any(call.row.effect in _BLOCKING for call in self.transfer.modelled(function, one))
+        calls = self.transfer.modelled(function, one) if one[0] in CALLING else ()
+        return any(call.row.effect in _BLOCKING or call.row.get("part") == "end" for call in calls)
 
     def _up(self, state: State, register: int) -> Iterator[State]:
         yield from (up._replace(tracked=up.tracked | {_QUEUED}) for up in super()._up(state, register))
