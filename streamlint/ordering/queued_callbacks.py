@@ -37,6 +37,7 @@ _QUEUED = Tracked("queued", Place(("aside", -1, "callback")))
 """Keeps a path alive whose stream has no name where it stands."""
 
 _BLOCKING = frozenset({"block", "get"})
+_CAPTURED = ("capture", "end")
 
 
 class GilWait(NamedTuple):
@@ -213,7 +214,7 @@ class QueuedCallbacks(Pending):
             held = self.transfer.values(function, one[3])
             return any(isinstance(value, Container) and value.kind == "list" for value in held)
         calls = self.transfer.modelled(function, one) if one[0] in CALLING else ()
-        return any(call.row.effect in _BLOCKING or call.row.get("part") == "end" for call in calls)
+        return any((call.row.effect, call.row.get("part")) == _CAPTURED or call.row.effect in _BLOCKING for call in calls)
 
     def _up(self, state: State, register: int) -> Iterator[State]:
         yield from (up._replace(tracked=up.tracked | {_QUEUED}) for up in super()._up(state, register))
