@@ -17,8 +17,9 @@ class IpcEventTooShortLived(Check):
 
     ## Why is this bad
     A handle names an event of the exporting process and does not keep it alive. Once the event is destroyed, "performing operations on
-    the imported event … will result in undefined behavior". The measured driver (H100, 580.159) still opened the handle and waited for
-    the work; others failed with ``cudaErrorInvalidValue`` (LMCache #3236), and on ROCm the importing process blocks (LMCache #4419).
+    the imported event … will result in undefined behavior". On an H100 (driver 580.159) the next event takes the place of a destroyed
+    one whose work is done: the old handle is that event's too, and the importing process waits for work that it does not know, or
+    forever. Elsewhere opening the handle failed with ``cudaErrorInvalidValue`` (LMCache #3236) or blocked (on ROCm, LMCache #4419).
 
     ## Example
     ```python
@@ -45,10 +46,12 @@ class IpcEventTooShortLived(Check):
 
     ## When it is fine
     The exporting process keeps the event until the other one has answered that it no longer needs it: in an attribute, in a table of
-    pending requests, or in a local variable of a function that waits for the answer.
+    pending requests, or in a local variable of a function that waits for the answer. An event that is recorded again keeps its handle,
+    which then means the later record.
 
     ## Verify
-    Two processes: one exports an event behind a gate and destroys it, the other one opens the handle, waits for it and reads the value.
+    Two processes: one exports an event, destroys it and records others behind a gate; the other one opens the handle and asks whether
+    the event is done, which it was when its handle was sent.
 
     ## References
     - ``cuda_runtime_api.h``, cudaIpcGetEventHandle: using the imported event after the exported one was destroyed is undefined
@@ -57,7 +60,7 @@ class IpcEventTooShortLived(Check):
 
     code = "SL036"
     name = "ipc-event-too-short-lived"
-    category = Category.RACE
+    category = Category.ERROR
     default = "preview"
     rests_on = ("event-order",)
 

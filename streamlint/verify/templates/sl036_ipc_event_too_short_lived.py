@@ -1,8 +1,8 @@
 """SL036: an event is destroyed while another process has yet to open the handle that it was sent.
 
 "Performing operations on the imported event after the exported event has been freed with cudaEventDestroy will result in undefined
-behavior" (``cuda_runtime_api.h``, ``cudaIpcGetEventHandle``). Measured on an H100 (driver 580.159): the importer opens the handle of a
-destroyed event, and waits for its work.
+behavior" (``cuda_runtime_api.h``, ``cudaIpcGetEventHandle``). Measured on an H100 (driver 580.159): the handle of a destroyed event
+can be opened. As long as its work is under way, the importer waits for that; then the next event has the same handle.
 """
 
 from __future__ import annotations
