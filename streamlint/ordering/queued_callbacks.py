@@ -13,7 +13,7 @@ from typing import NamedTuple
 from streamlint.facts.call_graph import Edge
 from streamlint.facts.functions import Function
 from streamlint.facts.library_effects import SYMBOLS
-from streamlint.facts.objects import Container, LibraryObject, Site
+from streamlint.facts.objects import Container, LibraryObject, Memory, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Row
@@ -97,7 +97,7 @@ class QueuedCallbacks(Pending):
         if not self.orders(state, one, action):
             return super()._judge(state, one, action)
         if isinstance(action, Read):
-            self._read(state, one)
+            self._read(state, one, action)
         elif isinstance(action, (Synchronized, Copied)) and self._is_sure(state, one, action):
             self._waited(state, one, action.name if isinstance(action, Synchronized) else action.call.name)
         return ORDERED
@@ -144,10 +144,12 @@ class QueuedCallbacks(Pending):
             given = operand_of(frame.caller.function, frame.call, frame.function, int(str(place.root[1])))
             register, frame = op.NONE if given is None else given, frame.caller
 
-    def _read(self, state: State, one: Instruction) -> None:
-        """Note a call of a library that waits for what it reads and keeps the GIL."""
+    def _read(self, state: State, one: Instruction, action: Read) -> None:
+        """Note a call of a library that waits for memory of a device, and keeps the GIL."""
         function, site = state.frame.function, Site(state.frame.function, one)
-        calls = self.transfer.modelled(function, one) if one[0] in CALLING and not is_compiled(function) else ()
+        held = self.transfer.values(function, action.register)
+        is_shown = any(isinstance(value, Memory) and value.space == "device" for value in held)
+        calls = self.transfer.modelled(function, one) if is_shown and one[0] in CALLING and not is_compiled(function) else ()
         for call in calls:
             current = Stream(CURRENT, library=call.row.library)
             if call.row.get("keeps_gil") and self._is_mine(state, self._where(state.frame, one, current)):

@@ -61,7 +61,7 @@ def test_every_snippet_is_used() -> None:
         ("SL024", {"torch", "cupy", "cuda"}),
         ("SL027", {"torch"}),
         ("SL029", {"cupy", "numba", "cuda"}),
-        ("SL033", {"cupy"}),
+        ("SL033", {"cupy", "torch"}),
         ("SL036", {"torch"}),
     ],
 )
