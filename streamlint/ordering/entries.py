@@ -77,6 +77,14 @@ class Entries:
                     lets_go = any(self._releases(function, register) for register in one[6:])
                     yield Binding(Site(function, one), lets_go, is_operator)
 
+    def released(self) -> Iterator[Function]:
+        """The functions that a binding releases the GIL around."""
+        for unit in dict.fromkeys(unit for mark in (*_MARKS, *OPERATORS) for unit in self.program.cpp.mentioning(mark)):
+            for binding in self.bindings(unit):
+                function, one = binding.site
+                for register in one[6:] if binding.lets_go or binding.is_operator else ():
+                    yield from self._functions(function, one, register)
+
     def _of_held_libraries(self) -> Iterator[Entry]:
         """Functions of a library that Python opened so that its calls keep the GIL: each call is a binding of its own."""
         for call in self.transfer.sites({"extension"}):

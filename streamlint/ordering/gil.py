@@ -62,13 +62,24 @@ class Gil:
         self.callables = Callables(transfer)
         self._known: dict[tuple[Function, bool, bool, Given], tuple[tuple[Held, ...], frozenset[bool]]] = {}
         self._takes: dict[Function, bool] = {}
-        self._entered: set[Function] = set()  # what Python calls in Cython
+
+    @cached_property
+    def entries(self) -> list[Entry]:
+        """What Python calls."""
+        return list(Entries(self.transfer).find())
+
+    @cached_property
+    def _entered(self) -> set[Function]:
+        """What Python calls in Cython."""
+        return {entry.function for entry in self.entries if not entry.function.is_cpp}
+
+    def released(self) -> frozenset[Function]:
+        """The functions that some binding lets run without the GIL."""
+        return frozenset(Entries(self.transfer).released())
 
     def find(self) -> Iterator[tuple[Entry, Held]]:
         """The waits of all entries."""
-        entries = list(Entries(self.transfer).find())
-        self._entered = {entry.function for entry in entries if not entry.function.is_cpp}
-        for entry in entries:
+        for entry in self.entries:
             for held in self.within(entry.function, True, False)[0]:
                 if held.target == op.NONE:
                     yield entry, held
@@ -187,15 +198,16 @@ class Gil:
     def _needing(self, operation: DeviceOperation, site: Site) -> Site | None:
         """The registration, if the host function takes the GIL."""
         call = operation.call
-        if call is not None and any(self._takes_gil(body) for body in self.callbacks.bodies(call)):
+        if call is not None and any(self.takes(body) for body in self.callbacks.bodies(call)):
             return site
         return None
 
-    def _takes_gil(self, function: Function) -> bool:
+    def takes(self, function: Function) -> bool:
+        """Whether a function takes the GIL, by itself or in what it calls."""
         if function not in self._takes:
             self._takes[function] = False
             self._takes[function] = any(self._change(function, one)[0] == "take" for one in function.code.instructions()) or any(
-                self._takes_gil(edge.callee) for edges in self.reach.edges(function).values() for edge in edges
+                self.takes(edge.callee) for edges in self.reach.edges(function).values() for edge in edges
             )
         return self._takes[function]
 

@@ -42,6 +42,8 @@ MOST_STATES = 3_000
 MOST_GUESSES = 1
 _COMPUTED = frozenset({op.ATTR, op.ITEM, op.UNARY, op.BINARY, op.COMPARE, op.CONST})
 PUTTING = frozenset({"put", "put_nowait"})
+TAKING = frozenset({"get", "get_nowait"})
+"""Methods of queues."""
 _LOUD = frozenset({op.YIELD, op.EXIT})
 _DEEPEST = 20
 
@@ -246,7 +248,7 @@ class Walk:
         found: list[tuple[Function, Instruction]] = []
         for unit in self.facts.program.mentioning("get"):
             for function in unit.functions if not unit.is_cpp else ():
-                calls = [one for one in function.by_opcode[op.INVOKE] if function.text(one[4]) in ("get", "get_nowait") and len(one) < 8]
+                calls = [one for one in function.by_opcode[op.INVOKE] if function.text(one[4]) in TAKING and len(one) < 8]
                 found += [(function, one) for one in calls]
         return found
 

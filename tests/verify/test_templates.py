@@ -61,6 +61,8 @@ def test_every_snippet_is_used() -> None:
         ("SL024", {"torch", "cupy", "cuda"}),
         ("SL027", {"torch"}),
         ("SL029", {"cupy", "numba", "cuda"}),
+        ("SL033", {"cupy", "torch"}),
+        ("SL036", {"torch"}),
     ],
 )
 def test_apis(rule: str, apis: set[str]) -> None:

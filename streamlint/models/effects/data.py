@@ -92,6 +92,7 @@ DATA = (
             key("stream", "word or place", "The stream that the host waits for.", STREAMS),
             key("result", "word", "The kind of the result.", "scalar sequence none"),
             key("host_memory", "word", "The memory that a device value is copied to.", "pinned pageable"),
+            key("keeps_gil", "bool", "The library waits without releasing Python's GIL."),
         ),
     ),
     Effect(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streamlint.models.effects.shared import DEVICES, RETURNS
+from streamlint.models.effects.shared import DEVICES, INTO, RETURNS
 from streamlint.models.keys import Effect, key
 
 THREADS = (
@@ -106,6 +106,10 @@ THREADS = (
     Effect(
         "unknown",
         "exists, with an effect that is deliberately not modelled: an unknown call",
-        (key("awaits", "text", "Whom the host waits for in the call (other processes)."),),
+        (
+            key("awaits", "text", "Whom the host waits for in the call (other processes)."),
+            key("exports", "place", "The event for which the call gives a handle that another process opens."),
+            INTO,
+        ),
     ),
 )

@@ -35,6 +35,7 @@ WORK = (
             key("function", "place", "The function.", needed=True),
             key("arguments", "places", "The arguments that the function is given."),
             key("style", "word", "How the function is given its arguments.", "data cupy-add numba params"),
+            key("takes_gil", "bool", "The library takes Python's GIL before it calls the function, whatever that is."),
         ),
     ),
     Effect(

@@ -28,7 +28,7 @@ def _ready_for_processes() -> None:
     multiprocessing.set_forkserver_preload(["torch", "torch.multiprocessing"])
 
 
-class _Reader:
+class Reader:
     """A process of its own that adds up what it is sent. It imports the snippet by its name."""
 
     def __init__(self, lab: Lab, snippet: Any) -> None:
@@ -42,7 +42,7 @@ class _Reader:
 def _race(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
     torch = torch_module()
     values = lab.keep(torch.zeros(_COUNT, device="cuda"))
-    reader = lab.keep(_Reader(lab, snippet))
+    reader = lab.keep(Reader(lab, snippet))
 
     def reset(number: int) -> object:
         values.fill_(float(number))

@@ -1,0 +1,72 @@
+"""Whether a path may come by no wait for another process or thread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from streamlint.facts.functions import Function
+from streamlint.facts.objects import Site
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.transfer.actions import Lost
+from streamlint.transfer.transfer import CALLING, Transfer
+
+_WAITING = frozenset({"get", "block", "collective", "exit"})
+_PAUSING = frozenset({op.YIELD, op.YIELD_FROM, op.AWAIT})
+_LEFT = frozenset({op.RETURN})
+
+
+class Peers:
+    """The waits of a program for anybody else, and the calls out of view, which may be one."""
+
+    def __init__(self, transfer: Transfer) -> None:
+        self.transfer = transfer
+        self._inside: dict[Function, bool] = {}
+
+    def may_end_alone(self, site: Site, again: Instruction | None) -> bool:
+        """Whether a path leads from behind an instruction to an end of its function, or to an instruction, past no such wait."""
+        return self._comes(site, lambda one: one[0] in _LEFT or one == again)
+
+    def comes_alone(self, site: Site, end: Instruction) -> bool:
+        """Whether a path leads from behind an instruction to another one past no such wait."""
+        return self._comes(site, lambda one: one == end)
+
+    def _comes(self, site: Site, is_end: Callable[[Instruction], bool]) -> bool:
+        function = site.function
+        block, index = function.homes[site.instruction]
+        seen: set[int] = set()
+        waiting: list[tuple[int, int]] = [(block, index + 1)]
+        while waiting:
+            number, begin = waiting.pop()
+            for one in function.code.blocks[number][begin:]:
+                if is_end(one):
+                    return True
+                if self.may_wait(function, one):
+                    break
+            else:
+                fresh = [each for each in function.code.successors(number) if each not in seen]
+                seen.update(fresh)
+                waiting += ((each, 0) for each in fresh)
+        return False
+
+    def may_wait(self, function: Function, one: Instruction) -> bool:
+        """Whether an instruction may wait for anybody else, by itself or in what it enters."""
+        if one[0] in _PAUSING:
+            return True
+        if one[0] not in CALLING:
+            return False
+        modelled = list(self.transfer.modelled(function, one))
+        if any(call.row.effect in _WAITING or call.row.get("awaits") is not None for call in modelled):
+            return True
+        if modelled:
+            return False
+        if any(isinstance(action, Lost) for action in self.transfer.of(function, one)):
+            return True
+        return any(self._waits_inside(edge.callee) for edge in self.transfer.edges(function, one) if edge.is_followed)
+
+    def _waits_inside(self, function: Function) -> bool:
+        found = self._inside.get(function)
+        if found is None:
+            self._inside[function] = False  # in a cycle, the others tell
+            found = self._inside[function] = any(self.may_wait(function, one) for one in function.code.instructions())
+        return found
