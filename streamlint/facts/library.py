@@ -123,6 +123,7 @@ EFFECTS: dict[str, Effect] = {
     "move": Library._same,
     "device": Library._device,
     "collective": Library._collective,
+    "communicator": Library._communicator,
     "thread": Library.started,
     "callback": Library.started,
     "unknown": Library._opaque,

@@ -96,4 +96,5 @@ EFFECTS = {
     "block": block,
     "exit": block,
     "unknown": block,
+    "communicator": block,
 }

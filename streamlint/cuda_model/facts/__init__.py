@@ -10,6 +10,7 @@ from __future__ import annotations
 from streamlint.cuda_model.facts.captures import CAPTURES
 from streamlint.cuda_model.facts.locks import LOCKS
 from streamlint.cuda_model.facts.order import ORDER
+from streamlint.cuda_model.facts.ranks import RANKS
 from streamlint.cuda_model.facts.waits import WAITS
 from streamlint.cuda_model.strength import Fact
 
@@ -18,5 +19,6 @@ GROUPS: dict[str, tuple[Fact, ...]] = {
     "What the host waits for": WAITS,
     "Who is held while another thread waits": LOCKS,
     "Stream capture": CAPTURES,
+    "Several ranks": RANKS,
 }
 FACTS: dict[str, Fact] = {fact.name: fact for group in GROUPS.values() for fact in group}

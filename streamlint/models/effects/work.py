@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streamlint.models.effects.shared import GRADIENTS, INTO, LIBRARY, ON, RETURNS, STREAMS
+from streamlint.models.effects.shared import COMMUNICATOR, GRADIENTS, INTO, LIBRARY, ON, RETURNS, STREAMS
 from streamlint.models.keys import Effect, key
 
 WORK = (
@@ -23,6 +23,7 @@ WORK = (
             key("waits", "bool", "The host waits for the work (Thrust)."),
             key("makes", "bool", "On memory that is new and not yet used the work is a part of making it."),
             key("long", "bool", "The work takes long: it sorts in scratch memory, or meets other processes."),
+            COMMUNICATOR,
             key("policy", "bool", "The first argument is an execution policy that may hold the stream (Thrust)."),
             key("graph", "bool", "The call launches a graph."),
         ),
@@ -138,6 +139,18 @@ WORK = (
             key("asynchronous", "switch", "The call returns a handle and does not wait."),
             key("timeout", "place", "The argument with which the host waits."),
             key("result", "word", "The handle, or a sequence of handles.", "handle sequence"),
+            COMMUNICATOR,
+        ),
+    ),
+    Effect(
+        "communicator",
+        "makes a communicator: several processes have collectives of their own",
+        (
+            RETURNS,
+            INTO,
+            key("backend", "place", "The name of the backend that runs the collectives."),
+            key("on_devices", "texts", "The backends whose collectives are work on devices."),
+            key("awaits", "text", "Whom the host waits for in the call (other processes)."),
         ),
     ),
     Effect("destroy", "destroys a stream, event, handle or graph", (key("of", "place", "The object; the receiver if left out."),)),

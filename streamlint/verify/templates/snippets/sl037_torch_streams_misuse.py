@@ -4,7 +4,7 @@ import torch.distributed as dist
 
 class Totals:
     def __init__(self, side):
-        self.rows, self.columns = dist.new_group(), dist.new_group()
+        self.rows, self.columns = dist.new_group(backend="nccl"), dist.new_group(backend="nccl")
         self.side = side
 
     def reduce(self, total, seen):
