@@ -23,21 +23,25 @@ class CollectivesUnordered(Check):
 
     ## Example
     ```python
-    rows, columns = dist.new_group(backend="nccl"), dist.new_group(backend="nccl")
+    rows = torch.distributed.new_group(backend="nccl")
+    columns = torch.distributed.new_group(backend="nccl")
     side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(side):
-        dist.all_reduce(total, group=rows)
-    dist.all_reduce(count, group=columns)
+        torch.distributed.all_reduce(total, group=rows)
+    torch.distributed.all_reduce(count, group=columns)
     ```
 
     ## Use instead
     ```python
-    rows, columns = dist.new_group(backend="nccl"), dist.new_group(backend="nccl")
+    rows = torch.distributed.new_group(backend="nccl")
+    columns = torch.distributed.new_group(backend="nccl")
     side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(side):
-        dist.all_reduce(total, group=rows)
+        torch.distributed.all_reduce(total, group=rows)
     torch.cuda.current_stream().wait_stream(side)
-    dist.all_reduce(count, group=columns)
+    torch.distributed.all_reduce(count, group=columns)
     ```
 
     ## When it is fine

@@ -124,6 +124,7 @@ EFFECTS: dict[str, Effect] = {
     "device": Library._device,
     "collective": Library._collective,
     "communicator": Library._communicator,
+    "symmetric": Library._symmetric,
     "thread": Library.started,
     "callback": Library.started,
     "unknown": Library._opaque,

@@ -12,20 +12,17 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.communicators import EFFECTS, Communicator, Communicators, has_communicator
 from streamlint.ordering.flow import EVENT, Tracked
+from streamlint.ordering.own_streams import OwnStreams
 from streamlint.ordering.places import Place, rest_behind
 from streamlint.ordering.states import State
-from streamlint.ordering.streams import sites_of
 from streamlint.ordering.walk import ORDERED, Walk
 from streamlint.transfer.actions import NAMED, NULL, Action, Lost, Recorded, Stream, Synchronized
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import Transfer
 from streamlint.transfer.waiting import Waited
-from streamlint.waits.questions import alike
 
 _PENDING = Tracked("collective", Place(("global", "collective")))
 """That a collective has not ended; every function has this name for it."""
-_OTHER = frozenset({"current", "default", "null", "per-thread"})
-"""Streams that are not one of the program's own."""
 
 
 class Unordered(NamedTuple):
@@ -49,6 +46,7 @@ class UnorderedCollectives(Walk):
     def __init__(self, transfer: Transfer) -> None:
         super().__init__(transfer)
         self.communicators = transfer.one_of(Communicators, transfer)
+        self.streams = transfer.one_of(OwnStreams, transfer)
         self._call: ModelledCall
         self._mine: Communicator = frozenset()
         self._is_asynchronous = False
@@ -166,35 +164,15 @@ class UnorderedCollectives(Walk):
             return False
         mine = next(iter(state.sites), None)
         if call.row.effect == "launch":
-            return self._are_two(self._call.function, self._call.stream(), call.function, call.stream())
+            return self.streams.are_two(self._call.function, self._call.stream(), call.function, call.stream())
         around = self._made_current(state.frame, call.instruction)
         if mine is None or around is None:
             if mine is not None:
-                return self._is_own(*self._named(mine))
-            return around is not None and self._is_own(around[0].function, around[2])
-        return self._are_two(*self._named(mine), around[0].function, around[2])
+                return self.streams.is_own(*self._named(mine))
+            return around is not None and self.streams.is_own(around[0].function, around[2])
+        return self.streams.are_two(*self._named(mine), around[0].function, around[2])
 
     def _named(self, site: Site) -> tuple[Function, Stream]:
         found = self.currents.at(site.function, site.instruction)
         assert found is not None
         return site.function, found
-
-    def _is_own(self, function: Function, stream: Stream | None) -> bool:
-        """Whether a stream is one of the program's own, and not the one that is current anyway."""
-        if stream is None or stream.kind != NAMED:
-            return False
-        held = [value for value in self.transfer.values(function, stream.register) if isinstance(value, LibraryObject)]
-        return not any(value.kind == "stream" and value.detail in _OTHER for value in held)
-
-    def _are_two(self, function: Function, first: Stream, other: Function, second: Stream) -> bool:
-        """Whether two streams are shown to be two."""
-        if NULL in (first.kind, second.kind):
-            named = (other, second) if first.kind == NULL else (function, first)
-            return first.kind != second.kind and self._is_own(*named)
-        if not (self._is_own(function, first) and self._is_own(other, second)):
-            return False
-        if function is other and alike(function, first.register) == alike(other, second.register):
-            return False
-        made, is_all = sites_of(list(self.transfer.values(function, first.register)))
-        others, are_all = sites_of(list(self.transfer.values(other, second.register)))
-        return is_all and are_all and made.isdisjoint(others)

@@ -84,6 +84,12 @@ def block(call: ModelledCall) -> Iterator[Action]:
     yield Lost(call.operands)
 
 
+def symmetric(call: ModelledCall) -> Iterator[Action]:
+    """Ranks wait for one another: who else waits for whom is not known."""
+    if call.text("part") in ("rendezvous", "barrier", "wait"):
+        yield Lost(call.operands)
+
+
 EFFECTS = {
     "synchronize": synchronize,
     "record": record,
@@ -97,4 +103,5 @@ EFFECTS = {
     "exit": block,
     "unknown": block,
     "communicator": block,
+    "symmetric": symmetric,
 }

@@ -105,7 +105,10 @@ WORK = (
     Effect(
         "synchronize",
         "makes the host wait",
-        (key("of", "word or place", "The stream or event that the host waits for, or `device` for all streams.", "device current null"),),
+        (
+            key("of", "word or place", "The stream or event that the host waits for, or `device` for all streams.", "device current null"),
+            key("ranks", "bool", "The processes of a group wait for one another."),
+        ),
     ),
     Effect(
         "query",
@@ -151,6 +154,24 @@ WORK = (
             key("backend", "place", "The name of the backend that runs the collectives."),
             key("on_devices", "texts", "The backends whose collectives are work on devices."),
             key("awaits", "text", "Whom the host waits for in the call (other processes)."),
+        ),
+    ),
+    Effect(
+        "symmetric",
+        "makes memory that the ranks of a group share, leads to a peer's, or orders the ranks",
+        (
+            key(
+                "part",
+                "word",
+                "What happens: `memory` makes a rank's own, `rendezvous` gives the handle, `peer` the memory of a rank; `barrier`"
+                " and `wait` wait for other ranks on the current stream, `signal` lets one go on.",
+                "memory rendezvous peer barrier wait signal",
+                needed=True,
+            ),
+            RETURNS,
+            key("of", "place", "The memory that the handle is of; where it is left out, nobody but the handle leads to it."),
+            key("rank", "place", "The rank whose memory is meant."),
+            key("offset", "place", "Where the memory begins that is meant."),
         ),
     ),
     Effect("destroy", "destroys a stream, event, handle or graph", (key("of", "place", "The object; the receiver if left out."),)),
