@@ -17,7 +17,7 @@ from snippets import real_findings
 from streamlint import catalog
 from streamlint.checks import base
 from streamlint.checks.base import HEADINGS, Check, registry
-from streamlint.cuda_model import FACTS
+from streamlint.cuda_model import SENTENCES
 from streamlint.engine import analyse
 from streamlint.findings import Category
 from streamlint.options import Options
@@ -86,7 +86,7 @@ def test_documentation_has_each_heading_in_order(check: type[Check]) -> None:
 @pytest.mark.parametrize("check", CHECKS.values(), ids=CHECKS)
 def test_a_rule_rests_on_facts_of_the_model(check: type[Check]) -> None:
     assert isinstance(check.rests_on, tuple)
-    assert [name for name in check.rests_on if name not in FACTS] == []
+    assert [name for name in check.rests_on if name not in SENTENCES] == []
 
 
 # New rules, in preview or off, that have not been run on a GPU yet; they may come without a template. A rule leaves the set with its

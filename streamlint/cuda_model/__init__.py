@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from streamlint.cuda_model.clocks import MAIN, NULL, Clock, Clocks, Stamp, covers
 from streamlint.cuda_model.effects import EFFECTS, Effect, Scope, Work
-from streamlint.cuda_model.facts import FACTS
+from streamlint.cuda_model.facts import FACTS, SENTENCES
 from streamlint.cuda_model.strength import Fact, Strength
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "FACTS",
     "MAIN",
     "NULL",
+    "SENTENCES",
     "Clock",
     "Clocks",
     "Effect",

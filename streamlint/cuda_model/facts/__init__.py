@@ -19,6 +19,7 @@ GROUPS: dict[str, tuple[Fact, ...]] = {
     "What the host waits for": WAITS,
     "Who is held while another thread waits": LOCKS,
     "Stream capture": CAPTURES,
-    "Several ranks": RANKS,
 }
 FACTS: dict[str, Fact] = {fact.name: fact for group in GROUPS.values() for fact in group}
+SENTENCES: dict[str, Fact] = {**FACTS, **{fact.name: fact for fact in RANKS}}
+"""All that rules may rest on: also what no program of one process on one GPU can contradict, and litmus does not ask."""
