@@ -150,7 +150,7 @@ class Symmetric:
             yield from ((callee, end[2], False) for callee, end in self._ends(function, one))
         elif one[0] == op.UNPACK and (made := function.definitions[one[3]]) is not None:
             for holder, built in self._built(function, made):
-                if isinstance(one[4], int) and one[4] + 4 < len(built):
+                if one[4] + 4 < len(built):
                     yield holder, built[4 + one[4]], False
 
     def _is_whole(self, function: Function, one: Instruction) -> bool:

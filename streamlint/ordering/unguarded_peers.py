@@ -22,6 +22,7 @@ from streamlint.ordering.states import State
 from streamlint.ordering.symmetric import Shared, Symmetric
 from streamlint.ordering.walk import ORDERED, Walk
 from streamlint.transfer.actions import NAMED, Action, Lost, Stream, Synchronized
+from streamlint.transfer.modelled import operands_of
 from streamlint.transfer.transfer import Transfer
 from streamlint.transfer.waiting import Waited
 
@@ -87,15 +88,25 @@ class UnguardedPeers(Walk):
 
     @cached_property
     def _accesses(self) -> dict[tuple[Function, Instruction], list[Access]]:
-        """The accesses to shared memory in the files that make it or lead to a peer's."""
+        """The accesses to shared memory in the files that make it or lead to a peer's, and in the functions that these hand it to."""
         found: dict[tuple[Function, Instruction], list[Access]] = defaultdict(list)
-        for unit in self.symmetric.units():
-            for function in unit.functions:
-                for one in function.code.instructions():
-                    if one[0] in _WORKING:
-                        for access in self._of(function, one):
-                            found[function, one].append(access)
+        functions = [function for unit in self.symmetric.units() for function in unit.functions]
+        looked_at = set(functions)
+        for function in functions:
+            for one in function.code.instructions():
+                for access in self._of(function, one) if one[0] in _WORKING else ():
+                    found[function, one].append(access)
+                new = [callee for callee in self._handed_to(function, one) if callee not in looked_at]
+                looked_at.update(new)
+                functions += new
         return dict(found)
+
+    def _handed_to(self, function: Function, one: Instruction) -> Iterator[Function]:
+        """The functions that a call hands shared memory to."""
+        edges = self.transfer.edges(function, one) if one[0] in (op.CALL, op.INVOKE) else ()
+        callees = [edge.callee for edge in edges if edge.is_followed and not edge.is_handed]
+        if callees and any(self.symmetric.of(function, register) is not None for register in operands_of(function, one) if register >= 0):
+            yield from callees
 
     def _of(self, function: Function, one: Instruction) -> Iterator[Access]:
         for work in self.transfer.works(function, one):

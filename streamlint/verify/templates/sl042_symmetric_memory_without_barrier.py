@@ -51,7 +51,7 @@ def _read(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
 
     def reset(number: int) -> float:
         values[0] += 1.0
-        return values[0] * count
+        return float(values[0] * count)
 
     def call() -> float:
         ranks.order_when_open((path, (values[0],)))
@@ -70,7 +70,7 @@ def _refill(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
 
     def reset(number: int) -> float:
         values[0] += 1.0
-        return values[0] * count
+        return float(values[0] * count)
 
     def call() -> float:
         given = (values[0], values[0] + _LATER)
