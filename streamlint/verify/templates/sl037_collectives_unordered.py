@@ -74,7 +74,7 @@ def _streams(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
         totals.reduce(first, second)
         done.record()
         while not lab.is_open():
-            if done.query():
+            if done.query() and not lab.is_open():  # it may have opened in between
                 return _CROSSWISE
         return _IN_ORDER
 
