@@ -10,6 +10,7 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import LibraryObject, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.models import Row
 from streamlint.ordering.communicators import EFFECTS, Communicator, Communicators, has_communicator
 from streamlint.ordering.flow import EVENT, Tracked
 from streamlint.ordering.own_streams import OwnStreams
@@ -102,7 +103,7 @@ class UnorderedCollectives(Walk):
         function = state.frame.function
         if one[0] not in (op.CALL, op.INVOKE):
             return None
-        if any(call.row.effect == "setting" and call.row.get("what") == "device" for call in self.transfer.modelled(function, one)):
+        if any(_sets_device(call.row) for call in self.transfer.modelled(function, one)):
             return ORDERED  # what follows is another device's
         known = self.known.get((function, one))
         if known is None or function in self._grouped or not self.communicators.are_apart(self._mine, known[1]):
@@ -176,3 +177,9 @@ class UnorderedCollectives(Walk):
         found = self.currents.at(site.function, site.instruction)
         assert found is not None
         return site.function, found
+
+
+def _sets_device(row: Row) -> bool:
+    """Whether a call makes another device the current one."""
+    is_scope = row.effect == "device" and row.library == "cupy"
+    return is_scope or bool(row.get("devices")) or (row.effect == "setting" and row.get("what") == "device")
