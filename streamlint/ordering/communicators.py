@@ -39,7 +39,10 @@ class Communicators:
         is_cpp = call.function.is_cpp
         for value in call.values(register):
             if isinstance(value, LibraryObject) and value.kind == "communicator" and value.site is not None:
-                found.add(value.site)
+                made = self._named(value.site)
+                if made is None:
+                    return None
+                found.add(made)
             elif self._is_default(value) and not is_cpp:
                 found.add(WORLD)
             elif not (is_cpp and isinstance(value, LibraryObject)):  # C++: a variable that is declared, and made later
@@ -65,6 +68,15 @@ class Communicators:
         if any(self.uses.on_device(call.function, register) for register in written):
             return True
         return self._default == "device" and not any(call.is_on_host(register) for register in written)
+
+    def _named(self, site: Site) -> object:
+        """What tells a communicator from others: where it is made, or the name that it is asked for by; None where that is open."""
+        for call in self.transfer.modelled(*site):
+            if call.row.effect == "communicator" and call.row.get("named") is not None:
+                register = call.one("named")
+                held = list(call.values(register)) if register is not None else []
+                return ("named", held[0].value) if len(held) == 1 and isinstance(held[0], Constant) else None
+        return site
 
     def _is_default(self, value: object) -> bool:
         if isinstance(value, External):

@@ -153,6 +153,7 @@ WORK = (
             INTO,
             key("backend", "place", "The name of the backend that runs the collectives."),
             key("on_devices", "texts", "The backends whose collectives are work on devices."),
+            key("named", "place", "The name of one of several that exist already: the same name is the same one."),
             key("awaits", "text", "Whom the host waits for in the call (other processes)."),
         ),
     ),
