@@ -13,13 +13,13 @@ class CollectivesUnordered(Check):
 
     ## What it does
     Reports a collective of one process group or NCCL communicator while one of another group has not ended: on two streams without an
-    event between them, or behind ``async_op=True`` without ``wait()``. It also reports a branch on the rank whose two ways enter the
+    event between them, or after ``async_op=True`` without ``wait()``. It also reports a branch on the rank whose two ways enter the
     collectives of two groups in opposite order.
 
     ## Why is this bad
     A collective waits on the device until all ranks have entered it. Streams run in any order, so one rank may start the first
-    collective and another rank the second one. If the device has no room for both, each waits for the other for ever. NCCL asks for one
-    order on all ranks: by stream dependencies, or by ``NCCL_LAUNCH_ORDER_IMPLICIT`` and one order of calls on the host.
+    collective and another rank the second one. If the device has no room for both, each rank waits for the other and never
+    ends. NCCL requires one order on all ranks: by stream dependencies, or by ``NCCL_LAUNCH_ORDER_IMPLICIT`` and one order of calls on the host.
 
     ## Example
     ```python
@@ -49,8 +49,8 @@ class CollectivesUnordered(Check):
     have no rank in common, and collectives between ``ncclGroupStart`` and ``ncclGroupEnd``, need no order either.
 
     ## Verify
-    Two ranks take a branch the other way round: the program does not end. With the first collective behind a gate on one rank, the second
-    one runs before it there.
+    Two ranks take the two ways of such a branch: the program does not end. A gate holds the first collective on one rank: the second one
+    runs before it there.
 
     ## References
     - NCCL User Guide, Using multiple NCCL communicators concurrently

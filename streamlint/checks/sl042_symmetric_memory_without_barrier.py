@@ -16,7 +16,7 @@ class SymmetricMemoryWithoutBarrier(Check):
     than the read or the write, with no event between, counts as none.
 
     ## Why is this bad
-    All ranks run the same program, but not at the same time. Without a barrier a rank reads what the buffer of its peer held before, or the
+    All ranks run the same program, but not at the same time. Without a barrier a rank reads the old values of its peer's buffer, or the
     peer still reads while the rank fills its buffer again. Nothing fails; the values are wrong. Barriers and signals work on the current
     stream: ``torch.cuda.synchronize()`` waits for no other rank.
 
@@ -40,12 +40,12 @@ class SymmetricMemoryWithoutBarrier(Check):
     ```
 
     ## When it is fine
-    Something out of view orders the ranks: a kernel that uses the signal pads, a store, a queue between processes. Two buffers in turns
-    need one barrier for each round.
+    Other code orders the ranks: a kernel that uses the signal pads, a store, a queue between processes. Two buffers in turns need one
+    barrier for each iteration.
 
     ## Verify
-    The peer begins once a gate is open: what is read without a barrier is what its buffer held before. With the read behind the gate, what
-    is read is what the peer has filled in later.
+    The peer begins once a gate is open: a read without a barrier gives the old values of its buffer. If a gate holds the read, it gives
+    the values of the next iteration, which the peer has filled in by then.
 
     ## References
     - PyTorch, torch.distributed._symmetric_memory, SymmetricMemory.hpp
