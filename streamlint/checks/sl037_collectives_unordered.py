@@ -19,7 +19,8 @@ class CollectivesUnordered(Check):
     ## Why is this bad
     A collective waits on the device until all ranks have entered it. Streams run in any order, so one rank may start the first
     collective and another rank the second one. If the device has no room for both, each rank waits for the other and never
-    ends. NCCL requires one order on all ranks: by stream dependencies, or by ``NCCL_LAUNCH_ORDER_IMPLICIT`` and one order of calls on the host.
+    ends. NCCL requires one order on all ranks: by stream dependencies, or by ``NCCL_LAUNCH_ORDER_IMPLICIT`` and one order of calls on the
+    host.
 
     ## Example
     ```python
