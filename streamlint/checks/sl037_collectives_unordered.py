@@ -13,8 +13,8 @@ class CollectivesUnordered(Check):
 
     ## What it does
     Reports a collective of one process group or NCCL communicator while one of another group has not ended: on two streams without an
-    event between them, or after ``async_op=True`` without ``wait()``. It also reports a branch on the rank whose two ways enter the
-    collectives of two groups in opposite order.
+    event between them, after ``async_op=True`` without ``wait()``, or in another thread that nothing waits for. It also reports a branch
+    on the rank whose two ways enter the collectives of two groups in opposite order.
 
     ## Why is this bad
     A collective waits on the device until all ranks have entered it. Streams run in any order, so one rank may start the first
@@ -77,6 +77,16 @@ class CollectivesUnordered(Check):
             facts={"api": second.api},
         )
         return replace(found, shown=not is_asynchronous)
+
+    def threaded(self, second: Operation, first: Span, started: Span) -> Finding:
+        """A collective that another thread may start before or after one of another group, as a finding."""
+        return self.finding(
+            second,
+            "collective of another group, unordered with that of a thread; ranks may hang",
+            trail=(Step("thread started here; nothing waits for its end in between", started), Step("its collective", first)),
+            help="join the thread first, or issue all collectives from one thread",
+            facts={"api": second.api},
+        )
 
     def crossed(self, second: Operation, first: Span, other: Span) -> Finding:
         """Two collectives that other ranks enter the other way round, as a finding."""
