@@ -52,6 +52,7 @@ class CollectivesUnordered(Check):
     ## Verify
     Two ranks take the two ways of such a branch: the program does not end. A gate holds the first collective on one rank: the second one
     runs before it there.
+    On two H100s 12 groups of 32 CTAs each hang if the ranks start them crosswise; two groups of 16 CTAs have room side by side, and end.
 
     ## References
     - NCCL User Guide, Using multiple NCCL communicators concurrently
