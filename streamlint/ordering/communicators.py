@@ -78,6 +78,13 @@ class Communicators:
                 return ("named", held[0].value) if len(held) == 1 and isinstance(held[0], Constant) else None
         return site
 
+    def may_be_on_device(self, call: ModelledCall, communicator: Communicator) -> bool:
+        """Whether nothing shows that a collective works on the CPU."""
+        if call.row.effect == "launch":
+            return True
+        is_of_host = self._default == "host" and WORLD in communicator
+        return not is_of_host and not any(call.is_on_host(register) for register in call.all("writes") if register >= 0)
+
     def _is_default(self, value: object) -> bool:
         if isinstance(value, External):
             return self.transfer.facts.models.constants.get(value.name) == "absent"

@@ -109,6 +109,8 @@ class UnorderedCollectives(Walk):
         if known is None or function in self._grouped or not self.communicators.are_apart(self._mine, known[1]):
             return None
         call = known[0]
+        if not self.communicators.may_be_on_device(*known):
+            return None
         if not (self._is_asynchronous or self._is_on_other_stream(state, call)):
             return None
         second = Site(function, one)
