@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from streamlint.checks.base import Check, registry
-from streamlint.cuda_model import FACTS
+from streamlint.cuda_model import SENTENCES
 from streamlint.cuda_model.facts import GROUPS
 from streamlint.measured import VERDICTS, judged, judged_text, platform_text
 from streamlint.report.pages import STATUS
@@ -203,9 +203,9 @@ def _facts(rule: type[Check]) -> Iterator[str]:
     )
     rows = ["| CUDA | is it so | where from |", "|---|---|---|"]
     for name in rule.rests_on:
-        fact = FACTS[name]
-        group = next(title for title, facts in GROUPS.items() if fact in facts)
-        link = f"[{STRENGTH[fact.strength]}](../cuda-model.md#{group.lower().replace(' ', '-')})"
+        fact = SENTENCES[name]
+        group = next((title for title, facts in GROUPS.items() if fact in facts), "")
+        link = f"[{STRENGTH[fact.strength]}](../cuda-model.md#{group.lower().replace(' ', '-')})" if group else STRENGTH[fact.strength]
         rows.append(f"| {fact.says} | {link} | {fact.source} |")
     yield "\n".join(rows)
 

@@ -224,6 +224,10 @@ class CppLibrary(CppCalls):
         else:
             self.into(row, arguments, target, self.objects(LibraryObject, name, kind.kind, "", arguments.site))
 
+    def cpp_communicator(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
+        """A communicator is made and stored where a pointer says."""
+        self.into(row, arguments, target, self.communicator(row, arguments))
+
     def cpp_event(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
         """An event is created: a handle, or an object of a class."""
         kind = next((name for name in row.names if self.cpp_models.type_named(name) is not None), "cudaEvent_t")
@@ -331,6 +335,7 @@ CPP_EFFECTS: dict[str, Effect] = {
     "alloc": CppLibrary.cpp_alloc,
     "stream": CppLibrary.cpp_stream,
     "event": CppLibrary.cpp_event,
+    "communicator": CppLibrary.cpp_communicator,
     "object": CppLibrary.cpp_object,
     "callback": CppLibrary.cpp_callback,
     "thread": CppLibrary.cpp_callback,

@@ -123,6 +123,8 @@ EFFECTS: dict[str, Effect] = {
     "move": Library._same,
     "device": Library._device,
     "collective": Library._collective,
+    "communicator": Library._communicator,
+    "symmetric": Library._symmetric,
     "thread": Library.started,
     "callback": Library.started,
     "unknown": Library._opaque,

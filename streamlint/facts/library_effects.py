@@ -385,6 +385,23 @@ class LibraryEffects(Selectors):
         is_list = row.get("result") == "sequence"
         self.solver.add(target, self.objects(Group, "iterable", (self.holding(handle),)) if is_list else handle)
 
+    def _communicator(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
+        """A communicator: each call makes another one."""
+        self.solver.add(target, self.communicator(row, arguments) if row.get("type") else self.scalar)
+
+    def communicator(self, row: Row, arguments: Arguments) -> LibraryObject:
+        """What a call of such a row makes."""
+        return self.objects(LibraryObject, str(row.get("type")), "communicator", "created", arguments.site)
+
+    def _symmetric(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
+        """Memory of a device that ranks share, or its handle."""
+        if row.get("type"):
+            self.solver.add(target, self.objects(LibraryObject, str(row.get("type")), "object", "created", arguments.site))
+        elif row.get("part") in ("memory", "peer"):
+            self.solver.add(target, self.objects(Memory, "device", "unknown", "torch.Tensor", "literal"), None, arguments.site)
+        else:
+            self.solver.add(target, self.scalar)
+
     def _pipe(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
         """The two ends of a pipe."""
         ends = (self.holding(self.objects(LibraryObject, str(row.get("type")), "object", "")) for _ in range(2))

@@ -70,7 +70,7 @@ def key(name: str, kind: str, meaning: str, words: str = "", needed: bool = Fals
 
 LANGUAGES = ("python", "cuda", "cython")
 STEP_LOOPS = ("training", "denoising", "decoding", "serving", "optimizer")
-TYPE_KINDS = "buffer pointer stream event handle module loader device graph object scope"
+TYPE_KINDS = "buffer pointer stream event handle module loader device graph object scope communicator"
 
 # --- The head of a table ------------------------------------------------------------------------------------------------------
 HEAD = (

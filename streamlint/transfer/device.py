@@ -267,7 +267,7 @@ class DeviceOperations:
             yield DeviceOperation(effect, name, library, call.stream() if effect == CALLBACK else None, call=call)
         elif effect == "collective" and row.get("part") != "wait":
             yield DeviceOperation(COLLECTIVE, name, library, call=call)
-        elif effect == "unknown" and call.text("awaits"):
+        elif effect in ("unknown", "communicator") and call.text("awaits"):
             yield DeviceOperation(OTHERS, name, library, memory=call.text("awaits"), waits=True, call=call)
         elif effect == DESTROY:
             of = call.one("of", call.receiver)

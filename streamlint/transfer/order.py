@@ -84,6 +84,14 @@ def block(call: ModelledCall) -> Iterator[Action]:
     yield Lost(call.operands)
 
 
+def symmetric(call: ModelledCall) -> Iterator[Action]:
+    """Ranks wait for one another: who else waits for whom is not known. Others have methods of these names as well."""
+    held = call.values(call.receiver) if call.receiver is not None else ()
+    is_known = call.text("part") in ("memory", "rendezvous") or any(isinstance(value, LibraryObject) for value in held)
+    if call.text("part") in ("rendezvous", "barrier", "wait") or not is_known:
+        yield Lost(call.operands)
+
+
 EFFECTS = {
     "synchronize": synchronize,
     "record": record,
@@ -96,4 +104,6 @@ EFFECTS = {
     "block": block,
     "exit": block,
     "unknown": block,
+    "communicator": block,
+    "symmetric": symmetric,
 }

@@ -11,6 +11,7 @@ from streamlint.cuda_model.facts.captures import CAPTURES
 from streamlint.cuda_model.facts.locks import LOCKS
 from streamlint.cuda_model.facts.order import ORDER
 from streamlint.cuda_model.facts.pools import POOLS
+from streamlint.cuda_model.facts.ranks import RANKS
 from streamlint.cuda_model.facts.waits import WAITS
 from streamlint.cuda_model.strength import Fact
 
@@ -23,3 +24,5 @@ GROUPS: dict[str, tuple[Fact, ...]] = {
 FACTS: dict[str, Fact] = {fact.name: fact for group in GROUPS.values() for fact in group}
 SENTENCES: dict[str, Fact] = {**FACTS, **{fact.name: fact for fact in POOLS}}
 """All that rules may rest on: also what no litmus program can contradict, and litmus does not ask."""
+SENTENCES: dict[str, Fact] = {**FACTS, **{fact.name: fact for fact in RANKS}}
+"""All that rules may rest on: also what no program of one process on one GPU can contradict, and litmus does not ask."""

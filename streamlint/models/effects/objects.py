@@ -98,6 +98,8 @@ OBJECTS = (
         (
             key("result", "word", "The kind of the result.", "scalar none sequence"),
             DEVICES,
+            key("rank", "bool", "The result is the number of the process among others: each has another one."),
+            key("groups", "bool", "The call begins or ends a group of calls that are started together (`ncclGroupStart`)."),
             key("on_device", "place", "The buffer that the call shows to be on a device."),
             key("shows", "word", "Where the memory is if the result is true; elsewhere if it is false.", "host device"),
             *(COMPILING[number] for number in (0, 1, 3)),

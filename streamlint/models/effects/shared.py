@@ -23,6 +23,9 @@ WAITS = (
     key("waits_if", "cases", "The host waits where one of these arguments has the value that stands here (`check_errors=True`)."),
     key("sized", "bool", "It waits for the size of its result, which depends on the data (`nonzero`)."),
 )
+COMMUNICATOR = key(
+    "communicator", "place", "The communicator or process group whose ranks all make the call; the default one where it is left out."
+)
 DEVICES = key("devices", "bool", "The call counts devices, or makes one the current one: a loop around it goes over devices.")
 COMPILING = (
     key("compiles", "place", "The function or module that a compiler takes apart and puts together anew (`torch.compile`)."),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from streamlint.models.effects.shared import COMPILED, GRADIENTS, INTO, LIBRARY, ON, RETURNS, STREAMS
+from streamlint.models.effects.shared import COMMUNICATOR, GRADIENTS, INTO, LIBRARY, ON, RETURNS, STREAMS
 from streamlint.models.keys import Effect, key
 
 WORK = (
@@ -23,6 +24,7 @@ WORK = (
             key("waits", "bool", "The host waits for the work (Thrust)."),
             key("makes", "bool", "On memory that is new and not yet used the work is a part of making it."),
             key("long", "bool", "The work takes long: it sorts in scratch memory, or meets other processes."),
+            COMMUNICATOR,
             key("policy", "bool", "The first argument is an execution policy that may hold the stream (Thrust)."),
             key("graph", "bool", "The call launches a graph."),
         ),
@@ -110,6 +112,7 @@ WORK = (
         (
             key("of", "word or place", "The stream or event that the host waits for, or `device` for all streams.", "device current null"),
             *COMPILED,
+            key("ranks", "bool", "The processes of a group wait for one another."),
         ),
     ),
     Effect(
@@ -144,6 +147,37 @@ WORK = (
             key("asynchronous", "switch", "The call returns a handle and does not wait."),
             key("timeout", "place", "The argument with which the host waits."),
             key("result", "word", "The handle, or a sequence of handles.", "handle sequence"),
+            COMMUNICATOR,
+        ),
+    ),
+    Effect(
+        "communicator",
+        "makes a communicator: several processes have collectives of their own",
+        (
+            RETURNS,
+            INTO,
+            key("backend", "place", "The name of the backend that runs the collectives."),
+            key("on_devices", "texts", "The backends whose collectives are work on devices."),
+            key("named", "place", "The name of one of several that exist already: the same name is the same one."),
+            key("awaits", "text", "Whom the host waits for in the call (other processes)."),
+        ),
+    ),
+    Effect(
+        "symmetric",
+        "makes memory that the ranks of a group share, leads to a peer's, or orders the ranks",
+        (
+            key(
+                "part",
+                "word",
+                "What happens: `memory` makes a rank's own, `rendezvous` gives the handle, `peer` the memory of a rank; `barrier`"
+                " and `wait` wait for other ranks on the current stream, `signal` lets one go on.",
+                "memory rendezvous peer barrier wait signal",
+                needed=True,
+            ),
+            RETURNS,
+            key("of", "place", "The memory that the handle is of; where it is left out, nobody but the handle leads to it."),
+            key("rank", "place", "The rank whose memory is meant."),
+            key("offset", "place", "Where the memory begins that is meant."),
         ),
     ),
     Effect("destroy", "destroys a stream, event, handle or graph", (key("of", "place", "The object; the receiver if left out."),)),
