@@ -22,7 +22,5 @@ GROUPS: dict[str, tuple[Fact, ...]] = {
     "Stream capture": CAPTURES,
 }
 FACTS: dict[str, Fact] = {fact.name: fact for group in GROUPS.values() for fact in group}
-SENTENCES: dict[str, Fact] = {**FACTS, **{fact.name: fact for fact in POOLS}}
-"""All that rules may rest on: also what no litmus program can contradict, and litmus does not ask."""
-SENTENCES: dict[str, Fact] = {**FACTS, **{fact.name: fact for fact in RANKS}}
+SENTENCES: dict[str, Fact] = {**FACTS, **{fact.name: fact for fact in (*POOLS, *RANKS)}}
 """All that rules may rest on: also what no program of one process on one GPU can contradict, and litmus does not ask."""
