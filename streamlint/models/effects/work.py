@@ -25,6 +25,22 @@ WORK = (
             key("long", "bool", "The work takes long: it sorts in scratch memory, or meets other processes."),
             key("policy", "bool", "The first argument is an execution policy that may hold the stream (Thrust)."),
             key("graph", "bool", "The call launches a graph."),
+            key("attributes", "text", "The field of the launch configuration that holds attributes: it stands before the field of their number."),
+            key("early", "text", "The field of an attribute that lets the kernel begin before the one ahead of it on the stream has ended."),
+        ),
+    ),
+    Effect(
+        "in_kernel",
+        "is a function or instruction of kernels, which the host does not call",
+        (
+            key(
+                "what",
+                "word",
+                "`wait`: the kernel waits for those before it on the stream; `trigger`: it lets the next one begin; `plain`: neither.",
+                "wait trigger plain",
+                needed=True,
+            ),
+            key("reads", "places", "The pointers through which it reads."),
         ),
     ),
     Effect(
