@@ -47,8 +47,8 @@ class WrongDeviceContext(Check):
     ```
 
     ## When it is fine
-    Each process sees one device (``CUDA_VISIBLE_DEVICES``), or the device that is set is always the first one. PyTorch's own operations on a
-    tensor run on the tensor's device, whichever device is current, and are not reported.
+    Each process sees one device (``CUDA_VISIBLE_DEVICES``), or the device that is set is always the first one. PyTorch's own operations
+    on a tensor run on the tensor's device, whichever device is current, and are not reported.
 
     ## Verify
     With two GPUs: device 1 works, and a thread calls ``torch.cuda.synchronize()``. It returns at once, and the old value is read. A launch

@@ -96,6 +96,6 @@ class DependentLaunchWithoutWait(Check):
             launch,
             "kernel launched early reads its predecessor's output without a wait; it may read old values",
             trail=(*steps, *((Step("waits only here", late),) if late is not None else ()), *call_trail(launch)),
-            help="call cudaGridDependencySynchronize() in the kernel before it reads what an earlier kernel writes",
+            help="call cudaGridDependencySynchronize() in the kernel before it reads the output of an earlier kernel",
             facts={"api": launch.api},
         )

@@ -189,19 +189,16 @@ class DependentLaunches:
         work = event.work
         if work is None or work.kernel < 0:
             return None
-        found = self._kernels(event.at.function, work.kernel)
-        if len(found) == 1:
-            return Launched(found[0], work.given, event)
-        handed = self._handed(event)
-        return handed if not found else None
+        function = event.at.function
+        made = function.definitions[behind_copies(function, work.kernel)]
+        if made is not None and made[0] == op.PARAM:
+            return self._handed(event, made) if event.via else None
+        found = self._kernels(function, work.kernel)
+        return Launched(found[0], work.given, event) if len(found) == 1 else None
 
-    def _handed(self, event: Event) -> Launched | None:
+    def _handed(self, event: Event, made: Instruction) -> Launched | None:
         """The kernel that a template launches for its caller, with the arguments that it is handed for it."""
-        work, function = event.work, event.at.function
-        made = function.definitions[behind_copies(function, work.kernel)] if work is not None and event.via else None
-        if work is None or made is None or made[0] != op.PARAM:
-            return None
-        site = event.via[-1]
+        function, site = event.at.function, event.via[-1]
         kernel = given_to(site.function, site.instruction, function, made[3])
         found = self._kernels(site.function, kernel) if kernel is not None and kernel >= 0 else []
         rest = next((index for index, one in enumerate(function.code.parameters) if one.kind == "star"), None)
@@ -211,6 +208,7 @@ class DependentLaunches:
         return Launched(found[0], tuple(given[rest - function.has_receiver :]), event._replace(at=site, via=event.via[:-1]))
 
     def _kernels(self, function: Function, register: int) -> list[Function]:
+        register = behind_copies(function, register)
         name = function.dotted(register)
         found = self.facts.program.cpp.find(function.unit, scope_of(function), name) if name else ()
         meant = [one for one in found if isinstance(one, Function)]

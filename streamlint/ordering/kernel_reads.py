@@ -25,7 +25,15 @@ _DEEPEST = 4
 _ASSEMBLY = "asm"
 _STATEMENTS = re.compile(r"[;{}\n]")
 _INSTRUCTION = re.compile(r"\s*(?:@!?%?\w+\s+)?([a-z][\w.]*)")
-_STEPS = {op.COPY: (3,), op.CAST: (4,), op.REBIND: (5,), op.ADDRESS_ITEM: (3,), op.ADDRESS_ATTR: (3,), op.BINARY: (4, 5), op.INPLACE: (4, 5)}
+_STEPS = {
+    op.COPY: (3,),
+    op.CAST: (4,),
+    op.REBIND: (5,),
+    op.ADDRESS_ITEM: (3,),
+    op.ADDRESS_ATTR: (3,),
+    op.BINARY: (4, 5),
+    op.INPLACE: (4, 5),
+}
 """By opcode: the operands that a pointer is made of."""
 _ACCESSES = {op.ITEM: 3, op.DEREF: 3, op.ATTR: 3}
 _CALLS = (op.CALL, op.INVOKE, op.CONSTRUCT, op.NEW)
@@ -89,9 +97,11 @@ class KernelReads:
             for one in body.code.instructions():
                 if one[0] == op.STORE and one[3] in made:
                     cells.add(one[2])
-                elif (one[0] == op.LOAD and one[3] in cells) or (one[0] == op.PHI and not made.isdisjoint(one[3:])):
-                    made.add(one[2])
-                elif any(one[place] in made for place in _STEPS.get(one[0], ())) and self._is_pointer(body, one):
+                elif (
+                    (one[0] == op.LOAD and one[3] in cells)
+                    or (one[0] == op.PHI and not made.isdisjoint(one[3:]))
+                    or (any(one[place] in made for place in _STEPS.get(one[0], ())) and self._is_pointer(body, one))
+                ):
                     made.add(one[2])
         found = self._made[body, index] = frozenset(made)
         return found

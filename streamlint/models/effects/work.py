@@ -25,8 +25,12 @@ WORK = (
             key("long", "bool", "The work takes long: it sorts in scratch memory, or meets other processes."),
             key("policy", "bool", "The first argument is an execution policy that may hold the stream (Thrust)."),
             key("graph", "bool", "The call launches a graph."),
-            key("attributes", "text", "The field of the launch configuration that holds attributes: it stands before the field of their number."),
-            key("early", "text", "The field of an attribute that lets the kernel begin before the one ahead of it on the stream has ended."),
+            key(
+                "attributes",
+                "text",
+                "The field of the launch configuration that holds attributes.",
+            ),
+            key("early", "text", "The field of an attribute that lets the kernel begin before the one ahead of it has ended."),
         ),
     ),
     Effect(
