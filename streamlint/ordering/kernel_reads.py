@@ -94,17 +94,18 @@ class KernelReads:
         count = -1
         while count != len(made) + len(cells):
             count = len(made) + len(cells)
-            for one in body.code.instructions():
-                if one[0] == op.STORE and one[3] in made:
-                    cells.add(one[2])
-                elif (
-                    (one[0] == op.LOAD and one[3] in cells)
-                    or (one[0] == op.PHI and not made.isdisjoint(one[3:]))
-                    or (any(one[place] in made for place in _STEPS.get(one[0], ())) and self._is_pointer(body, one))
-                ):
-                    made.add(one[2])
+            cells.update(one[2] for one in body.by_opcode[op.STORE] if one[3] in made)
+            made.update(one[2] for one in body.code.instructions() if self._is_made_of(body, one, made, cells))
         found = self._made[body, index] = frozenset(made)
         return found
+
+    def _is_made_of(self, body: Function, one: Instruction, made: set[int], cells: set[int]) -> bool:
+        """Whether an instruction gives one of some pointers, or one that is made of it."""
+        if one[0] == op.LOAD:
+            return one[3] in cells
+        if one[0] == op.PHI:
+            return not made.isdisjoint(one[3:])
+        return any(one[place] in made for place in _STEPS.get(one[0], ())) and self._is_pointer(body, one)
 
     def _is_pointer(self, body: Function, one: Instruction) -> bool:
         if one[0] == op.CAST:
