@@ -71,7 +71,7 @@ class WrongDeviceContext(Check):
         """Work of a thread on its first current device, as a finding."""
         return self.finding(
             work,
-            "thread never sets its device; its work goes to device 0",
+            "thread never sets its device; its work runs on device 0",
             trail=(Step("thread started here", start), Step("device chosen here, for this thread only", chosen), *call_trail(work)),
             help="set the device in the function that the thread runs, or name the device in the call",
             facts={"api": work.api},

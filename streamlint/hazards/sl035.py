@@ -1,4 +1,4 @@
-"""SL035."""
+"""SL035: work on the current device of a thread, which is another one than that of its data."""
 
 from __future__ import annotations
 
@@ -6,11 +6,22 @@ from collections.abc import Iterator
 
 from streamlint.checks.sl035_wrong_device_context import WrongDeviceContext
 from streamlint.findings import Finding
-from streamlint.hazards.context import Context
+from streamlint.hazards.context import Context, span_of
+from streamlint.operations import Operation
+from streamlint.ordering.chosen_devices import ChosenDevices
+from streamlint.ordering.thread_devices import ThreadDevices
+from streamlint.ordering.unguarded_launches import UnguardedLaunches
 
 RULE = WrongDeviceContext
 
 
 def find(context: Context) -> Iterator[Finding]:
     """The findings of the rule."""
-    yield from ()
+    devices = context.transfer.one_of(ChosenDevices, context.transfer)
+    for found in ThreadDevices(context.transfer, devices).find():
+        around = context.surroundings(found.work.function, found.calls)
+        work = Operation(span_of(found.work), found.library, found.name, context=around)
+        yield RULE().told(work, span_of(found.start), span_of(found.chosen))
+    for one in UnguardedLaunches(context.transfer, devices).find():
+        launch = Operation(span_of(one.launch), "cuda-runtime", one.name, context=context.surroundings(one.launch.function))
+        yield RULE().told_extension(launch, span_of(one.made), tuple(span_of(site) for site in one.calls))

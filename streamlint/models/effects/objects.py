@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streamlint.models.effects.shared import DEVICES, INSTEAD, INTO, RETURNS, STREAMS, WAITS
+from streamlint.models.effects.shared import CHOOSES, DEVICES, INSTEAD, INTO, RETURNS, STREAMS, WAITS
 from streamlint.models.keys import Effect, key
 
 OBJECTS = (
@@ -60,7 +60,7 @@ OBJECTS = (
             key("asynchronous", "switch", "The host does not wait for the copies."),
         ),
     ),
-    Effect("device", "returns a device (`torch.device`)", (key("from", "place", "The name or number of the device."),)),
+    Effect("device", "returns a device (`torch.device`)", (key("from", "place", "The name or number of the device."), CHOOSES)),
     Effect(
         "facade",
         "returns an object whose members are those of a module of the library",
@@ -96,6 +96,7 @@ OBJECTS = (
         (
             key("result", "word", "The kind of the result.", "scalar none sequence"),
             DEVICES,
+            CHOOSES,
             key("on_device", "place", "The buffer that the call shows to be on a device."),
             key("shows", "word", "Where the memory is if the result is true; elsewhere if it is false.", "host device"),
         ),

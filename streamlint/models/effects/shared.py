@@ -24,3 +24,5 @@ WAITS = (
     key("sized", "bool", "It waits for the size of its result, which depends on the data (`nonzero`)."),
 )
 DEVICES = key("devices", "bool", "The call counts devices, or makes one the current one: a loop around it goes over devices.")
+CHOOSES = key("chooses", "place", "The device that the call, or a `with` block of its result, makes the current one of the thread.")
+NAMES_DEVICE = key("names_device", "places", "The arguments that may name a device; else the call means the thread's current one.")

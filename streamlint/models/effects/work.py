@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streamlint.models.effects.shared import GRADIENTS, INTO, LIBRARY, ON, RETURNS, STREAMS
+from streamlint.models.effects.shared import GRADIENTS, INTO, LIBRARY, NAMES_DEVICE, ON, RETURNS, STREAMS
 from streamlint.models.keys import Effect, key
 
 WORK = (
@@ -64,6 +64,7 @@ WORK = (
             INTO,
             key("blocking", "switch", "The stream is ordered with the null stream."),
             key("flags", "place", "The flags: `cudaStreamNonBlocking` in them makes a non-blocking stream."),
+            NAMES_DEVICE,
         ),
     ),
     Effect(
@@ -75,6 +76,7 @@ WORK = (
             LIBRARY,
             INTO,
             key("no_wait", "bool", "Algorithms that run with it wait as little as they can (Thrust's `par_nosync`)."),
+            NAMES_DEVICE,
         ),
     ),
     Effect(
@@ -124,7 +126,10 @@ WORK = (
     Effect(
         "synchronize",
         "makes the host wait",
-        (key("of", "word or place", "The stream or event that the host waits for, or `device` for all streams.", "device current null"),),
+        (
+            key("of", "word or place", "The stream or event that the host waits for, or `device` for all streams.", "device current null"),
+            NAMES_DEVICE,
+        ),
     ),
     Effect(
         "query",

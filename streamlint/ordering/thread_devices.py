@@ -1,0 +1,113 @@
+"""SL035: threads that never choose a device, and work on the current one, where those that start them have chosen another one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from streamlint.facts.functions import Function
+from streamlint.facts.objects import Site
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.ordering.chosen_devices import ChosenDevices
+from streamlint.transfer.modelled import ModelledCall
+from streamlint.transfer.spawns import THREAD, Spawn, Spawns
+from streamlint.transfer.transfer import Transfer
+from streamlint.transfer.uses import WORK, Uses
+
+_CURRENT_ONLY = frozenset({"cupy", "numba"})
+"""Libraries whose work is on the current device, whatever their arrays are on."""
+_OF_DEVICE = frozenset({"alloc", "stream", "event"})
+_SPACES = frozenset({"device", "managed"})
+
+
+class StrayWork(NamedTuple):
+    """Work of a thread on its first current device, the calls that lead to it, its start, and where that thread's starter chose."""
+
+    work: Site
+    calls: tuple[Site, ...]
+    library: str
+    name: str
+    start: Site
+    chosen: Site
+
+
+class ThreadDevices:
+    """Finds such work."""
+
+    def __init__(self, transfer: Transfer, devices: ChosenDevices) -> None:
+        self.transfer = transfer
+        self.spawns = Spawns(transfer)
+        self.devices = devices
+        self.uses = Uses(transfer)
+
+    def find(self) -> Iterator[StrayWork]:
+        """The first work of each such thread."""
+        told: set[Site] = set()
+        for spawn in self.spawns.all():
+            if spawn.kind != THREAD or not spawn.roots:
+                continue
+            reached = list(self.spawns.processes.reached(list(spawn.roots)))
+            found = self._first(spawn, reached)
+            if found is None or found[0] in told or self._chooses(spawn, reached):
+                continue
+            chosen = self.devices.at(spawn.start.function, spawn.start.instruction)
+            if chosen is not None:
+                told.add(found[0])
+                yield StrayWork(*found, spawn.start, chosen)
+
+    # --- the thread
+
+    def _chooses(self, spawn: Spawn, reached: list[tuple[Function, tuple[tuple[Function, Instruction], ...]]]) -> bool:
+        """Whether a thread chooses a device somewhere, or may: its pool runs something out of view first."""
+        if any(self.devices.calls(function) for function, _ in reached):
+            return True
+        pool = spawn.pool
+        for call in self.transfer.modelled(pool.function, pool.instruction) if pool is not None else ():
+            register = call.one("initializer")
+            if register is not None:
+                roots = list(self.spawns.processes.callables(call.function, register))
+                return not roots or any(self.devices.calls(function) for function, _ in self.spawns.processes.reached(roots))
+        return False
+
+    def _first(
+        self, spawn: Spawn, reached: list[tuple[Function, tuple[tuple[Function, Instruction], ...]]]
+    ) -> tuple[Site, tuple[Site, ...], str, str] | None:
+        self.uses.given = dict(spawn.given)
+        for function, calls in reached:
+            if {"kernel", "device"} & function.code.flags:
+                continue
+            for one in function.code.instructions():
+                found = self._work(function, one)
+                if found is not None:
+                    return Site(function, one), tuple(Site(*call) for call in calls), *found
+        return None
+
+    def _work(self, function: Function, one: Instruction) -> tuple[str, str] | None:
+        """The library and the name of work that an instruction does on the current device."""
+        if one[0] == op.LAUNCH:
+            return "cuda-runtime", function.dotted(one[3]).rpartition("::")[2] or "kernel"
+        if one[0] not in (op.CALL, op.INVOKE) and function.is_cpp:
+            return None
+        for use in self.uses.at(function, one):
+            if use.kind == WORK and use.library in _CURRENT_ONLY:
+                return use.library, use.name
+        for call in self.transfer.modelled(function, one) if one[0] in (op.CALL, op.INVOKE) else ():
+            if self._is_on_current(call) and not self.transfer.is_by_name(call):
+                return call.row.library, call.name
+        return None
+
+    def _is_on_current(self, call: ModelledCall) -> bool:
+        """Whether a call works on the current device: it names none, or CUDA without a number."""
+        row, effect = call.row, call.row.effect
+        if row.get("names_device") is not None:
+            return all(self.devices.is_open(call.function, register) for register in call.all("names_device"))
+        if call.function.is_cpp:
+            is_alloc = effect == "alloc" and row.get("memory") in _SPACES
+            return row.library == "cuda-runtime" and (is_alloc or effect in _OF_DEVICE - {"alloc"})
+        if effect not in ("transfer", "factory", "module_to"):
+            return False
+        named = call.all("device")
+        if not named:
+            return effect == "transfer" and row.get("to") == "device"
+        return call.device_spaces() == {"device"} and all(self.devices.is_open(call.function, register) for register in named)
