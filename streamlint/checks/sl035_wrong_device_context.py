@@ -11,7 +11,7 @@ class WrongDeviceContext(Check):
     """Work in a new thread, or in an extension, is done on another device than that of its data.
 
     ## What it does
-    Reports work that goes to the current device of a thread (``torch.cuda.synchronize()``, ``torch.cuda.Stream()``, ``device="cuda"``, a
+    Reports work that runs on the current device of a thread (``torch.cuda.synchronize()``, ``torch.cuda.Stream()``, ``device="cuda"``, a
     kernel of CuPy or numba, a CUDA launch) in a thread that never chooses a device, where the code that starts it has chosen one with
     ``torch.cuda.set_device``, ``cupy.cuda.Device`` or ``cudaSetDevice``. Also reports a kernel of an extension that is launched on
     ``getCurrentCUDAStream()`` without a device guard, where Python calls it with a tensor of a device that is not the current one.
@@ -82,8 +82,8 @@ class WrongDeviceContext(Check):
         steps = tuple(Step("called from here with a tensor of another device", call) for call in calls)
         return self.finding(
             launch,
-            "kernel launched without a device guard; it runs on the current device, not on its tensor's",
+            "kernel launched without a device guard; its tensor is on another device than the current one",
             trail=(Step("tensor made on that device here", made), *steps),
-            help="hold a c10::cuda::CUDAGuard of the tensor's device before the stream is asked for",
+            help="construct a c10::cuda::CUDAGuard of the tensor's device first",
             facts={"api": launch.api},
         )

@@ -67,7 +67,7 @@ class UnguardedLaunches:
 
     def _handed(self, function: Function, calls: tuple[Site, ...], depth: int) -> Iterator[tuple[Site, tuple[Site, ...]]]:
         """Where Python makes a tensor on a device that is not the current one, and hands it to a function; with the calls from there."""
-        for caller, call in self.transfer.callers(function) if depth < _HIGHEST else ():
+        for caller, call in self._callers(function) if depth < _HIGHEST else ():
             way = (Site(caller, call), *calls)
             if caller.is_cpp:
                 if not self.devices.calls(caller):
@@ -76,6 +76,16 @@ class UnguardedLaunches:
             made = self._made(caller, call)
             if made is not None and self.devices.at(caller, call) is None and not self.devices.calls(caller):
                 yield made, way
+
+    def _callers(self, function: Function) -> Iterator[tuple[Function, Instruction]]:
+        """The calls of a function, those of Python included that reach it by its own name (``load_inline``)."""
+        found = self.transfer.callers(function)
+        yield from found
+        name = function.code.name
+        for unit in self.facts.program.mentioning(name) if not found else ():
+            for caller, one in unit.attribute_uses.get(name, ()) if not unit.is_cpp else ():
+                if one[0] == op.INVOKE and self.transfer.enters(caller, one, function):
+                    yield caller, one
 
     def _made(self, caller: Function, call: Instruction) -> Site | None:
         """Where an argument of a call was made on a device that is named, and is not the first."""
