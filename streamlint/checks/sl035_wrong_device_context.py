@@ -17,8 +17,8 @@ class WrongDeviceContext(Check):
     ``getCurrentCUDAStream()`` without a device guard, where Python calls it with a tensor of a device that is not the current one.
 
     ## Why is this bad
-    The current device belongs to the thread, and a new thread begins on device 0. Its work waits for device 0, allocates there, and
-    launches there: what it should wait for is still under way, memory is taken on the wrong device, and a launch on a stream of another
+    The current device belongs to the thread, and a new thread begins on device 0. It waits for device 0, allocates there, and launches
+    there: the work of the other device is still in flight, memory is taken on the wrong device, and a launch on a stream of another
     device fails.
 
     ## Example
@@ -82,7 +82,7 @@ class WrongDeviceContext(Check):
         steps = tuple(Step("called from here with a tensor of another device", call) for call in calls)
         return self.finding(
             launch,
-            "kernel launched without a device guard; its tensor is on another device than the current one",
+            "kernel launched without a device guard; its tensor is not on the current device",
             trail=(Step("tensor made on that device here", made), *steps),
             help="construct a c10::cuda::CUDAGuard of the tensor's device first",
             facts={"api": launch.api},

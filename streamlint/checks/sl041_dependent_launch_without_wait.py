@@ -17,8 +17,8 @@ class DependentLaunchWithoutWait(Check):
     the program. The device functions that the kernel calls are followed.
 
     With ``evidence = "possible"``, a launch is reported too whose predecessor never calls ``cudaTriggerProgrammaticLaunchCompletion()``.
-    Then the kernel begins when the last block of its predecessor has ended, but still without waiting for what that has written to
-    become visible.
+    Then the kernel begins when the last block of its predecessor has ended, but still before the predecessor's writes are sure to be
+    visible.
 
     ## Why is this bad
     The attribute takes away the order of the stream: the kernel begins as soon as all blocks of its predecessor have triggered the launch
@@ -73,8 +73,8 @@ class DependentLaunchWithoutWait(Check):
     ```
 
     ## When it is fine
-    What the kernel reads before it waits was not written by its predecessor (weights, tables, its own configuration), or the program never
-    runs on a device of compute capability 9.0 or newer: older ones start the kernel behind its predecessor.
+    The predecessor does not write the memory that the kernel reads before it waits (weights, tables), or the program never runs on a device
+    of compute capability 9.0 or newer: older ones start the kernel after its predecessor has ended.
 
     ## Verify
     The first kernel triggers the launch, waits a millisecond, and writes; the second one reads. Without the wait it reads the old values.

@@ -77,6 +77,10 @@ class ChosenDevices:
                 return found
         return None
 
+    def is_chosen(self, function: Function, one: Instruction) -> bool:
+        """Whether a device, or a stream of one, was chosen before an instruction, whichever it is."""
+        return any(self._is_in_force(call, one) for call in self.calls(function)) or self.at(function, one) is not None
+
     def _constructed(self, function: Function) -> Site | None:
         """Where the constructor of a method's object has chosen a device."""
         owner = function.owner

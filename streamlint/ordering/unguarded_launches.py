@@ -74,18 +74,28 @@ class UnguardedLaunches:
                     yield from self._handed(caller, way, depth + 1)
                 continue
             made = self._made(caller, call)
-            if made is not None and self.devices.at(caller, call) is None and not self.devices.calls(caller):
+            if made is not None and not self.devices.is_chosen(caller, call):
                 yield made, way
 
     def _callers(self, function: Function) -> Iterator[tuple[Function, Instruction]]:
-        """The calls of a function, those of Python included that reach it by its own name (``load_inline``)."""
-        found = self.transfer.callers(function)
-        yield from found
-        name = function.code.name
-        for unit in self.facts.program.mentioning(name) if not found else ():
-            for caller, one in unit.attribute_uses.get(name, ()) if not unit.is_cpp else ():
-                if one[0] == op.INVOKE and self.transfer.enters(caller, one, function):
-                    yield caller, one
+        """The calls of a function, those in Python included of a function in a string that is compiled by its name (``load_inline``)."""
+        yield from self.transfer.callers(function)
+        for call in self.transfer.sites({"extension"}) if function.unit.path.endswith(".py") else ():
+            register, unit = call.one("functions"), call.function.unit
+            made = call.function.definitions[register] if register is not None and register >= 0 else None
+            named = made[4:] if made is not None and made[0] == op.BUILD else (register,) if register is not None else ()
+            if unit.path == function.unit.path and function.code.name in {call.function.constant(each) for each in named}:
+                for caller, one in unit.attribute_uses.get(function.code.name, ()):
+                    if one[0] == op.INVOKE and self._is_result(caller, one[3], call):
+                        yield caller, one
+
+    def _is_result(self, function: Function, register: int, call: ModelledCall) -> bool:
+        """Whether a register holds the module that a call has made, by the global name that it was stored under."""
+        one = function.definitions[register] if register >= 0 else None
+        if one is None or one[0] != op.NAME:
+            return one == call.instruction and function is call.function
+        stored = function.unit.globals.get(function.text(one[3]), ())
+        return any(holder is call.function and holder.definitions[each] == call.instruction for holder, each in stored)
 
     def _made(self, caller: Function, call: Instruction) -> Site | None:
         """Where an argument of a call was made on a device that is named, and is not the first."""
