@@ -17,7 +17,8 @@ _FIRST = frozenset({0, "0", "cuda:0", -1, None})
 _ANY = frozenset({"cuda"})
 """Texts that leave open which device of CUDA it is: the current one."""
 _CALLS = (op.CALL, op.INVOKE, op.CONSTRUCT)
-_STREAMS = frozenset({"scope", "set_stream"})
+STREAMS = frozenset({"scope", "set_stream"})
+"""Effects that make a stream the current one, and its device with it."""
 _HIGHEST = 4
 
 
@@ -52,7 +53,7 @@ class ChosenDevices:
         """The last parts of the names of functions that choose."""
         models = (self.facts.models, self.facts.cpp_models)
         rows = ((name, row) for one in models for name, row in one.calls.items())
-        chosen = (name for name, row in rows if row.get("chooses") is not None or row.get("what") == "device" or row.effect in _STREAMS)
+        chosen = (name for name, row in rows if row.get("chooses") is not None or row.get("what") == "device" or row.effect in STREAMS)
         return frozenset(name.replace("::", ".").rpartition(".")[2] for name in chosen)
 
     def device(self, call: ModelledCall) -> int | None:
@@ -65,7 +66,7 @@ class ChosenDevices:
         """Where a device that is not the first was made the current one before an instruction: in its function, in the constructor
         of its object, or in those that call it."""
         for call in self.calls(function):
-            register = self.device(call) if call.row.effect not in _STREAMS else None
+            register = self.device(call) if call.row.effect not in STREAMS else None
             if register is not None and self._is_in_force(call, one) and self.is_other(function, register):
                 return Site(function, call.instruction)
         found = self._constructed(function)
@@ -86,7 +87,7 @@ class ChosenDevices:
         owner = function.owner
         for made in owner.methods.get("__init__", ()) if owner is not None and not function.is_static else ():
             for call in self.calls(made) if made is not function else ():
-                register = self.device(call) if call.row.effect not in _STREAMS and not self._scopes(call) else None
+                register = self.device(call) if call.row.effect not in STREAMS and not self._scopes(call) else None
                 if register is not None and self.is_other(made, register):
                     return Site(made, call.instruction)
         return None
@@ -154,7 +155,7 @@ class ChosenDevices:
 
 def _chooses(call: ModelledCall) -> bool:
     row = call.row
-    return isinstance(row.get("chooses"), Selector) or row.get("what") == "device" or row.effect in _STREAMS
+    return isinstance(row.get("chooses"), Selector) or row.get("what") == "device" or row.effect in STREAMS
 
 
 def _leads_to(function: Function, first: Instruction, second: Instruction) -> bool:

@@ -9,7 +9,7 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ordering.chosen_devices import ChosenDevices
+from streamlint.ordering.chosen_devices import STREAMS, ChosenDevices
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.spawns import THREAD, Spawn, Spawns
 from streamlint.transfer.transfer import Transfer
@@ -60,7 +60,8 @@ class ThreadDevices:
 
     def _chooses(self, spawn: Spawn, reached: list[tuple[Function, tuple[tuple[Function, Instruction], ...]]]) -> bool:
         """Whether a thread chooses a device somewhere, or may: its pool runs something out of view first."""
-        if any(self.devices.calls(function) for function, _ in reached):
+        inside = {function for function, _ in reached}
+        if any(not self._is_own_stream(call, inside) for function in inside for call in self.devices.calls(function)):
             return True
         pool = spawn.pool
         for call in self.transfer.modelled(pool.function, pool.instruction) if pool is not None else ():
@@ -69,6 +70,15 @@ class ThreadDevices:
                 roots = list(self.spawns.processes.callables(call.function, register))
                 return not roots or any(self.devices.calls(function) for function, _ in self.spawns.processes.reached(roots))
         return False
+
+    def _is_own_stream(self, call: ModelledCall, inside: set[Function]) -> bool:
+        """Whether a call makes a stream current that the thread itself has made: that is one of the device at hand."""
+        register = call.one("stream") if call.row.effect in STREAMS else None
+        if register is None:
+            return False
+        node = self.transfer.facts.values(call.function, register)
+        sites = [site for value in node.values for site in node.trace(value)]
+        return bool(sites) and all(site.function in inside for site in sites)
 
     def _first(
         self, spawn: Spawn, reached: list[tuple[Function, tuple[tuple[Function, Instruction], ...]]]
@@ -93,7 +103,7 @@ class ThreadDevices:
             if use.kind == WORK and use.library in _CURRENT_ONLY:
                 return use.library, use.name
         for call in self.transfer.modelled(function, one) if one[0] in (op.CALL, op.INVOKE) else ():
-            if self._is_on_current(call) and not self.transfer.is_by_name(call):
+            if self._is_on_current(call):
                 return call.row.library, call.name
         return None
 

@@ -101,10 +101,11 @@ class UnguardedLaunches:
         """Where an argument of a call was made on a device that is named, and is not the first."""
         for _, register in argument_registers(caller, call):
             node = self.facts.values(caller, register)
-            for value in node.values:
-                for site in node.trace(value) if isinstance(value, Memory) else ():
-                    if self._is_made_elsewhere(site):
-                        return site
+            sites = [site for value in node.values if isinstance(value, Memory) for site in node.trace(value)]
+            one = caller.definitions[behind_copies(caller, register)] if register >= 0 else None
+            for site in sites or ([Site(caller, one)] if one is not None else []):
+                if self._is_made_elsewhere(site):
+                    return site
         return None
 
     def _is_made_elsewhere(self, site: Site) -> bool:

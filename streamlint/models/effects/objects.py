@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streamlint.models.effects.shared import CHOOSES, DEVICES, INSTEAD, INTO, RETURNS, STREAMS, WAITS
+from streamlint.models.effects.shared import CHOOSES, DEVICES, INSTEAD, INTO, NAMES_DEVICE, RETURNS, STREAMS, WAITS
 from streamlint.models.keys import Effect, key
 
 OBJECTS = (
@@ -60,7 +60,7 @@ OBJECTS = (
             key("asynchronous", "switch", "The host does not wait for the copies."),
         ),
     ),
-    Effect("device", "returns a device (`torch.device`)", (key("from", "place", "The name or number of the device."), CHOOSES)),
+    Effect("device", "returns a device (`torch.device`)", (key("from", "place", "The name or number of the device."), CHOOSES, NAMES_DEVICE)),
     Effect(
         "facade",
         "returns an object whose members are those of a module of the library",
