@@ -18,8 +18,8 @@ class WrongDeviceContext(Check):
 
     ## Why is this bad
     The current device belongs to the thread, and a new thread begins on device 0. It waits for device 0, allocates there, and launches
-    there: the work of the other device is still in flight, memory is taken on the wrong device, and a launch on a stream of another
-    device fails.
+    there: the work of the other device is still in flight, memory is taken on the wrong device, and a kernel reads memory of another
+    device before it is written, or fails.
 
     ## Example
     ```python
@@ -48,16 +48,17 @@ class WrongDeviceContext(Check):
 
     ## When it is fine
     Each process sees one device (``CUDA_VISIBLE_DEVICES``), or the device that is set is always the first one. PyTorch's own operations
-    on a tensor run on the tensor's device, whichever device is current, and are not reported.
+    on a tensor run on the tensor's device, whichever device is current, and so do copies and launches on a stream of another device.
+    They are not reported.
 
     ## Verify
-    With two GPUs: device 1 works, and a thread calls ``torch.cuda.synchronize()``. It returns at once, and the old value is read. A launch
-    in a thread on a stream of device 1 fails with ``cudaErrorInvalidResourceHandle``.
+    With two GPUs: device 1 works, and a thread calls ``torch.cuda.synchronize()``. It returns at once, and the old value is read. An
+    event that a thread creates cannot be recorded on a stream of device 1 (``cudaErrorInvalidResourceHandle``).
 
     ## References
     - CUDA Runtime API, ``cudaSetDevice``: the device is current for the calling host thread
-    - CUDA Programming Guide, "Programming Systems with Multiple GPUs": device 0 is current by default; a launch on a stream of another
-      device fails
+    - CUDA Programming Guide, "Programming Systems with Multiple GPUs": device 0 is current by default; an event is recorded on streams
+      of its own device only
     - PyTorch, "CUDA semantics": the selected device
     """
 

@@ -20,6 +20,7 @@ _CALLS = (op.CALL, op.INVOKE, op.CONSTRUCT)
 STREAMS = frozenset({"scope", "set_stream"})
 """Effects that make a stream the current one, and its device with it."""
 _HIGHEST = 4
+_DEEPEST = 1
 
 
 class ChosenDevices:
@@ -69,13 +70,37 @@ class ChosenDevices:
             register = self.device(call) if call.row.effect not in STREAMS else None
             if register is not None and self._is_in_force(call, one) and self.is_other(function, register):
                 return Site(function, call.instruction)
-        found = self._constructed(function)
+        found = self._called(function, one) or self._constructed(function)
         if found is not None or depth >= _HIGHEST:
             return found
         for caller, call in self.transfer.callers(function):
             found = self.at(caller, call, depth + 1)
             if found is not None:
                 return found
+        return None
+
+    def _called(self, function: Function, one: Instruction) -> Site | None:
+        """Where a function that is called before an instruction has chosen a device, by itself or in what it calls."""
+        for opcode in (op.CALL, op.INVOKE):
+            for call in function.by_opcode[opcode]:
+                if call is not one and _leads_to(function, call, one):
+                    for edge in self.transfer.edges(function, call):
+                        found = self._set_in(edge.callee, 0) if edge.is_followed and not edge.is_handed else None
+                        if found is not None:
+                            return found
+        return None
+
+    def _set_in(self, function: Function, depth: int) -> Site | None:
+        for call in self.calls(function):
+            register = self.device(call) if call.row.effect not in STREAMS and not self._scopes(call) else None
+            if register is not None and call.row.effect != "device" and self.is_other(function, register):
+                return Site(function, call.instruction)
+        for opcode in (op.CALL, op.INVOKE) if depth < _DEEPEST else ():
+            for one in function.by_opcode[opcode]:
+                for edge in self.transfer.edges(function, one):
+                    found = self._set_in(edge.callee, depth + 1) if edge.is_followed and not edge.is_handed else None
+                    if found is not None:
+                        return found
         return None
 
     def is_chosen(self, function: Function, one: Instruction) -> bool:

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Site
+from streamlint.facts.objects import LibraryObject, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.chosen_devices import STREAMS, ChosenDevices
+from streamlint.transfer.launch_rows import is_null
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.spawns import THREAD, Spawn, Spawns
 from streamlint.transfer.transfer import Transfer
@@ -19,6 +20,9 @@ _CURRENT_ONLY = frozenset({"cupy", "numba"})
 """Libraries whose work is on the current device, whatever their arrays are on."""
 _OF_DEVICE = frozenset({"alloc", "stream", "event"})
 _SPACES = frozenset({"device", "managed"})
+_CURRENT = frozenset({"current", "null", "default"})
+_FIRST, _STREAM = 6, 3
+"""Where the configuration of a launch begins among its operands, and where the stream stands in it."""
 
 
 class StrayWork(NamedTuple):
@@ -96,6 +100,8 @@ class ThreadDevices:
     def _work(self, function: Function, one: Instruction) -> tuple[str, str] | None:
         """The library and the name of work that an instruction does on the current device."""
         if one[0] == op.LAUNCH:
+            if not self._is_on_current_stream(function, one):
+                return None
             return "cuda-runtime", function.dotted(one[3]).rpartition("::")[2] or "kernel"
         if one[0] not in (op.CALL, op.INVOKE) and function.is_cpp:
             return None
@@ -107,13 +113,23 @@ class ThreadDevices:
                 return call.row.library, call.name
         return None
 
+    def _is_on_current_stream(self, function: Function, launch: Instruction) -> bool:
+        """Whether a kernel runs on a stream of the current device: on the null stream, or PyTorch's current one. Others bring their
+        device with them."""
+        if launch[5] <= _STREAM:
+            return True
+        register = launch[_FIRST + _STREAM]
+        values = list(self.transfer.values(function, register))
+        streams = [value for value in values if isinstance(value, LibraryObject) and value.kind == "stream"]
+        return is_null(function, register, values) or (bool(streams) and all(value.detail in _CURRENT for value in streams))
+
     def _is_on_current(self, call: ModelledCall) -> bool:
         """Whether a call works on the current device: it names none, or CUDA without a number."""
         row, effect = call.row, call.row.effect
         if row.get("names_device") is not None:
             return all(self.devices.is_open(call.function, register) for register in call.all("names_device"))
         if call.function.is_cpp:
-            is_alloc = effect == "alloc" and row.get("memory") in _SPACES
+            is_alloc = effect == "alloc" and row.get("memory") in _SPACES and row.get("stream") is None
             return row.library == "cuda-runtime" and (is_alloc or effect in _OF_DEVICE - {"alloc"})
         if effect not in ("transfer", "factory", "module_to"):
             return False

@@ -60,7 +60,9 @@ OBJECTS = (
             key("asynchronous", "switch", "The host does not wait for the copies."),
         ),
     ),
-    Effect("device", "returns a device (`torch.device`)", (key("from", "place", "The name or number of the device."), CHOOSES, NAMES_DEVICE)),
+    Effect(
+        "device", "returns a device (`torch.device`)", (key("from", "place", "The name or number of the device."), CHOOSES, NAMES_DEVICE)
+    ),
     Effect(
         "facade",
         "returns an object whose members are those of a module of the library",
