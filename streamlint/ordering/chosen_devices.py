@@ -92,8 +92,7 @@ class ChosenDevices:
 
     def _set_in(self, function: Function, depth: int) -> Site | None:
         for call in self.calls(function):
-            register = self.device(call) if call.row.effect not in STREAMS and not self._scopes(call) else None
-            if register is not None and call.row.effect != "device" and self.is_other(function, register):
+            if self._lasts(call) and (register := self.device(call)) is not None and self.is_other(function, register):
                 return Site(function, call.instruction)
         for opcode in (op.CALL, op.INVOKE) if depth < _DEEPEST else ():
             for one in function.by_opcode[opcode]:
@@ -112,10 +111,13 @@ class ChosenDevices:
         owner = function.owner
         for made in owner.methods.get("__init__", ()) if owner is not None and not function.is_static else ():
             for call in self.calls(made) if made is not function else ():
-                register = self.device(call) if call.row.effect not in STREAMS and not self._scopes(call) else None
-                if register is not None and self.is_other(made, register):
+                if self._lasts(call) and (register := self.device(call)) is not None and self.is_other(made, register):
                     return Site(made, call.instruction)
         return None
+
+    def _lasts(self, call: ModelledCall) -> bool:
+        """Whether a device stays the current one behind the function that chooses it: no block and no guard ends it."""
+        return call.row.effect not in STREAMS | {"device"} and call.instruction[0] != op.CONSTRUCT and not self._scopes(call)
 
     def _is_in_force(self, call: ModelledCall, one: Instruction) -> bool:
         """Whether what a call chooses is the current device at an instruction behind it."""
@@ -127,6 +129,9 @@ class ChosenDevices:
             return inside and not any(function.runs_before(end, one) for end in ends)
         if call.row.effect == "device":
             return False
+        if call.instruction[0] == op.CONSTRUCT:
+            ends = [each for each in function.by_opcode[op.DESTROY] if each[2] == call.result]
+            return function.runs_before(call.instruction, one) and not any(function.runs_before(end, one) for end in ends)
         return _leads_to(function, call.instruction, one)
 
     def _scopes(self, call: ModelledCall) -> list[Instruction]:

@@ -36,6 +36,7 @@ _STEPS = {
 }
 """By opcode: the operands that a pointer is made of."""
 _ACCESSES = {op.ITEM: 3, op.DEREF: 3, op.ATTR: 3}
+_STORES = (op.SET_ITEM, op.SET_DEREF)
 _CALLS = (op.CALL, op.INVOKE, op.CONSTRUCT, op.NEW)
 
 
@@ -66,9 +67,31 @@ class KernelReads:
         return found._replace(late=self._effect(body, WAIT, 0))
 
     def triggers(self, kernel: Function) -> Site | None:
-        """Where a kernel lets the next one begin."""
+        """Where a kernel lets the next one begin before it has written all that it writes."""
         body = self.code.body(kernel)
-        return self._effect(body, TRIGGER, 0) if body is not None else None
+        if body is None:
+            return None
+        writes = list(self._writes(body))
+        for one, site in self._effective(body, TRIGGER, 0):
+            if any(_leads_to(body, one, write) for write in writes):
+                return site
+        return None
+
+    def _writes(self, body: Function) -> Iterator[Instruction]:
+        """What writes through a pointer of a kernel, or may: a call that is given one."""
+        pointers = frozenset[int]().union(*(self._pointers(body, index) for index in range(len(body.code.parameters))))
+        for one in body.code.instructions():
+            is_call = one[0] in _CALLS and any(register in pointers for _, register in argument_registers(body, one))
+            if (
+                is_call
+                or (one[0] in _STORES and one[2] in pointers)
+                or (one[0] == op.SET_ATTR and self._is_element(body, one[2], pointers))
+            ):
+                yield one
+
+    def _is_element(self, body: Function, register: int, pointers: frozenset[int]) -> bool:
+        one = body.definitions[register] if register >= 0 else None
+        return register in pointers or (one is not None and one[0] in _ACCESSES and one[3] in pointers)
 
     def _is_torn(self, body: Function) -> bool:
         """Whether a file that holds a body could not be read in full."""
@@ -209,10 +232,11 @@ class KernelReads:
         key = (body, what)
         if key not in self._effects:
             self._effects[key] = None
-            self._effects[key] = next(self._effective(body, what, depth), None)
+            self._effects[key] = next((site for _, site in self._effective(body, what, depth)), None)
         return self._effects[key]
 
-    def _effective(self, body: Function, what: str, depth: int) -> Iterator[Site]:
+    def _effective(self, body: Function, what: str, depth: int) -> Iterator[tuple[Instruction, Site]]:
+        """The instructions of a body that have an effect, each with where it really is."""
         for one in body.by_opcode[op.CALL]:
             callees = self.code.meant(body, body.dotted(one[3])) if depth < _DEEPEST else None
             if body.dotted(one[3]) == _ASSEMBLY:
@@ -221,10 +245,10 @@ class KernelReads:
                 row = self._row(body, one)
                 rows = [row] if row is not None and not callees else []
             if any(row.effect == "in_kernel" and row.get("what") == what for row in rows):
-                yield Site(body, one)
+                yield one, Site(body, one)
             for callee in callees or ():
                 if (inner := self._effect(callee, what, depth + 1)) is not None:
-                    yield inner
+                    yield one, inner
 
 
 def _selectors(held: object) -> tuple[object, ...]:
