@@ -18,7 +18,7 @@ class DependentLaunchWithoutWait(Check):
 
     With ``evidence = "possible"``, a launch is reported too whose predecessor does not trigger it before its last write: it never calls
     ``cudaTriggerProgrammaticLaunchCompletion()``, or only at its end. Then the kernel begins before the predecessor's writes are sure
-    to be visible; in 880 runs on an H100 they were.
+    to be visible; in 960 runs on an H100 they were.
 
     ## Why is this bad
     The attribute takes away the order of the stream: the kernel begins as soon as all blocks of its predecessor have triggered the launch

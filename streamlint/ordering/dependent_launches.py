@@ -165,7 +165,13 @@ class DependentLaunches:
         return read
 
     def _written(self, ahead: Event) -> set[Place]:
-        return self.storages.touched(ahead)[1]
+        """The memory that a kernel writes for sure: by its body, or by the types of its parameters."""
+        launched = self._launched(ahead)
+        numbers = self.reads.written(launched.kernel) if launched is not None else None
+        if launched is None or numbers is None:
+            return self.storages.touched(ahead)[1] if ahead.work is not None and ahead.work.is_told else set()
+        given = (launched.given[number] for number in numbers if number < len(launched.given))
+        return {place for register in given if (place := self.storages.named(launched.event, register)) is not None}
 
     def _is_next(self, home: Function, ahead: Event, event: Event) -> bool:
         """Whether a path leads from one launch to another one with nothing else on their stream between them, and no wait."""

@@ -18,7 +18,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.cpp import PLAIN
 from streamlint.models import Row
-from streamlint.waits.operands import argument_registers
+from streamlint.waits.operands import argument_registers, selectors
 
 WAIT, TRIGGER = "wait", "trigger"
 _DEEPEST = 4
@@ -65,6 +65,25 @@ class KernelReads:
         if found is None or body is None:
             return None
         return found._replace(late=self._effect(body, WAIT, 0))
+
+    def written(self, kernel: Function) -> frozenset[int] | None:
+        """The numbers of the parameters that a kernel writes through for sure; None where its body is not known."""
+        body = self.code.body(kernel)
+        if body is None or self._is_torn(body):
+            return None
+        return frozenset(index for index in range(len(body.code.parameters)) if self._is_written(body, index, 0))
+
+    def _is_written(self, body: Function, index: int, depth: int) -> bool:
+        pointers = self._pointers(body, index)
+        for one in body.code.instructions():
+            if (one[0] in _STORES and one[2] in pointers) or (one[0] == op.SET_ATTR and self._is_element(body, one[2], pointers)):
+                return True
+            for row, callee, places in self._handed(body, one, pointers) if depth <= _DEEPEST else ():
+                if row is not None and any(selector.position in places for selector in selectors(row, "writes")):
+                    return True
+                if callee is not None and any(self._is_written(callee, place, depth + 1) for place in places):
+                    return True
+        return False
 
     def triggers(self, kernel: Function) -> Site | None:
         """Where a kernel lets the next one begin before it has written all that it writes."""
@@ -141,24 +160,30 @@ class KernelReads:
         here = Site(body, one)
         if one[0] in _ACCESSES:
             return Read(here, (), None) if one[_ACCESSES[one[0]]] in pointers and not self._is_target(body, one) else None
-        if one[0] != op.CALL or depth > _DEEPEST:
-            return None
-        given = [register for _, register in argument_registers(body, one)]
-        places = [place for place, register in enumerate(given) if register in pointers]
-        if not places:
-            return None
-        row = self._row(body, one)
-        callees = self.code.meant(body, body.dotted(one[3])) or []
-        if row is not None and not callees:
-            read = row.get("reads") if row.effect == "in_kernel" else ()
-            return Read(here, (), None) if any(selector.position in places for selector in _selectors(read)) else None
-        fitting = [callee for callee in callees if len(callee.code.parameters) == len(given)]
-        for callee in fitting if len(fitting) == 1 else ():
-            for place in places:
-                inner = self._early(callee, place, depth + 1)
+        for row, callee, places in self._handed(body, one, pointers) if depth <= _DEEPEST else ():
+            if row is not None and any(selector.position in places for selector in selectors(row, "reads")):
+                return Read(here, (), None)
+            for place in places if callee is not None else ():
+                inner = self._early(callee, place, depth + 1) if callee is not None else None
                 if inner is not None:
                     return inner._replace(calls=(here, *inner.calls))
         return None
+
+    def _handed(
+        self, body: Function, one: Instruction, pointers: frozenset[int]
+    ) -> Iterator[tuple[Row | None, Function | None, tuple[int, ...]]]:
+        """What a call that is given some pointers calls, a function of kernels or one with a body, and the places where they stand."""
+        given = [register for _, register in argument_registers(body, one)] if one[0] == op.CALL else []
+        places = tuple(place for place, register in enumerate(given) if register in pointers)
+        if not places:
+            return
+        callees = self.code.meant(body, body.dotted(one[3])) or []
+        fitting = [callee for callee in callees if len(callee.code.parameters) == len(given)]
+        row = self._row(body, one) if not callees else None
+        if row is not None and row.effect == "in_kernel":
+            yield row, None, places
+        elif len(fitting) == 1:
+            yield None, fitting[0], places
 
     def _is_target(self, body: Function, one: Instruction) -> bool:
         """Whether an element is only named to write to a member or an element of it."""
@@ -249,10 +274,6 @@ class KernelReads:
             for callee in callees or ():
                 if (inner := self._effect(callee, what, depth + 1)) is not None:
                     yield one, inner
-
-
-def _selectors(held: object) -> tuple[object, ...]:
-    return held if isinstance(held, tuple) else ()
 
 
 def _leads_to(body: Function, first: Instruction, second: Instruction) -> bool:

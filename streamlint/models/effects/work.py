@@ -45,6 +45,7 @@ WORK = (
                 needed=True,
             ),
             key("reads", "places", "The pointers through which it reads."),
+            key("writes", "places", "The pointers through which it writes."),
         ),
     ),
     Effect(
