@@ -23,6 +23,7 @@ from streamlint.transfer.transfer import Transfer, last_name
 from streamlint.waits.operands import argument_registers
 
 _HIGHEST = 2
+_MOST_HOMES = 60
 _BETWEEN = frozenset({"record", "wait", "callback", "synchronize"})
 
 
@@ -54,18 +55,18 @@ class DependentLaunches:
         self.beside = beside
         self.places = places
         self.storages = Storages(transfer, places, beside.launches)
+        self._known: dict[int, Launched | None] = {}
         self.reads = KernelReads(transfer.facts, transfer.one_of(DeviceCode, transfer.facts.program))
 
     def find(self) -> Iterator[EarlyLaunch]:
         """The launches of the program, each once."""
-        seen: set[tuple[Site, Site]] = set()
+        seen: set[Site] = set()
         for call in self.transfer.sites({"launch"}, where=_may_be_early):
             allowed = self._allowed(call)
-            for home in self._homes(call.function, 0) if allowed is not None else ():
+            for home in self._homes(call) if allowed is not None else ():
                 for found in self._in(home, call, allowed) if allowed is not None else ():
-                    key = (found.launch.at, found.launch.via[-1] if found.launch.via else found.launch.at)
-                    if key not in seen:
-                        seen.add(key)
+                    if found.launch.at not in seen:
+                        seen.add(found.launch.at)
                         yield found
 
     # --- the attribute
@@ -119,11 +120,23 @@ class DependentLaunches:
 
     # --- the launches of a function, and of those that call it
 
-    def _homes(self, function: Function, depth: int) -> Iterator[Function]:
-        """The function of a launch, and those that call it."""
-        yield function
-        for caller, _ in self.transfer.callers(function) if depth < _HIGHEST else ():
-            yield from self._homes(caller, depth + 1)
+    def _homes(self, call: ModelledCall) -> Iterator[Function]:
+        """The function of a launch, and those that call it, as far as the kernel reads early, or is theirs to say."""
+        homes = {call.function: 0}
+        for home in _growing(homes):
+            yield home
+            if homes[home] < _HIGHEST and len(homes) < _MOST_HOMES and self._matters(home, call):
+                for caller, _ in self.transfer.callers(home):
+                    homes.setdefault(caller, homes[home] + 1)
+
+    def _matters(self, home: Function, call: ModelledCall) -> bool:
+        here = Site(call.function, call.instruction)
+        for event in self.beside.events(home):
+            if event.at == here:
+                launched = self._launched(event)
+                if launched is None or any(True for _ in self._early(launched)):
+                    return True
+        return False
 
     def _in(self, home: Function, call: ModelledCall, allowed: Site) -> Iterator[EarlyLaunch]:
         events = self.beside.events(home)
@@ -192,6 +205,12 @@ class DependentLaunches:
 
     def _launched(self, event: Event) -> Launched | None:
         """The kernel that an event launches, if it is one for sure."""
+        key = id(event)  # events are kept
+        if key not in self._known:
+            self._known[key] = self._find_launched(event)
+        return self._known[key]
+
+    def _find_launched(self, event: Event) -> Launched | None:
         work = event.work
         if work is None or work.kernel < 0:
             return None
@@ -224,6 +243,14 @@ class DependentLaunches:
     def _trigger(self, ahead: Event) -> Site | None:
         launched = self._launched(ahead)
         return self.reads.triggers(launched.kernel) if launched is not None else None
+
+
+def _growing(homes: dict[Function, int]) -> Iterator[Function]:
+    """The functions of a mapping that grows meanwhile."""
+    done = 0
+    while done < len(homes):
+        yield list(homes)[done]
+        done += 1
 
 
 def _may_be_early(row: Row) -> bool:

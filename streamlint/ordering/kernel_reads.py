@@ -57,9 +57,17 @@ class KernelReads:
         self._effects: dict[tuple[Function, str], Site | None] = {}
         self._waits: dict[Function, list[Instruction]] = {}
         self._made: dict[tuple[Function, int], frozenset[int]] = {}
+        self._written: dict[Function, frozenset[int] | None] = {}
+        self._read_early: dict[tuple[Function, int], Read | None] = {}
 
     def early(self, kernel: Function, index: int) -> Read | None:
         """Where a kernel reads through a parameter with nothing before that may wait."""
+        key = (kernel, index)
+        if key not in self._read_early:
+            self._read_early[key] = self._find_early(kernel, index)
+        return self._read_early[key]
+
+    def _find_early(self, kernel: Function, index: int) -> Read | None:
         body = self.code.body(kernel)
         found = self._early(body, index, 0) if body is not None and not self._is_torn(body) else None
         if found is None or body is None:
@@ -68,10 +76,13 @@ class KernelReads:
 
     def written(self, kernel: Function) -> frozenset[int] | None:
         """The numbers of the parameters that a kernel writes through for sure; None where its body is not known."""
-        body = self.code.body(kernel)
-        if body is None or self._is_torn(body):
-            return None
-        return frozenset(index for index in range(len(body.code.parameters)) if self._is_written(body, index, 0))
+        if kernel not in self._written:
+            body = self.code.body(kernel)
+            found = None
+            if body is not None and not self._is_torn(body):
+                found = frozenset(index for index in range(len(body.code.parameters)) if self._is_written(body, index, 0))
+            self._written[kernel] = found
+        return self._written[kernel]
 
     def _is_written(self, body: Function, index: int, depth: int) -> bool:
         pointers = self._pointers(body, index)
