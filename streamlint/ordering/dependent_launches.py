@@ -56,6 +56,7 @@ class DependentLaunches:
         self.places = places
         self.storages = Storages(transfer, places, beside.launches)
         self._known: dict[int, Launched | None] = {}
+        self._writes: dict[int, set[Place]] = {}
         self.reads = KernelReads(transfer.facts, transfer.one_of(DeviceCode, transfer.facts.program))
 
     def find(self) -> Iterator[EarlyLaunch]:
@@ -179,6 +180,12 @@ class DependentLaunches:
 
     def _written(self, ahead: Event) -> set[Place]:
         """The memory that a kernel writes for sure: by its body, or by the types of its parameters."""
+        key = id(ahead)
+        if key not in self._writes:
+            self._writes[key] = self._find_written(ahead)
+        return self._writes[key]
+
+    def _find_written(self, ahead: Event) -> set[Place]:
         launched = self._launched(ahead)
         numbers = self.reads.written(launched.kernel) if launched is not None else None
         if launched is None or numbers is None:
