@@ -73,8 +73,8 @@ class ChosenDevices:
         found = self._called(function, one) or self._constructed(function)
         if found is not None or depth >= _HIGHEST:
             return found
-        for caller, call in self.transfer.callers(function):
-            found = self.at(caller, call, depth + 1)
+        for caller, place in self.transfer.callers(function):
+            found = self.at(caller, place, depth + 1)
             if found is not None:
                 return found
         return None
