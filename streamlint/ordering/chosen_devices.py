@@ -9,7 +9,7 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import Constant, DeviceValue, LibraryObject, Object, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.models.vocabulary import Selector
+from streamlint.models.vocabulary import Row, Selector
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import Transfer, last_name
 
@@ -19,8 +19,10 @@ _ANY = frozenset({"cuda"})
 _CALLS = (op.CALL, op.INVOKE, op.CONSTRUCT)
 STREAMS = frozenset({"scope", "set_stream"})
 """Effects that make a stream the current one, and its device with it."""
+_CHOOSING = frozenset({"touch", "none", "device", "setting"})
 _HIGHEST = 4
 _DEEPEST = 1
+_MOST = 200
 
 
 class ChosenDevices:
@@ -30,6 +32,11 @@ class ChosenDevices:
         self.transfer = transfer
         self.facts = transfer.facts
         self._known: dict[Function, list[ModelledCall]] = {}
+
+    @cached_property
+    def is_any(self) -> bool:
+        """Whether the program may choose a device at all, by the names that it calls."""
+        return any(True for _ in self.transfer.candidates(_CHOOSING, where=_is_choosing))
 
     # --- calls that choose
 
@@ -63,21 +70,26 @@ class ChosenDevices:
 
     # --- which device is current where another thread is started
 
-    def at(self, function: Function, one: Instruction, depth: int = 0) -> Site | None:
+    def at(self, function: Function, one: Instruction) -> Site | None:
         """Where a device that is not the first was made the current one before an instruction: in its function, in the constructor
         of its object, or in those that call it."""
+        waiting, seen = [(function, one, 0)], {(function, one)}
+        for holder, place, depth in waiting:
+            found = self._in(holder, place)
+            if found is not None:
+                return found
+            for caller, call in self.transfer.callers(holder) if depth < _HIGHEST else ():
+                if (caller, call) not in seen and len(seen) < _MOST:
+                    seen.add((caller, call))
+                    waiting.append((caller, call, depth + 1))
+        return None
+
+    def _in(self, function: Function, one: Instruction) -> Site | None:
         for call in self.calls(function):
             register = self.device(call) if call.row.effect not in STREAMS else None
             if register is not None and self._is_in_force(call, one) and self.is_other(function, register):
                 return Site(function, call.instruction)
-        found = self._called(function, one) or self._constructed(function)
-        if found is not None or depth >= _HIGHEST:
-            return found
-        for caller, place in self.transfer.callers(function):
-            found = self.at(caller, place, depth + 1)
-            if found is not None:
-                return found
-        return None
+        return self._called(function, one) or self._constructed(function)
 
     def _called(self, function: Function, one: Instruction) -> Site | None:
         """Where a function that is called before an instruction has chosen a device, by itself or in what it calls."""
@@ -181,6 +193,10 @@ class ChosenDevices:
                 yield from [...] if number else self.named(site.function, source)
         if not is_known:
             yield ...
+
+
+def _is_choosing(row: Row) -> bool:
+    return row.get("chooses") is not None or row.get("what") == "device"
 
 
 def _chooses(call: ModelledCall) -> bool:

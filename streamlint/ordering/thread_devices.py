@@ -3,26 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import LibraryObject, Site
+from streamlint.facts.program import Unit
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.models import Row
 from streamlint.ordering.chosen_devices import STREAMS, ChosenDevices
 from streamlint.transfer.launch_rows import is_null
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.spawns import THREAD, Spawn, Spawns
-from streamlint.transfer.transfer import Transfer
+from streamlint.transfer.transfer import Transfer, last_name
 from streamlint.transfer.uses import WORK, Uses
 
 _CURRENT_ONLY = frozenset({"cupy", "numba"})
 """Libraries whose work is on the current device, whatever their arrays are on."""
 _OF_DEVICE = frozenset({"alloc", "stream", "event"})
+_WORKING = frozenset({"transfer", "factory", "module_to", "alloc", "stream", "event"})
+_MEANING = frozenset({"synchronize", "stream_of", "device"})
 _SPACES = frozenset({"device", "managed"})
 _CURRENT = frozenset({"current", "null", "default"})
 _FIRST, _STREAM = 6, 3
 """Where the configuration of a launch begins among its operands, and where the stream stands in it."""
+
+
+def _names_device(row: Row) -> bool:
+    return row.get("names_device") is not None
 
 
 class StrayWork(NamedTuple):
@@ -48,7 +57,7 @@ class ThreadDevices:
     def find(self) -> Iterator[StrayWork]:
         """The first work of each such thread."""
         told: set[Site] = set()
-        for spawn in self.spawns.all():
+        for spawn in self.spawns.all() if self.devices.is_any else ():
             if spawn.kind != THREAD or not spawn.roots:
                 continue
             reached = list(self.spawns.processes.reached(list(spawn.roots)))
@@ -103,15 +112,31 @@ class ThreadDevices:
             if not self._is_on_current_stream(function, one):
                 return None
             return "cuda-runtime", function.dotted(one[3]).rpartition("::")[2] or "kernel"
-        if one[0] not in (op.CALL, op.INVOKE) and function.is_cpp:
+        if function.unit in self._current_only:
+            for use in self.uses.at(function, one):
+                if use.kind == WORK and use.library in _CURRENT_ONLY:
+                    return use.library, use.name
+        if one[0] not in (op.CALL, op.INVOKE) or not self._may_work(function, one):
             return None
-        for use in self.uses.at(function, one):
-            if use.kind == WORK and use.library in _CURRENT_ONLY:
-                return use.library, use.name
-        for call in self.transfer.modelled(function, one) if one[0] in (op.CALL, op.INVOKE) else ():
+        for call in self.transfer.modelled(function, one):
             if self._is_on_current(call):
                 return call.row.library, call.name
         return None
+
+    @cached_property
+    def _current_only(self) -> frozenset[Unit]:
+        program = self.transfer.facts.program
+        return frozenset(unit for name in _CURRENT_ONLY for unit in program.mentioning(name) if not unit.is_cpp)
+
+    def _may_work(self, function: Function, one: Instruction) -> bool:
+        """Whether a call may be one that works on the current device, by the way it is written, or by another name."""
+        name = last_name(function, one)
+        return name in self._names or (one[0] == op.CALL and name in function.unit.taken)
+
+    @cached_property
+    def _names(self) -> frozenset[str]:
+        """The names of functions that may work on the current device."""
+        return self.transfer.names(_WORKING) | self.transfer.names(_OF_DEVICE | _MEANING, _names_device)
 
     def _is_on_current_stream(self, function: Function, launch: Instruction) -> bool:
         """Whether a kernel runs on a stream of the current device: on the null stream, or PyTorch's current one. Others bring their
