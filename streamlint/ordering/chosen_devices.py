@@ -87,7 +87,7 @@ class ChosenDevices:
     def _in(self, function: Function, one: Instruction) -> Site | None:
         for call in self.calls(function):
             register = self.device(call) if call.row.effect not in STREAMS else None
-            if register is not None and self._is_in_force(call, one) and self.is_other(function, register):
+            if register is not None and self.is_in_force(call, one) and self.is_other(function, register):
                 return Site(function, call.instruction)
         return self._called(function, one) or self._constructed(function)
 
@@ -104,7 +104,7 @@ class ChosenDevices:
 
     def _set_in(self, function: Function, depth: int) -> Site | None:
         for call in self.calls(function):
-            if self._lasts(call) and (register := self.device(call)) is not None and self.is_other(function, register):
+            if self.lasts(call) and (register := self.device(call)) is not None and self.is_other(function, register):
                 return Site(function, call.instruction)
         for opcode in (op.CALL, op.INVOKE) if depth < _DEEPEST else ():
             for one in function.by_opcode[opcode]:
@@ -116,22 +116,22 @@ class ChosenDevices:
 
     def is_chosen(self, function: Function, one: Instruction) -> bool:
         """Whether a device, or a stream of one, was chosen before an instruction, whichever it is."""
-        return any(self._is_in_force(call, one) for call in self.calls(function)) or self.at(function, one) is not None
+        return any(self.is_in_force(call, one) for call in self.calls(function)) or self.at(function, one) is not None
 
     def _constructed(self, function: Function) -> Site | None:
         """Where the constructor of a method's object has chosen a device."""
         owner = function.owner
         for made in owner.methods.get("__init__", ()) if owner is not None and not function.is_static else ():
             for call in self.calls(made) if made is not function else ():
-                if self._lasts(call) and (register := self.device(call)) is not None and self.is_other(made, register):
+                if self.lasts(call) and (register := self.device(call)) is not None and self.is_other(made, register):
                     return Site(made, call.instruction)
         return None
 
-    def _lasts(self, call: ModelledCall) -> bool:
+    def lasts(self, call: ModelledCall) -> bool:
         """Whether a device stays the current one behind the function that chooses it: no block and no guard ends it."""
         return call.row.effect not in STREAMS | {"device"} and call.instruction[0] != op.CONSTRUCT and not self._scopes(call)
 
-    def _is_in_force(self, call: ModelledCall, one: Instruction) -> bool:
+    def is_in_force(self, call: ModelledCall, one: Instruction) -> bool:
         """Whether what a call chooses is the current device at an instruction behind it."""
         function = call.function
         scopes = self._scopes(call)

@@ -72,9 +72,8 @@ class ThreadDevices:
     # --- the thread
 
     def _chooses(self, spawn: Spawn, reached: list[tuple[Function, tuple[tuple[Function, Instruction], ...]]]) -> bool:
-        """Whether a thread chooses a device somewhere, or may: its pool runs something out of view first."""
-        inside = {function for function, _ in reached}
-        if any(not self._is_own_stream(call, inside) for function in inside for call in self.devices.calls(function)):
+        """Whether a thread chooses a device somewhere for good, or may: its pool runs something out of view first."""
+        if any(self.devices.lasts(call) for function, _ in reached for call in self.devices.calls(function)):
             return True
         pool = spawn.pool
         for call in self.transfer.modelled(pool.function, pool.instruction) if pool is not None else ():
@@ -83,6 +82,14 @@ class ThreadDevices:
                 roots = list(self.spawns.processes.callables(call.function, register))
                 return not roots or any(self.devices.calls(function) for function, _ in self.spawns.processes.reached(roots))
         return False
+
+    def _is_scoped(self, way: tuple[tuple[Function, Instruction], ...], inside: set[Function]) -> bool:
+        """Whether work is done where a device, or a stream of one, was chosen on the way there."""
+        return any(
+            self.devices.is_in_force(call, one) and not self._is_own_stream(call, inside)
+            for function, one in way
+            for call in self.devices.calls(function)
+        )
 
     def _is_own_stream(self, call: ModelledCall, inside: set[Function]) -> bool:
         """Whether a call makes a stream current that the thread itself has made: that is one of the device at hand."""
@@ -97,12 +104,13 @@ class ThreadDevices:
         self, spawn: Spawn, reached: list[tuple[Function, tuple[tuple[Function, Instruction], ...]]]
     ) -> tuple[Site, tuple[Site, ...], str, str] | None:
         self.uses.given = dict(spawn.given)
+        inside = {function for function, _ in reached}
         for function, calls in reached:
             if {"kernel", "device"} & function.code.flags:
                 continue
             for one in function.code.instructions():
                 found = self._work(function, one)
-                if found is not None:
+                if found is not None and not self._is_scoped((*calls, (function, one)), inside):
                     return Site(function, one), tuple(Site(*call) for call in calls), *found
         return None
 
