@@ -122,7 +122,7 @@ class ThreadDevices:
             return "cuda-runtime", function.dotted(one[3]).rpartition("::")[2] or "kernel"
         if function.unit in self._current_only:
             for use in self.uses.at(function, one):
-                if use.kind == WORK and use.library in _CURRENT_ONLY:
+                if use.kind == WORK and use.library in _CURRENT_ONLY and not self._fetches(function, one):
                     return use.library, use.name
         if one[0] not in (op.CALL, op.INVOKE) or not self._may_work(function, one):
             return None
@@ -130,6 +130,12 @@ class ThreadDevices:
             if self._is_on_current(call):
                 return call.row.library, call.name
         return None
+
+    def _fetches(self, function: Function, one: Instruction) -> bool:
+        """Whether a call brings an array to the host: that is done on the device of the array."""
+        calls = self.transfer.modelled(function, one) if one[0] in (op.CALL, op.INVOKE) else ()
+        effects = {call.row.effect if call.row.get("to") != "device" else "" for call in calls}
+        return not effects.isdisjoint({"transfer", "copy", "read"})
 
     @cached_property
     def _current_only(self) -> frozenset[Unit]:
