@@ -14,6 +14,7 @@ from streamlint.facts.device_code import DeviceCode
 from streamlint.facts.facts import Facts
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import Site
+from streamlint.frontends import LOST
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.cpp import PLAIN
@@ -124,8 +125,12 @@ class KernelReads:
         return register in pointers or (one is not None and one[0] in _ACCESSES and one[3] in pointers)
 
     def _is_torn(self, body: Function) -> bool:
-        """Whether a file that holds a body could not be read in full."""
-        return bool(body.unit.ir.problems)
+        """Whether a body could not be read in full, or nobody knows where it ends."""
+        problems, parent, made = body.unit.ir.problems, body.parent, body.definition
+        if not problems or parent is None or made is None or any(text.startswith(LOST) for _, text in problems):
+            return bool(problems)
+        begin, _, end, _ = parent.code.at(made[1])
+        return any(begin <= at[0] <= end for at, _ in problems)
 
     def _early(self, body: Function, index: int, depth: int) -> Read | None:
         pointers = self._pointers(body, index)
@@ -234,6 +239,8 @@ class KernelReads:
         return not (name in PLAIN or name in body.code.template or (bool(name) and self.code.is_plain_class(body, name)))
 
     def _holds_wait(self, callee: Function, depth: int) -> bool:
+        if self._is_torn(callee):
+            return True
         return any(one[0] in _CALLS and self._may_wait(callee, one, depth + 1) for one in callee.code.instructions())
 
     def _is_made_out_of_view(self, body: Function, one: Instruction) -> bool:
