@@ -14,7 +14,8 @@ class WrongDeviceContext(Check):
     Reports work that runs on the current device of a thread (``torch.cuda.synchronize()``, ``torch.cuda.Stream()``, ``device="cuda"``, a
     kernel of CuPy or numba, a CUDA launch) in a thread that never chooses a device, where the code that starts it has chosen one with
     ``torch.cuda.set_device``, ``cupy.cuda.Device`` or ``cudaSetDevice``. Also reports a kernel of an extension that is launched on
-    ``getCurrentCUDAStream()`` without a device guard, where Python calls it with a tensor of a device that is not the current one.
+    ``getCurrentCUDAStream()`` without a device guard, where Python calls it with a tensor of a device that is not the current one, and
+    ``torch.cuda.current_stream()`` that Python passes to an unknown kernel together with such a tensor.
 
     ## Why is this bad
     The current device belongs to the thread, and a new thread begins on device 0. It waits for device 0, allocates there, and launches
@@ -87,4 +88,14 @@ class WrongDeviceContext(Check):
             trail=(Step("tensor made on that device here", made), *steps),
             help="construct a c10::cuda::CUDAGuard of the tensor's device first",
             facts={"api": launch.api},
+        )
+
+    def told_stream(self, asked: Operation, made: Span, launch: Span) -> Finding:
+        """A stream of the current device that is handed to a kernel with a tensor of another one, as a finding."""
+        return self.finding(
+            asked,
+            "stream of the current device is passed with a tensor of another device",
+            trail=(Step("tensor made on that device here", made), Step("stream and tensor are passed here", launch), *call_trail(asked)),
+            help="enter torch.cuda.device(tensor.device) around both, and pass tensor.device to current_stream",
+            facts={"api": asked.api},
         )

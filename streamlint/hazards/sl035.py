@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamlint.checks.sl035_wrong_device_context import WrongDeviceContext
+from streamlint.facts.objects import Site
 from streamlint.findings import Finding
 from streamlint.hazards.context import Context, span_of
 from streamlint.operations import Operation
@@ -22,6 +23,11 @@ def find(context: Context) -> Iterator[Finding]:
         around = context.surroundings(found.work.function, found.calls)
         work = Operation(span_of(found.work), found.library, found.name, context=around)
         yield RULE().told(work, span_of(found.start), span_of(found.chosen))
-    for one in UnguardedLaunches(context.transfer, devices).find():
+    launches = UnguardedLaunches(context.transfer, devices)
+    for each in launches.streams():
+        at = Site(each.asked.function, each.asked.instruction)
+        asked = Operation(span_of(at), each.asked.row.library, each.asked.name, context=context.surroundings(at.function))
+        yield RULE().told_stream(asked, span_of(each.made), span_of(each.launch))
+    for one in launches.find():
         launch = Operation(span_of(one.launch), "cuda-runtime", one.name, context=context.surroundings(one.launch.function))
         yield RULE().told_extension(launch, span_of(one.made), tuple(span_of(site) for site in one.calls))

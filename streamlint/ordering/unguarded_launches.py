@@ -30,6 +30,14 @@ class UnguardedLaunch(NamedTuple):
     calls: tuple[Site, ...]
 
 
+class ForeignStream(NamedTuple):
+    """A current stream that Python hands to a kernel out of view, that call, and where its tensor of another device was made."""
+
+    asked: ModelledCall
+    launch: Site
+    made: Site
+
+
 class UnguardedLaunches:
     """Finds such launches."""
 
@@ -51,6 +59,40 @@ class UnguardedLaunches:
                 told.add(function)
                 name = function.dotted(launch[3]).rpartition("::")[2] or "kernel"
                 yield UnguardedLaunch(Site(function, launch), name, *found)
+
+    def streams(self) -> Iterator[ForeignStream]:
+        """Python: current streams of the current device that are handed over with a tensor of another one."""
+        for call in self.transfer.sites({"stream_of"}, where=_means_current):
+            function = call.function
+            if function.is_cpp or call.all("names_device"):
+                continue
+            handles = self._handles(function, call.result)
+            for one in (*function.by_opcode[op.CALL], *function.by_opcode[op.INVOKE]):
+                given = {register for _, register in argument_registers(function, one)}
+                if (
+                    handles.isdisjoint(given)
+                    or self.transfer.edges(function, one)
+                    or any(True for _ in self.transfer.modelled(function, one))
+                ):
+                    continue
+                made = self._made(function, one)
+                if made is not None and not self.devices.is_chosen(function, one):
+                    yield ForeignStream(call, Site(function, one), made)
+                    break
+
+    def _is_out_of_view(self, function: Function, one: Instruction) -> bool:
+        return not self.transfer.edges(function, one) and not any(True for _ in self.transfer.modelled(function, one))
+
+    def _handles(self, function: Function, stream: int) -> set[int]:
+        """The registers that hold a stream, its handle, or an object that was made of the handle alone."""
+        found = {stream}
+        for one in function.code.instructions():
+            if one[0] in (op.COPY, op.ATTR) and one[3] in found:
+                found.add(one[2])
+            elif one[0] in (op.CALL, op.INVOKE):
+                given = {register for _, register in argument_registers(function, one)}
+                found |= {one[2]} if given and given <= found else set()
+        return found
 
     def _launch(self, call: ModelledCall) -> Instruction | None:
         """A launch of the function on the stream that a call gives."""
