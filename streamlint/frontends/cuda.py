@@ -23,17 +23,20 @@ if TYPE_CHECKING:
 _DEPTH = 6000
 
 
-def lower(path: str, text: str, headers: Headers | None = None) -> Module:
-    """Lower one C++ or CUDA file, with macros of the headers at hand. What could not be read is noted in ``problems``."""
+def lower(path: str, text: str, headers: Headers | None = None, architecture: int = 0) -> Module:
+    """Lower one C++ or CUDA file, with macros of the headers at hand. What could not be read is noted in ``problems``.
+
+    With an ``architecture`` (900) the bodies of kernels and of functions of the device are read as well, as they are compiled for it.
+    """
     if "\0" in text:
         raise UnreadableSource(1, 1, "this is not text")
     parser = _parser()
     if text.startswith("\ufeff"):
-        source = preprocess(text.replace("\ufeff", " ", 1))
+        source = preprocess(text.replace("\ufeff", " ", 1), architecture)
     else:
-        source = headers.read(path, text) if headers else preprocess(text)
+        source = headers.read(path, text) if headers and not architecture else preprocess(text, architecture)
     pieces = _expanded(source, headers.definitions(path, source) if headers else source.definitions)
-    code, device_lambdas = without_annotations(pieces.text, source.mask if pieces.text == source.text else "")
+    code, device_lambdas = without_annotations(pieces.text, source.mask if pieces.text == source.text else "", bool(architecture))
     # One byte a code point, so that the parser's offsets are ours; only strings hold other characters.
     encoded = code.encode("ascii", "replace")
     macros = {name: macro.body for _, name, macro in source.definitions if macro is not None}
@@ -42,7 +45,9 @@ def lower(path: str, text: str, headers: Headers | None = None) -> Module:
     module.defined = tuple(Defined(name, at, above) for at, name, above in source.defined)
     tree = parser.parse(encoded)
     with deeper(_DEPTH):  # long chains of ``else if`` are nested in the tree
-        DefinitionReader(code, Places(text, pieces), module, device_lambdas).read(tree.root_node)
+        reader = DefinitionReader(code, Places(text, pieces), module, device_lambdas)
+        reader.of_device = bool(architecture)
+        reader.read(tree.root_node)
     return module
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
+ARCHITECTURE = "__CUDA_ARCH__"
+"""Not defined for the host; its value is given where code of the device is read."""
 _OTHER_VENDOR = re.compile(
     r"_*(?:HIP|HIPCC|USE_HIP|USE_ROCM|ROCM|MUSA|USE_MUSA|SYCL|USE_SYCL|USE_MACA|MACA|GGML_USE_HIP|GGML_USE_HIPBLAS|GGML_USE_MUSA)_*"
     r"|__HIP\w+|\w*_(?:USE|WITH|ENABLE)_(?:HIP|ROCM|MUSA|SYCL)|(?:USE|WITH|ENABLE)_(?:ROCM|HIP)\w*|(?:HIP|ROCM|MUSA)_VERSION\w*"
@@ -45,6 +47,8 @@ class Unreadable(Exception):
 
 def defined(name: str, macros: Mapping[str, str]) -> bool | None:
     """Whether ``name`` is defined when CUDA host code is compiled; ``macros`` are those of the file so far."""
+    if name == ARCHITECTURE and name in macros:
+        return True
     if _OTHER_VENDOR.fullmatch(name) or _NOT_DEFINED.fullmatch(name):
         return False
     if name in macros or name in _NUMBERS or _DEFINED.fullmatch(name):
@@ -137,7 +141,7 @@ class _Reader:
         return self.number(token)
 
     def number(self, name: str) -> int | None:
-        if name in _NUMBERS:
+        if name in _NUMBERS and not (name == ARCHITECTURE and name in self.macros):
             return _NUMBERS[name]
         body = self.macros.get(name, "").strip(" ()")
         if body.isdigit():

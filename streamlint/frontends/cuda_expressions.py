@@ -53,6 +53,7 @@ class ExpressionReader(CallReader):
     """Lowers expressions. Bodies of lambdas are read by the subclass."""
 
     device_lambdas: list[int]
+    of_device = False  # the bodies of functions of the device are read, too
 
     def body(self, node: Syntax | None) -> Body:
         """The statements of a body, without a Block around them."""
@@ -273,7 +274,7 @@ class ExpressionReader(CallReader):
         parameters = self.field(declarator, "parameters") if declarator else None
         head = body.start_byte if body else node.end_byte
         device = any(node.start_byte <= offset < head for offset in self.device_lambdas)
-        statements = [] if device else self.body(body)
+        statements = [] if device and not self.of_device else self.body(body)
         function = Function("<lambda>", "<lambda>", self.params(parameters), statements, is_lambda=True, at=at)
         function.space = "device" if device else "host"
         captures = [child for child in node.named_children if child.type == "lambda_capture_specifier"]
@@ -298,6 +299,11 @@ class ExpressionReader(CallReader):
 
     def yielded(self, node: Syntax) -> Expression:
         return Yield(self.optional(next(iter(node.named_children), None)), at=self.at(node))
+
+    def assembly(self, node: Syntax) -> Expression:
+        """``asm("griddepcontrol.wait;")`` as a call that is given its text; what it reads and writes is not told."""
+        at, text = self.at(node), self.field(node, "assembly_code")
+        return Call(Name("asm", at=at), (Arg(self.expression(text)),), at, at=at) if text is not None else Unknown(at=at)
 
     def no_value(self, node: Syntax) -> Expression:
         return Unknown(at=self.at(node))
@@ -324,7 +330,8 @@ class ExpressionReader(CallReader):
         **dict.fromkeys(("sizeof_expression", "alignof_expression", "offsetof_expression"), sizeof),
         **dict.fromkeys(("string_literal", "raw_string_literal", "char_literal"), string),
         **dict.fromkeys(("true", "false", "null"), word),
-        **dict.fromkeys(("user_defined_literal", "gnu_asm_expression", "requires_expression"), no_value),
+        **dict.fromkeys(("user_defined_literal", "requires_expression"), no_value),
+        "gnu_asm_expression": assembly,
         "type_descriptor": type_name,
         "number_literal": number,
         "concatenated_string": strings,

@@ -71,7 +71,7 @@ class FunctionReader(StatementReader):
             self.misread(node, body, scope)
             return None
         function = self.function(node, parts, self.type(self.field(node, "type")), scope)
-        if function.space == "host":
+        if function.space == "host" or self.of_device:
             function.body = self.body(body)
         elif function.space == "kernel":
             pointers = Pointers(self.text(body), (param.name for param in function.params))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from streamlint.frontends.cuda_conditions import defined, holds
+from streamlint.frontends.cuda_conditions import ARCHITECTURE, defined, holds
 from streamlint.record import field, record
 
 CHOICE = "streamlint_either_branch"
@@ -65,10 +65,12 @@ def masked(text: str) -> str:
     return _OPAQUE.sub(lambda match: '"' + _VISIBLE.sub("_", match.group()[1:-1]) + '"', text)
 
 
-def preprocess(text: str) -> Preprocessed:
-    """Read the directives of a file and take the branches that a CUDA host build takes."""
+def preprocess(text: str, architecture: int = 0) -> Preprocessed:
+    """Read the directives of a file and take the branches that a CUDA host build takes, or a build for the device of an architecture."""
     code = without_comments(text)
     reader = _Directives(code, masked(code))
+    if architecture:
+        reader.values[ARCHITECTURE] = str(architecture)
     reader.read()
     return reader.result()
 
@@ -313,14 +315,14 @@ _QUALIFIERS = re.compile(r"\s*(?:const\b\s*)?(?:volatile\b\s*)?(?:&&?\s*)?(?:noe
 _UNSIGNED = re.compile(r"(?<=[=(,+\-*/<>?:&|])\s*\bunsigne(d)\s*(?=\()")
 
 
-def without_annotations(text: str, mask: str = "") -> tuple[str, list[int]]:
-    """``text`` with what the grammar stumbles over blanked, and the offsets of lambdas that are device code."""
+def without_annotations(text: str, mask: str = "", assembly: bool = False) -> tuple[str, list[int]]:
+    """``text`` with what the grammar stumbles over blanked, and the offsets of lambdas that are device code. ``assembly`` may stay."""
     mask = mask or masked(text)
     edits: list[tuple[int, int, str]] = []
     if "__" in mask or "CUDA" in mask or "API" in mask:
         edits += [(match.start(), match.end(), "") for match in _WORDS.finditer(mask)]
     for pattern, words in ((_CALLED, _CALLED_WORDS), (_ASSEMBLY, ("asm",))):
-        if not any(word in mask for word in words):
+        if not any(word in mask for word in words) or (assembly and pattern is _ASSEMBLY):
             continue
         edits += [(match.start(), _after_parenthesis(mask, match.end()), "") for match in pattern.finditer(mask)]
     edits += [(match.start(), match.end(), "") for match in _BRACKETS.finditer(mask)]

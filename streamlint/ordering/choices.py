@@ -57,7 +57,7 @@ class Choices:
         elif work.how == HANDLE:
             yield from self._of_handle(function, one, work)
         elif work.how == CONFIG:
-            yield from self._of_field(function, work.operand, "stream", here, ())
+            yield from self._of_field(function, work.operand, "hStream" if work.library == "cuda-driver" else "stream", here, ())
         elif work.how == POLICY:
             yield from self._of_policy(function, work, here)
         elif work.how == OWN:

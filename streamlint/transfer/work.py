@@ -11,6 +11,7 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import Constant, Container, Instance, LibraryObject, Scalar
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.models.vocabulary import Selector
 from streamlint.transfer.actions import CURRENT, HANDLE, NULL, UNKNOWN, Action, Copied, Stream
 from streamlint.transfer.language import is_told_by_host, leaves_out
 from streamlint.transfer.modelled import ModelledCall, packed_arguments
@@ -260,8 +261,9 @@ def _launch(call: ModelledCall) -> Iterator[Worked]:
     reads, writes = tuple(call.all("reads")), tuple(call.all("writes"))
     if row.get("given") is not None:
         reads, writes = (*reads, *given), writes
-    if row.get("packed") is not None:
-        reads = (*reads, *packed_arguments(call))
+    held = row.get("stream")
+    if row.get("packed") is not None and not (isinstance(held, Selector) and held.kind == "pointee"):
+        reads = (*reads, *packed_arguments(call))  # not of a launch whose stream is a field of its configuration
     if row.get("policy"):
         yield _by_policy(call)
         return

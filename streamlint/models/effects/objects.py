@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from streamlint.models.effects.shared import COMPILED, COMPILING, DEVICES, INSTEAD, INTO, RETURNS, STREAMS, WAITS
+from streamlint.models.effects.shared import CHOOSES, DEVICES, INSTEAD, INTO, NAMES_DEVICE, RETURNS, STREAMS, WAITS
 from streamlint.models.keys import Effect, key
 
 OBJECTS = (
@@ -61,7 +62,9 @@ OBJECTS = (
             key("asynchronous", "switch", "The host does not wait for the copies."),
         ),
     ),
-    Effect("device", "returns a device (`torch.device`)", (key("from", "place", "The name or number of the device."),)),
+    Effect(
+        "device", "returns a device (`torch.device`)", (key("from", "place", "The name or number of the device."), CHOOSES, NAMES_DEVICE)
+    ),
     Effect(
         "facade",
         "returns an object whose members are those of a module of the library",
@@ -100,6 +103,7 @@ OBJECTS = (
             DEVICES,
             key("rank", "bool", "The result is the number of the process among others: each has another one."),
             key("groups", "bool", "The call begins or ends a group of calls that are started together (`ncclGroupStart`)."),
+            CHOOSES,
             key("on_device", "place", "The buffer that the call shows to be on a device."),
             key("shows", "word", "Where the memory is if the result is true; elsewhere if it is false.", "host device"),
             *(COMPILING[number] for number in (0, 1, 3)),

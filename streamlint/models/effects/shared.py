@@ -42,3 +42,5 @@ COMPILED = (
     ),
     key("compiled_without", "place", "That is so only where this argument is left out."),
 )
+CHOOSES = key("chooses", "place", "The device that the call, or a `with` block of its result, makes the current one of the thread.")
+NAMES_DEVICE = key("names_device", "places", "The arguments that may name a device; else the call means the thread's current one.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from streamlint.models.effects.shared import DEVICES, INTO, RETURNS
+from streamlint.models.effects.shared import CHOOSES, DEVICES, RETURNS
 from streamlint.models.keys import Effect, key
 
 THREADS = (
@@ -51,7 +52,7 @@ THREADS = (
         "starts a thread or process that was made before",
         (key("kind", "word", "What is started.", "thread process"),),
     ),
-    Effect("touch", "uses the device, and moves and orders nothing", (DEVICES,)),
+    Effect("touch", "uses the device, and moves and orders nothing", (DEVICES, CHOOSES)),
     Effect(
         "put",
         "sends a value to another process or thread",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from streamlint.models.effects.shared import COMMUNICATOR, COMPILED, GRADIENTS, INTO, LIBRARY, ON, RETURNS, STREAMS
+from streamlint.models.effects.shared import GRADIENTS, INTO, LIBRARY, NAMES_DEVICE, ON, RETURNS, STREAMS
 from streamlint.models.keys import Effect, key
 
 WORK = (
@@ -26,6 +27,27 @@ WORK = (
             COMMUNICATOR,
             key("policy", "bool", "The first argument is an execution policy that may hold the stream (Thrust)."),
             key("graph", "bool", "The call launches a graph."),
+            key(
+                "attributes",
+                "text",
+                "The field of the launch configuration that holds attributes.",
+            ),
+            key("early", "text", "The field of an attribute that lets the kernel begin before the one ahead of it has ended."),
+        ),
+    ),
+    Effect(
+        "in_kernel",
+        "is a function or instruction of kernels, which the host does not call",
+        (
+            key(
+                "what",
+                "word",
+                "`wait`: the kernel waits for those before it on the stream; `trigger`: it lets the next one begin; `plain`: neither.",
+                "wait trigger plain",
+                needed=True,
+            ),
+            key("reads", "places", "The pointers through which it reads."),
+            key("writes", "places", "The pointers through which it writes."),
         ),
     ),
     Effect(
@@ -46,6 +68,7 @@ WORK = (
             INTO,
             key("blocking", "switch", "The stream is ordered with the null stream."),
             key("flags", "place", "The flags: `cudaStreamNonBlocking` in them makes a non-blocking stream."),
+            NAMES_DEVICE,
         ),
     ),
     Effect(
@@ -57,6 +80,7 @@ WORK = (
             LIBRARY,
             INTO,
             key("no_wait", "bool", "Algorithms that run with it wait as little as they can (Thrust's `par_nosync`)."),
+            NAMES_DEVICE,
         ),
     ),
     Effect(
@@ -112,6 +136,7 @@ WORK = (
             key("of", "word or place", "The stream or event that the host waits for, or `device` for all streams.", "device current null"),
             *COMPILED,
             key("ranks", "bool", "The processes of a group wait for one another."),
+            NAMES_DEVICE,
         ),
     ),
     Effect(

@@ -1,0 +1,33 @@
+"""SL035: work on the current device of a thread, which is another one than that of its data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from streamlint.checks.sl035_wrong_device_context import WrongDeviceContext
+from streamlint.facts.objects import Site
+from streamlint.findings import Finding
+from streamlint.hazards.context import Context, span_of
+from streamlint.operations import Operation
+from streamlint.ordering.chosen_devices import ChosenDevices
+from streamlint.ordering.thread_devices import ThreadDevices
+from streamlint.ordering.unguarded_launches import UnguardedLaunches
+
+RULE = WrongDeviceContext
+
+
+def find(context: Context) -> Iterator[Finding]:
+    """The findings of the rule."""
+    devices = context.transfer.one_of(ChosenDevices, context.transfer)
+    for found in ThreadDevices(context.transfer, devices).find():
+        around = context.surroundings(found.work.function, found.calls)
+        work = Operation(span_of(found.work), found.library, found.name, context=around)
+        yield RULE().told(work, span_of(found.start), span_of(found.chosen))
+    launches = UnguardedLaunches(context.transfer, devices)
+    for each in launches.streams():
+        at = Site(each.asked.function, each.asked.instruction)
+        asked = Operation(span_of(at), each.asked.row.library, each.asked.name, context=context.surroundings(at.function))
+        yield RULE().told_stream(asked, span_of(each.made), span_of(each.launch))
+    for one in launches.find():
+        launch = Operation(span_of(one.launch), "cuda-runtime", one.name, context=context.surroundings(one.launch.function))
+        yield RULE().told_extension(launch, span_of(one.made), tuple(span_of(site) for site in one.calls))
