@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from streamlint.models.effects.shared import COMPILED, COMPILING, DEVICES, INSTEAD, INTO, RETURNS, STREAMS, WAITS
-from streamlint.models.effects.shared import CHOOSES, DEVICES, INSTEAD, INTO, NAMES_DEVICE, RETURNS, STREAMS, WAITS
+from streamlint.models.effects.shared import CHOOSES, COMPILED, COMPILING, DEVICES, INSTEAD, INTO, NAMES_DEVICE, RETURNS, STREAMS, WAITS
 from streamlint.models.keys import Effect, key
 
 OBJECTS = (

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from streamlint.models.effects.shared import DEVICES, INTO, RETURNS
-from streamlint.models.effects.shared import CHOOSES, DEVICES, RETURNS
+from streamlint.models.effects.shared import CHOOSES, DEVICES, INTO, RETURNS
 from streamlint.models.keys import Effect, key
 
 THREADS = (

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from streamlint.models.effects.shared import COMMUNICATOR, COMPILED, GRADIENTS, INTO, LIBRARY, ON, RETURNS, STREAMS
-from streamlint.models.effects.shared import GRADIENTS, INTO, LIBRARY, NAMES_DEVICE, ON, RETURNS, STREAMS
+from streamlint.models.effects.shared import COMMUNICATOR, COMPILED, GRADIENTS, INTO, LIBRARY, NAMES_DEVICE, ON, RETURNS, STREAMS
 from streamlint.models.keys import Effect, key
 
 WORK = (
