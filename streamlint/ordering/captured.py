@@ -1,0 +1,194 @@
+"""SL034: the memory from outside that the captures of a program read, and where each is followed from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from streamlint.facts.functions import Function
+from streamlint.facts.objects import Memory, Site
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.models.vocabulary import Selector
+from streamlint.ordering.flow import BUFFER, Tracked
+from streamlint.ordering.on_device import OnDevice
+from streamlint.ordering.places import Place, Places
+from streamlint.transfer.modelled import ModelledCall
+from streamlint.transfer.transfer import Transfer
+
+_MOST_INSIDE = 30
+"""Functions that a capture calls which are looked at for attributes that they read."""
+_PASSING = {op.COPY: 3, op.CAST: 4, op.REBIND: 5}
+
+
+class Capture(NamedTuple):
+    """Where a capture begins: the call, or the entry of its scope, whose context manager is in ``scope`` (NONE where a call ends it).
+    ``graph`` is the register of the graph, NONE where the end of the capture gives it."""
+
+    begin: Site
+    call: ModelledCall
+    scope: int
+    graph: int
+
+
+class Input(NamedTuple):
+    """Memory that a capture may read. It is followed from behind an instruction; ``origin`` is where it was allocated, else where the
+    place that holds it is known from. ``is_allocated``: in view, so that its references are known."""
+
+    capture: Capture
+    start: Instruction
+    tracked: frozenset[Tracked]
+    origin: Site
+    is_allocated: bool
+
+
+class Captured:
+    """Looks for captures, and for what they read."""
+
+    def __init__(self, transfer: Transfer, places: Places) -> None:
+        self.transfer = transfer
+        self.places = places
+        self.memory = transfer.one_of(OnDevice, transfer)
+
+    def find(self) -> Iterator[Input]:
+        """The inputs of the captures of the program."""
+        for call in self.transfer.sites({"capture"}):
+            if call.row.get("part") in ("scope", "begin"):
+                for capture in self._captures(call):
+                    yield from self._inputs(capture)
+
+    def _captures(self, call: ModelledCall) -> Iterator[Capture]:
+        function, one = call.function, call.instruction
+        held = call.row.get("graph")
+        given = call.given(held) if isinstance(held, Selector) and held.kind not in ("result", "pointee") else None
+        graph = op.NONE if given is None else given
+        if call.row.get("part") == "begin":
+            yield Capture(Site(function, one), call, op.NONE, graph)
+            return
+        for use in function.uses[one[2]]:
+            if use[0] == op.ENTER:
+                yield Capture(Site(function, use), call, one[2], graph)
+
+    def _inputs(self, capture: Capture) -> Iterator[Input]:
+        function = capture.begin.function
+        region = list(self._region(capture))
+        inside = {one[2] for one in region if op.DEFINES[one[0]]}
+        found: dict[tuple[Instruction, frozenset[Tracked]], Input] = {}
+        for one in region:
+            for register in op.reads(one):
+                if register < 0:
+                    continue
+                each = self._of_register(capture, register) if register not in inside else None
+                made = function.definitions[register]
+                if each is None and made is not None and made[0] in (op.ATTR, op.LOAD, op.NAME):
+                    each = self._of_place(capture, self.places.of(function, register), register)
+                if each is not None:
+                    found.setdefault((each.start, each.tracked), each)
+        for place in self._read_inside(function, region):
+            each = self._of_place(capture, place, op.NONE)
+            if each is not None:
+                found.setdefault((each.start, each.tracked), each)
+        yield from found.values()
+
+    def _region(self, capture: Capture) -> Iterator[Instruction]:
+        """The instructions between the begin and the end of a capture, as far as they stand in its function."""
+        function, begin = capture.begin.function, capture.begin.instruction
+        block, index = function.homes[begin]
+        seen: set[int] = set()
+        waiting = [(block, index + 1)]
+        while waiting:
+            number, first = waiting.pop()
+            for one in function.code.blocks[number][first:]:
+                if self.is_end(capture, function, one):
+                    break
+                yield one
+            else:
+                after = [each for each in function.control.successors[number] if each not in seen]
+                seen.update(after)
+                waiting += ((each, 0) for each in after)
+
+    def is_end(self, capture: Capture, function: Function, one: Instruction) -> bool:
+        """Whether an instruction ends a capture."""
+        if capture.scope != op.NONE:
+            return one[0] == op.EXIT and one[3] == capture.scope and function is capture.begin.function
+        if one[0] not in (op.CALL, op.INVOKE):
+            return False
+        return any(call.row.effect == "capture" and call.row.get("part") == "end" for call in self.transfer.modelled(function, one))
+
+    # --- where memory comes from
+
+    def _of_register(self, capture: Capture, register: int) -> Input | None:
+        """Memory that the function of a capture allocates itself; C++: memory that a variable points to."""
+        function = capture.begin.function
+        for _ in range(8):
+            one = function.definitions[register] if register >= 0 else None
+            if one is None or one[0] not in _PASSING:
+                break
+            register = one[_PASSING[one[0]]]
+        if one is None or function.is_cpp:
+            return None
+        works = [work for work in self.transfer.works(function, one) if work.made == register and not work.assumed]
+        if not any(self.memory.is_on_device(function, register, work, False) for work in works):
+            return None
+        tracked = frozenset(Tracked(BUFFER, place) for place in self.places.names(function, register))
+        return Input(capture, one, tracked, Site(function, one), True)
+
+    def _of_place(self, capture: Capture, place: Place, register: int) -> Input | None:
+        """Memory that an attribute, a variable that closures share, or a global name holds: from where it is assigned, or from the
+        beginning of the function."""
+        function, begin = capture.begin.function, capture.begin.instruction
+        if function.is_cpp:
+            return self._of_pointer(capture, place, register)
+        if not place.path and place.root[0] not in ("cell", "global"):
+            return None
+        stored: tuple[Instruction, int] | None = None
+        for opcode in (op.SET_ATTR, op.STORE, op.SET_NAME):
+            for one in function.by_opcode[opcode]:
+                for target, given in self.places.assigned(function, one):
+                    if target == place and function.runs_before(one, begin):
+                        stored = (one, given)
+        if stored is not None and (own := self._of_register(capture, stored[1])) is not None:
+            return own
+        start = stored[0] if stored is not None else next(function.code.instructions())
+        held = stored[1] if stored is not None else register
+        if held >= 0 and not self._is_memory(function, held):
+            return None
+        names = self.places.names(function, held) if stored is not None else ()
+        tracked = frozenset(Tracked(BUFFER, each) for each in (place, *names))
+        return Input(capture, start, tracked, Site(function, start), False)
+
+    def _of_pointer(self, capture: Capture, place: Place, register: int) -> Input | None:
+        """C++: what a pointer points to, from the begin of the capture on."""
+        function = capture.begin.function
+        if place.root[0] == "register" or not any(isinstance(value, Memory) for value in self.transfer.values(function, register)):
+            return None
+        begin = capture.begin.instruction
+        return Input(capture, begin, frozenset({Tracked(BUFFER, place)}), capture.begin, False)
+
+    def _is_memory(self, function: Function, register: int) -> bool:
+        """Whether a register is shown to hold memory that may be on a device."""
+        held = [value for value in self.transfer.values(function, register) if isinstance(value, Memory)]
+        return any(value.space != "host" for value in held)
+
+    def _read_inside(self, function: Function, region: list[Instruction]) -> Iterator[Place]:
+        """The attributes of the object at hand that its methods read which a capture calls."""
+        if function.is_cpp or not function.has_receiver:
+            return
+        mine = Place(("parameter", 0))
+        waiting = [(function, one) for one in region]
+        seen = {function}
+        for caller, one in waiting:
+            if one[0] not in (op.CALL, op.INVOKE):
+                continue
+            for edge in self.transfer.edges(caller, one):
+                callee = edge.callee
+                is_own = one[0] == op.INVOKE and callee.has_receiver and self.places.of(caller, one[3]) == mine
+                if not edge.is_followed or callee in seen or not is_own or len(seen) > _MOST_INSIDE:
+                    continue
+                seen.add(callee)
+                for inner in callee.code.instructions():
+                    waiting.append((callee, inner))
+                    if inner[0] == op.ATTR and self._is_memory(callee, inner[2]):
+                        place = self.places.of(callee, inner[2])
+                        if place.root == mine.root:
+                            yield place
