@@ -66,7 +66,10 @@ class Replays(Unordered):
         for each in self.captured.find():
             self._input = each
             function = each.capture.begin.function
-            self.run(self.start(function, each.start, each.tracked, frozenset()), self._judge)
+            state = self.start(function, each.start, each.tracked, frozenset())
+            if each.start is each.capture.begin.instruction and isinstance(begun := self._begun(state), frozenset):
+                state = state._replace(tracked=begun)
+            self.run(state, self._judge)
         yield from self._found.values()
 
     # --- what instructions mean
@@ -125,16 +128,22 @@ class Replays(Unordered):
     def _called(self, state: State, one: Instruction, call: ModelledCall) -> str | frozenset[Tracked]:
         """Calls of libraries that mean something for the graph, or free the memory."""
         row, tracked = call.row, state.tracked
-        if row.effect == "free" and _has(state, CAPTURED) and not _has(state, OPEN):
-            if any(self._holds(state, register) for register in call.all("of")):
-                return tracked | {Tracked(STALE, _MARK, "freed", Site(state.frame.function, one))}
-        if not _has(state, CAPTURED) or _has(state, OPEN):
+        is_captured = _has(state, CAPTURED) and not _has(state, OPEN)
+        if row.effect == "free" and is_captured and any(self._holds(state, register) for register in call.all("of")):
+            return tracked | {Tracked(STALE, _MARK, "freed", Site(state.frame.function, one))}
+        if row.effect == "alloc":  # the pointer leads to other memory from here on
+            made = made_by(self.places, call)
+            tracked = frozenset(held for held in tracked if held.kind != BUFFER or held.place not in made)
+        if not is_captured:
             return tracked
         is_given = any(self._is_graph(state, register) for register in call.operands)
         if row.effect == "capture" and row.get("part") in ("scope", "begin"):
             return ORDERED if is_given or row.get("graph") is None else tracked
         if row.effect == "launch" and row.get("graph") and is_given:
             return self._replayed(state, one, call)
+        if is_given and row.effect == "destroy":
+            names = {name for register in call.operands for name in self.places.names(state.frame.function, register)}
+            return frozenset(held for held in tracked if held.kind != GRAPH or held.place not in names)
         if is_given and row.effect == "object":
             return tracked | {Tracked(GRAPH, place) for place in made_by(self.places, call)}
         if is_given and state.frame.function.is_cpp and row.effect in ("none", "unknown"):
@@ -148,7 +157,7 @@ class Replays(Unordered):
     # --- work
 
     def _worked(self, state: State, one: Instruction) -> frozenset[Tracked]:
-        """What work does with the memory: the capture reads it; other work may fill it with what the replay is to read; somebody keeps it."""
+        """What work does with the memory: the capture reads it; other work fills it with what the replay is to read; somebody keeps it."""
         function, tracked = state.frame.function, state.tracked
         for work in self.transfer.works(function, one):
             touched = [each for each in (*work.reads, *work.writes) if self._holds(state, each, deep=work.assumed)]
@@ -168,7 +177,9 @@ class Replays(Unordered):
         """The names through which registers hold the memory: also those of what they are views of."""
         function = state.frame.function
         buffers = {held.place for held in state.tracked if held.kind == BUFFER}
-        names = {name for each in registers for shared in self.transfer.shared(function, each) for name in self.places.names(function, shared)}
+        names = {
+            name for each in registers for shared in self.transfer.shared(function, each) for name in self.places.names(function, shared)
+        }
         return frozenset(Tracked(READ, place) for place in names & buffers)
 
     def _may_keep(self, state: State, one: Instruction, made: int, reads: Iterable[int]) -> bool:
@@ -192,10 +203,14 @@ class Replays(Unordered):
             if not _has(state, CAPTURED) or _has(state, OPEN):
                 return ORDERED
             return state.tracked | {Tracked(STALE, _MARK, "replaced", Site(state.frame.function, one))}
-        if one[0] in (op.CALL, op.INVOKE) and op.DEFINES[one[0]] and any(self._holds(state, each) for each in op.reads(one)):
-            if any(call.row.effect in _SAME_VALUES or call.row.get("cast") for call in self.transfer.modelled(state.frame.function, one)):
-                return state.tracked | {Tracked(MAYBE, register_place(one[2]))}  # may be the tensor itself
+        if one[0] in (op.CALL, op.INVOKE) and any(self._holds(state, each) for each in op.reads(one)) and self._may_be_same(state, one):
+            return state.tracked | {Tracked(MAYBE, register_place(one[2]))}
         return None
+
+    def _may_be_same(self, state: State, one: Instruction) -> bool:
+        """Whether a call may give back what it is given: ``x.cuda()`` of what is there."""
+        calls = self.transfer.modelled(state.frame.function, one)
+        return any(call.row.effect in _SAME_VALUES or call.row.get("cast") for call in calls)
 
     # --- names
 
@@ -325,7 +340,9 @@ class Replays(Unordered):
     def _returned(self, state: State, register: int) -> Iterator[State]:
         """A function that shares the memory with closures may leave it to them."""
         function = state.frame.function
-        if any(held.kind == BUFFER and held.place.root[0] == "cell" and held.place.root[-1] == function.code.number for held in state.tracked):
+        if any(
+            held.kind == BUFFER and held.place.root[0] == "cell" and held.place.root[-1] == function.code.number for held in state.tracked
+        ):
             return
         yield from super()._returned(state, register)
 
@@ -356,4 +373,8 @@ def _has(state: State, kind: str) -> bool:
 def _mark(state: State, kind: str) -> Tracked | None:
     """What is noted of a kind: the first in the program of several."""
     noted = [held for held in state.tracked if held.kind == kind]
-    return min(noted, key=lambda held: (held.announced.function.unit.path, held.announced.at) if held.announced is not None else ("", ()), default=None)
+    return min(
+        noted,
+        key=lambda held: (held.announced.function.unit.path, held.announced.at) if held.announced is not None else ("", ()),
+        default=None,
+    )

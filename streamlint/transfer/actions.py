@@ -98,7 +98,7 @@ class Freed(NamedTuple):
 
 
 class Released(NamedTuple):
-    """The memory of a buffer is given back while the object stays. ``is_shared``: all views of it lose it; else the object has other memory."""
+    """The memory of a buffer is given back while the object stays. ``is_shared``: all views lose it; else the object has other memory."""
 
     register: int
     name: str

@@ -53,29 +53,10 @@ def _cuda(lab: Lab, library: Any, parameters: Mapping[str, Any]) -> Trial:
     return Trial(call, gate=stream.ptr, reset=reset)
 
 
+_DROP, _BYTES = {"count": _LARGE}, {"bytes": FLOAT * COUNT}
 CASES = (
     Case(RULE, "rebound_before_replay", "torch", Experiment.DATA_RACE, _STALE, "sl034_torch", _torch, {"count": COUNT}, kinds=("rebound",)),
-    Case(
-        RULE,
-        "dropped_before_replay",
-        "torch",
-        Experiment.DATA_RACE,
-        _TAKEN,
-        "sl034_torch_drop",
-        _torch,
-        {"count": _LARGE},
-        kinds=("dropped",),
-    ),
+    Case(RULE, "dropped_before_replay", "torch", Experiment.DATA_RACE, _TAKEN, "sl034_torch_drop", _torch, _DROP, kinds=("dropped",)),
     Case(RULE, "rebound_before_replay", "cupy", Experiment.DATA_RACE, _STALE, "sl034_cupy", _cupy, kinds=("rebound",)),
-    Case(
-        RULE,
-        "freed_before_replay",
-        "cuda",
-        Experiment.DATA_RACE,
-        _TAKEN,
-        "sl034_cuda",
-        _cuda,
-        kinds=("freed",),
-        parameters={"bytes": FLOAT * COUNT},
-    ),
+    Case(RULE, "freed_before_replay", "cuda", Experiment.DATA_RACE, _TAKEN, "sl034_cuda", _cuda, _BYTES, kinds=("freed",)),
 )
