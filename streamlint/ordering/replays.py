@@ -85,7 +85,7 @@ class Replays(Unordered):
         if one[0] in _STORING:
             state = state._replace(tracked=self._stored(state, one))
         if _has(state, OPEN) and self.captured.is_end(capture, function, one):
-            state = state._replace(tracked=frozenset(held for held in state.tracked if held.kind != OPEN) | self._given(state, one))
+            state = state._replace(tracked=frozenset(held for held in state.tracked if held.kind != OPEN) | self._graph_of_end(state, one))
             return state.tracked if _has(state, CAPTURED) else ORDERED
         if one[0] in (op.CALL, op.INVOKE):
             for call in self.transfer.modelled(function, one):
@@ -108,7 +108,7 @@ class Replays(Unordered):
         graph = self.places.names(state.frame.function, capture.graph) if capture.graph >= 0 else ()
         return kept | {Tracked(OPEN, _MARK)} | {Tracked(GRAPH, place) for place in graph}
 
-    def _given(self, state: State, one: Instruction) -> frozenset[Tracked]:
+    def _graph_of_end(self, state: State, one: Instruction) -> frozenset[Tracked]:
         """The graph that the end of a capture gives."""
         function = state.frame.function
         found: set[Place] = set()
