@@ -9,9 +9,9 @@ from streamlint.operations import Operation
 # What happens to the memory that the graph reads, and what to do, by kind.
 _MESSAGES = {
     "rebound": "assignment replaces a tensor that a captured graph reads; the replay reads the old one",
-    "dropped": "tensor is freed before the replay of a graph that reads it; its memory is reused",
-    "freed": "memory is freed before the replay of a graph that reads it; the replay reads freed memory",
-    "replaced": "storage of a tensor that a captured graph reads is released; the replay reads the old memory",
+    "dropped": "captured graph input freed before a replay; the replay reads reused memory",
+    "freed": "memory that a captured graph reads is freed; the next replay reads freed memory",
+    "replaced": "storage of a captured graph input released; the replay reads the old memory",
 }
 _STEPS = {
     "rebound": "the name refers to another tensor from here on",
@@ -23,7 +23,7 @@ _HELP = {
     "rebound": "copy the new values into the captured tensor (static.copy_(new)), or capture again",
     "dropped": "keep a reference to the tensor as long as the graph is replayed",
     "freed": "free the memory after the last replay",
-    "replaced": "copy into the tensor in place, or capture again behind the change",
+    "replaced": "copy into the tensor in place, or capture again after the change",
 }
 
 

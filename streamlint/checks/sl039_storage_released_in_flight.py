@@ -7,8 +7,8 @@ from streamlint.findings import Finding, Span, Step
 from streamlint.operations import Conflict, Drop, Operation
 
 _MESSAGES = {
-    "resize": "storage resized to zero while another stream may still use it; the allocator may reuse the block",
-    "replace": "storage replaced while another stream may still use the old one; the allocator may reuse the block",
+    "resize": "storage freed while another stream may still access it; the allocator may reuse the block",
+    "replace": "storage replaced while another stream may still access it; the allocator may reuse the block",
 }
 
 

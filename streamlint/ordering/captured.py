@@ -18,7 +18,6 @@ from streamlint.transfer.transfer import Transfer
 
 _MOST_INSIDE = 30
 """Functions that a capture calls which are looked at for attributes that they read."""
-_PASSING = {op.COPY: 3, op.CAST: 4, op.REBIND: 5}
 
 
 class Capture(NamedTuple):
@@ -120,18 +119,14 @@ class Captured:
     def _of_register(self, capture: Capture, register: int) -> Input | None:
         """Memory that the function of a capture allocates itself; C++: memory that a variable points to."""
         function = capture.begin.function
-        for _ in range(8):
-            one = function.definitions[register] if register >= 0 else None
-            if one is None or one[0] not in _PASSING:
-                break
-            register = one[_PASSING[one[0]]]
-        if one is None or function.is_cpp:
-            return None
-        works = [work for work in self.transfer.works(function, one) if work.made == register and not work.assumed]
-        if not any(self.memory.is_on_device(function, register, work, False) for work in works):
-            return None
-        tracked = frozenset(Tracked(BUFFER, place) for place in self.places.names(function, register))
-        return Input(capture, one, tracked, Site(function, one), True)
+        for each in self.transfer.shared(function, register) if register >= 0 and not function.is_cpp else ():
+            one = function.definitions[each]
+            works = self.transfer.works(function, one) if one is not None else ()
+            made = [work for work in works if work.made == each and not work.assumed]
+            if one is not None and any(self.memory.is_on_device(function, each, work, False) for work in made):
+                tracked = frozenset(Tracked(BUFFER, place) for place in self.places.names(function, each))
+                return Input(capture, one, tracked, Site(function, one), True)
+        return None
 
     def _of_place(self, capture: Capture, place: Place, register: int) -> Input | None:
         """Memory that an attribute, a variable that closures share, or a global name holds: from where it is assigned, or from the

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Constant, Memory, Scalar, Site
+from streamlint.facts.objects import Constant, Scalar, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector
@@ -260,14 +260,9 @@ class Replays(Unordered):
             after = state._replace(tracked=tracked - held)
             tracked = self._let_go(state, after, one, register)
             is_read = any(each.kind == READ and each.place == target for each in tracked)
-            is_other = self._replaces(state, register) and self._is_shown(function, register)
-            if is_read and is_other and _has(state, CAPTURED) and not _has(state, OPEN):
+            if is_read and self._replaces(state, register) and _has(state, CAPTURED) and not _has(state, OPEN):
                 tracked |= {Tracked(STALE, _MARK, "rebound", Site(function, one))}
         return tracked
-
-    def _is_shown(self, function: Function, register: int) -> bool:
-        """Whether what was captured, or what takes its place, is memory for sure."""
-        return any(isinstance(value, Memory) for value in self.transfer.values(function, register)) or self._input.is_allocated
 
     def _names_of_register(self, function: Function, register: int, depth: int = 4) -> frozenset[str]:
         """The local names of a register; those of a join are the names of what it joins."""
