@@ -123,10 +123,30 @@ class Captured:
             one = function.definitions[each]
             works = self.transfer.works(function, one) if one is not None else ()
             made = [work for work in works if work.made == each and not work.assumed]
-            if one is not None and any(self.memory.is_on_device(function, each, work, False) for work in made):
+            is_there = any(self.memory.is_on_device(function, each, work, False) for work in made)
+            if one is not None and (is_there or self._is_made_by_call(function, one)):
                 tracked = frozenset(Tracked(BUFFER, place) for place in self.places.names(function, each))
                 return Input(capture, one, tracked, Site(function, one), True)
         return None
+
+    def _is_made_by_call(self, function: Function, one: Instruction) -> bool:
+        """Whether a call gives new memory that its function keeps nowhere."""
+        edges = [edge for edge in self.transfer.edges(function, one) if edge.is_followed] if one[0] in (op.CALL, op.INVOKE) else []
+        return bool(edges) and all(self._is_factory(edge.callee) for edge in edges)
+
+    def _is_factory(self, function: Function) -> bool:
+        ends = [one[2] for one in function.by_opcode[op.RETURN]]
+        return bool(ends) and not function.is_cpp and all(each >= 0 and self._is_new(function, each) for each in ends)
+
+    def _is_new(self, function: Function, register: int) -> bool:
+        """Whether a register holds new memory of a device that nothing but names refers to."""
+        one = function.definitions[register]
+        works = self.transfer.works(function, one) if one is not None else ()
+        if not any(
+            work.made == register and self.memory.is_on_device(function, register, work, False) for work in works if not work.assumed
+        ):
+            return False
+        return all(use[0] in (op.BIND, op.RETURN) for use in function.uses[register])
 
     def _of_place(self, capture: Capture, place: Place, register: int) -> Input | None:
         """Memory that an attribute, a variable that closures share, or a global name holds: from where it is assigned, or from the

@@ -116,8 +116,9 @@ class Releases(Crossing):
 
     def _storage_gone(self, state: State, one: Instruction, action: Released) -> str | frozenset[Tracked]:
         """The storage is released: all that refers to it is empty, or has another one."""
-        names = () if action.is_shared else self.places.names(state.frame.function, action.register)
-        lost = (held for held in state.tracked if held.kind == BUFFER and (action.is_shared or held.place in names))
+        lost = (
+            held for held in state.tracked if held.kind == BUFFER and (action.is_shared or self._is_object(state, action.register, held))
+        )
         after = state._replace(tracked=state.tracked - frozenset(lost))
         if not after.tracked:
             return ORDERED
@@ -125,6 +126,20 @@ class Releases(Crossing):
             return after.tracked
         site = Site(state.frame.function, one)
         return after.tracked | {Tracked(DROPPED, _MARK, "resize" if action.is_shared else "replace", site)}
+
+    def _is_object(self, state: State, register: int, held: Tracked) -> bool:
+        """Whether a place holds the tensor that a register holds, and no view of it."""
+        if held.place in self.places.names(state.frame.function, register):
+            return True
+        frame: Frame | None = state.frame
+        root = held.place.root
+        while root[0] == "aside" and frame is not None and frame.depth != root[1]:
+            frame = frame.caller
+        inner = root[2] if root[0] == "aside" and isinstance(root[2], tuple) else root
+        if inner[0] != "register" or held.place.path or frame is None:
+            return False
+        made = frame.function.definitions[int(str(inner[1]))]
+        return made is not None and not any(isinstance(each, Viewed) for each in self.transfer.of(frame.function, made))
 
     def _unused(self, state: State) -> str | frozenset[Tracked]:
         """What is left when the use is over."""
@@ -403,7 +418,8 @@ class Releases(Crossing):
         lane = self._streams.get(use, Lane(CURRENT, (), frozenset(), True, ""))
         kind = min((held.type for held in state.tracked if held.kind == DROPPED and held.announced == drop), default="")
         found = Release(self._site, use, drop, None if is_over else site, self._lane, lane, self._work.library, kind)
-        self._released.setdefault(self._site, found)
+        if self._site not in self._released or (kind and not self._released[self._site].kind):  # another path may only let go of it
+            self._released[self._site] = found
 
     def _first(self, state: State, kind: str, otherwise: Site) -> Site:
         """The first place in the program that is noted as one of a kind."""
