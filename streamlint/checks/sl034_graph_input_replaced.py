@@ -36,9 +36,9 @@ class GraphInputReplaced(Check):
     (``x.data = y``, ``x.set_(y)``, ``x.untyped_storage().resize_(0)``).
 
     ## Why is this bad
-    A graph holds addresses, not tensors. A replay reads the memory that was captured, whatever the name of the tensor means by then.
-    After an assignment it computes from the old values. Memory that was freed belongs to the next allocation, and the replay reads
-    what that has written. No error is raised in either case.
+    A graph holds addresses, not tensors. A replay reads the captured memory even if the name refers to another tensor by then: after an
+    assignment it computes from the old values. Freed memory belongs to the next allocation, and the replay reads the values of its next
+    owner. No error is raised in either case.
 
     ## Example
     ```python

@@ -23,7 +23,7 @@ class StorageReleasedInFlight(Check):
     reported by SL006.
 
     ## Why is this bad
-    The tensor object lives on, but its block goes back to the caching allocator at once, in the order of the stream that allocated it.
+    The tensor object lives on, but its block returns to the caching allocator at once, in the order of the stream that allocated it.
     The next allocation of that size on that stream gets it and overwrites memory that the other stream is still using. Code that
     offloads or shards parameters does this for each layer in each step: the values are wrong now and then, and no error is raised.
 
@@ -54,7 +54,7 @@ class StorageReleasedInFlight(Check):
 
     ## When it is fine
     The allocating stream waits for the other one before the release or before its next allocation, the host has synchronized with the
-    other stream, the allocator was told of the use (``record_stream``), another tensor keeps the old storage (``set_`` and ``data``
+    other stream, ``record_stream`` was called, another tensor keeps the old storage (``set_`` and ``data``
     only), or the storage was allocated on the stream that uses it.
 
     ## Verify
