@@ -234,10 +234,10 @@ class Replays(Unordered):
 
     def _let_go(self, before: State, after: State, one: Instruction, register: int) -> frozenset[Tracked]:
         """Notes where the last reference goes, and whether something else takes its place."""
-        if not _has(before, CAPTURED) or _has(before, OPEN) or not self._alive(before, BUFFER) or self._alive(after, BUFFER):
+        if not _has(before, CAPTURED) or not self._alive(before, BUFFER) or self._alive(after, BUFFER):
             return after.tracked
         function = before.frame.function
-        kind = "rebound" if self._replaces(before, register) else "dropped"
+        kind = "rebound" if not _has(before, OPEN) and self._replaces(before, register) else "dropped"
         return after.tracked | {Tracked(LOST, _MARK, kind, Site(function, one))}
 
     def _replaces(self, state: State, register: int) -> bool:
@@ -350,15 +350,22 @@ class Replays(Unordered):
         yield from super()._up(state, register)
         function = state.frame.function
         marker = next(function.code.instructions())
-        if function.is_cpp or not function.has_receiver or self.callers(function) or any(one[0] == op.PARAM for one in state.path):
-            return
         mine = frozenset(held for held in state.tracked if held.place.root == ("parameter", 0) or held.place.root[0] == "global")
-        if not any(held.kind == GRAPH for held in mine):
+        if function.is_cpp or not function.has_receiver or self.callers(function) or not any(held.kind == GRAPH for held in mine):
+            return
+        calls = sum(one[0] == op.PARAM for one in state.path)
+        if calls > 1 or (calls == 1 and not (_has(state, STALE) and self._is_captured_once())):
             return
         for other in function.unit.functions:
             if other.code.class_name == function.code.class_name and other.method is other and other.code.name != "__init__":
                 frame = Frame(other, None, None, 0)
                 yield State(frame, 0, 0, 0, mine, state.guesses, frozenset(), frozenset(), (*state.path, marker))
+
+    def _is_captured_once(self) -> bool:
+        """Whether constructors alone capture: no other method can do so anew."""
+        function = self._input.capture.begin.function
+        callers = [caller for caller, _ in self.callers(function)] or [function]
+        return all(each.code.name == "__init__" for each in callers)
 
 
 def _has(state: State, kind: str) -> bool:
