@@ -9,12 +9,13 @@ from streamlint.facts.functions import Function
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.beginnings import CHOOSING
+from streamlint.ordering.conditions import Frame
 from streamlint.ordering.flow import BUFFER, Tracked
 from streamlint.ordering.near_streams import NearStreams
 from streamlint.ordering.places import ANY, Element, Place
 from streamlint.ordering.races import Races
 from streamlint.ordering.states import State
-from streamlint.transfer.actions import NAMED
+from streamlint.transfer.actions import NAMED, Viewed
 from streamlint.transfer.transfer import Transfer
 
 USED, DROPPED = "used", "dropped"
@@ -79,6 +80,20 @@ class Crossing(Races):
         if held.kind != BUFFER or held.place.root[0] != "register":
             return held.kind == BUFFER
         return self._live.is_read(state.frame.function, state.block, int(str(held.place.root[1])))
+
+    def _is_object(self, state: State, register: int, held: Tracked) -> bool:
+        """Whether a place holds the tensor that a register holds, and no view of it."""
+        if held.place in self.places.names(state.frame.function, register):
+            return True
+        frame: Frame | None = state.frame
+        root = held.place.root
+        while root[0] == "aside" and frame is not None and frame.depth != root[1]:
+            frame = frame.caller
+        inner = root[2] if root[0] == "aside" and isinstance(root[2], tuple) else root
+        if inner[0] != "register" or held.place.path or frame is None:
+            return False
+        made = frame.function.definitions[int(str(inner[1]))]
+        return made is not None and not any(isinstance(each, Viewed) for each in self.transfer.of(frame.function, made))
 
     def _is_in_use(self, tracked: frozenset[Tracked]) -> bool:
         return any(held.kind == USED for held in tracked)

@@ -96,7 +96,7 @@ class Releases(Crossing):
         if isinstance(action, Worked):
             return self._used(state, one, action)
         if isinstance(action, Released):
-            return self._storage_gone(state, one, action) if self._touches(state, action.register) else None
+            return self._storage_changed(state, one, action)
         if isinstance(action, Kept):
             return ORDERED if self._touches(state, action.register) else None
         if isinstance(action, Signalled):
@@ -114,32 +114,26 @@ class Releases(Crossing):
             return self._unused(state)
         return None
 
-    def _storage_gone(self, state: State, one: Instruction, action: Released) -> str | frozenset[Tracked]:
-        """The storage is released: all that refers to it is empty, or has another one."""
-        lost = (
-            held for held in state.tracked if held.kind == BUFFER and (action.is_shared or self._is_object(state, action.register, held))
+    def _storage_changed(self, state: State, one: Instruction, action: Released) -> str | frozenset[Tracked] | None:
+        """A tensor takes the memory over (``x.data = memory``), or lets go of it, and is empty or has another storage."""
+        function = state.frame.function
+        if one[0] == op.SET_ATTR and self._touches(state, one[4]):
+            return state.tracked | {Tracked(BUFFER, place) for place in self.places.names(function, action.register)}
+        if not self._touches(state, action.register):
+            return None
+        targets = {target for target, _ in self.places.assigned(function, one)}
+        lost = frozenset(
+            held
+            for held in state.tracked
+            if held.kind == BUFFER and (action.is_shared or held.place in targets or self._is_object(state, action.register, held))
         )
-        after = state._replace(tracked=state.tracked - frozenset(lost))
+        after = state._replace(tracked=state.tracked - lost)
         if not after.tracked:
             return ORDERED
         if not self._is_in_use(after.tracked) or self._alive(after):
             return after.tracked
         site = Site(state.frame.function, one)
         return after.tracked | {Tracked(DROPPED, _MARK, "resize" if action.is_shared else "replace", site)}
-
-    def _is_object(self, state: State, register: int, held: Tracked) -> bool:
-        """Whether a place holds the tensor that a register holds, and no view of it."""
-        if held.place in self.places.names(state.frame.function, register):
-            return True
-        frame: Frame | None = state.frame
-        root = held.place.root
-        while root[0] == "aside" and frame is not None and frame.depth != root[1]:
-            frame = frame.caller
-        inner = root[2] if root[0] == "aside" and isinstance(root[2], tuple) else root
-        if inner[0] != "register" or held.place.path or frame is None:
-            return False
-        made = frame.function.definitions[int(str(inner[1]))]
-        return made is not None and not any(isinstance(each, Viewed) for each in self.transfer.of(frame.function, made))
 
     def _unused(self, state: State) -> str | frozenset[Tracked]:
         """What is left when the use is over."""

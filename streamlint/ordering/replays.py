@@ -90,8 +90,8 @@ class Replays(Unordered):
         if one[0] in (op.CALL, op.INVOKE):
             for call in self.transfer.modelled(function, one):
                 after = self._called(state, one, call)
-                if after == ORDERED:
-                    return ORDERED
+                if isinstance(after, str):
+                    return after
                 state = state._replace(tracked=after)
         return self._worked(state, one)
 
