@@ -11,18 +11,21 @@ _MESSAGES = {
     "rebound": "assignment replaces a tensor that a captured graph reads; the replay reads the old one",
     "dropped": "captured graph input freed before a replay; the replay reads reused memory",
     "freed": "memory that a captured graph reads is freed; the next replay reads freed memory",
+    "temporary": "array allocated in a capture is freed; the replay overwrites the block's next owner",
     "replaced": "storage of a captured graph input released; the replay reads the old memory",
 }
 _STEPS = {
     "rebound": "the name refers to another tensor from here on",
     "dropped": "the last reference is released here",
     "freed": "the memory is freed here",
+    "temporary": "the last reference is released here",
     "replaced": "the tensor loses the captured memory here",
 }
 _HELP = {
     "rebound": "copy the new values into the captured tensor (static.copy_(new)), or capture again",
     "dropped": "keep a reference to the tensor as long as the graph is replayed",
     "freed": "free the memory after the last replay",
+    "temporary": "allocate the array before the capture, and keep it as long as the graph is replayed",
     "replaced": "copy into the tensor in place, or capture again after the change",
 }
 
@@ -33,7 +36,7 @@ class GraphInputReplaced(Check):
     ## What it does
     Reports a replay of a CUDA graph after an input of its capture was lost: the name or attribute through which the capture read the
     tensor is assigned another tensor, its last reference is released, its memory is freed, or its storage is replaced
-    (``x.data = y``, ``x.set_(y)``, ``x.untyped_storage().resize_(0)``).
+    (``x.data = y``, ``x.set_(y)``, ``x.untyped_storage().resize_(0)``). Of CuPy also arrays that the capture itself allocates.
 
     ## Why is this bad
     A graph holds addresses, not tensors. A replay reads the captured memory even if the name refers to another tensor by then: after an
@@ -63,7 +66,8 @@ class GraphInputReplaced(Check):
     ```
 
     ## When it is fine
-    Memory that PyTorch allocates inside the capture belongs to the graph's private pool and lives as long as the graph. A name may be
+    Memory that PyTorch allocates inside the capture belongs to the graph's private pool and lives as long as the graph (CuPy has no such
+    pool). A name may be
     assigned freely after the last replay, before a new capture, or where another name keeps the tensor and new values are copied into
     it. Callables of ``make_graphed_callables`` copy their inputs.
 
@@ -85,7 +89,9 @@ class GraphInputReplaced(Check):
     def told(self, lost: Operation, kind: str, spans: tuple[Span | None, Span, Span, Span]) -> Finding:
         """A lost input, as a finding. ``spans``: where it is lost (None: at the end of a function), the capture, its read, the replay."""
         gone, capture, read, replay = spans
-        trail = [Step("capture begins here", capture), Step("the capture reads the tensor here", read)]
+        trail = [Step("capture begins here", capture)]
+        if read != lost.span:
+            trail.append(Step("the capture reads the tensor here", read))
         if gone is not None and gone != lost.span:
             trail.append(Step(_STEPS[kind], gone))
         trail.append(Step("this replay reads the captured memory", replay))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
@@ -32,13 +33,15 @@ class Capture(NamedTuple):
 
 class Input(NamedTuple):
     """Memory that a capture may read. It is followed from behind an instruction; ``origin`` is where it was allocated, else where the
-    place that holds it is known from. ``is_allocated``: in view, so that its references are known."""
+    place that holds it is known from. ``is_allocated``: in view, so that its references are known. ``is_inside``: in the capture, from a pool
+    that does not belong to the graph."""
 
     capture: Capture
     start: Instruction
     tracked: frozenset[Tracked]
     origin: Site
     is_allocated: bool
+    is_inside: bool = False
 
 
 class Captured:
@@ -88,6 +91,23 @@ class Captured:
             if each is not None:
                 found.setdefault((each.start, each.tracked), each)
         yield from found.values()
+        yield from self._made_inside(capture, region)
+
+    def _made_inside(self, capture: Capture, region: list[Instruction]) -> Iterator[Input]:
+        """What a capture allocates from a pool that goes on after it: other memory may get the block once the last reference is gone."""
+        function = capture.begin.function
+        if capture.call.row.get("owns") or function.is_cpp or self._has_own_pool:
+            return
+        for one in region:
+            for work in self.transfer.works(function, one):
+                if work.made >= 0 and not work.assumed and self.memory.is_on_device(function, work.made, work, False):
+                    tracked = frozenset(Tracked(BUFFER, place) for place in self.places.names(function, work.made))
+                    yield Input(capture, one, tracked, Site(function, one), True, True)
+
+    @cached_property
+    def _has_own_pool(self) -> bool:
+        """Whether the program chooses allocators: whose blocks others get is not known then."""
+        return any(True for _ in self.transfer.sites({"setting"}, where=lambda row: row.get("what") == "allocator"))
 
     def _region(self, capture: Capture) -> Iterator[Instruction]:
         """The instructions between the begin and the end of a capture, as far as they stand in its function."""

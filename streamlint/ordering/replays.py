@@ -25,6 +25,7 @@ from streamlint.ordering.walk import MOST_GUESSES, ORDERED
 from streamlint.transfer.actions import Action, Released, Viewed
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import CALLING, Transfer
+from streamlint.transfer.work import Worked
 
 GRAPH, READ, MAYBE, UNNAMED = "graph", "read", "maybe", "unnamed"
 """The graph; a name through which the capture has read; what may keep the memory; a name that a register has no longer."""
@@ -37,7 +38,7 @@ _SAME_VALUES = frozenset({"view", "same", "transfer"})
 
 class Lost(NamedTuple):
     """An input that a replay does not find any more. ``gone`` is None where a function's end lets go of it. ``kind``: rebound, dropped,
-    freed, replaced."""
+    freed, replaced, temporary (memory of the capture itself)."""
 
     kind: str
     gone: Site | None
@@ -69,6 +70,10 @@ class Replays(Unordered):
             state = self.start(function, each.start, each.tracked, frozenset())
             if each.start is each.capture.begin.instruction and isinstance(begun := self._begun(state), frozenset):
                 state = state._replace(tracked=begun)
+            elif each.is_inside:
+                graph = self.places.names(function, each.capture.graph) if each.capture.graph >= 0 else ()
+                marks = {Tracked(OPEN, _MARK), Tracked(CAPTURED, _MARK, "", each.origin), *(Tracked(GRAPH, place) for place in graph)}
+                state = state._replace(tracked=state.tracked | marks)
             self.run(state, self._judge)
         yield from self._found.values()
 
@@ -168,7 +173,7 @@ class Replays(Unordered):
                 tracked |= self._read_through(state, touched)
             elif work.assumed or any(self._holds(state, each) for each in work.writes):
                 tracked = frozenset(held for held in tracked if held.kind != STALE or held.type in ("freed", "replaced"))
-            if work.assumed or self._may_keep(state, one, work.made, work.reads):
+            if work.assumed or self._may_keep(state, work):
                 tracked |= self._kept(state, one)
             state = state._replace(tracked=tracked)
         return tracked
@@ -182,13 +187,14 @@ class Replays(Unordered):
         }
         return frozenset(Tracked(READ, place) for place in names & buffers)
 
-    def _may_keep(self, state: State, one: Instruction, made: int, reads: Iterable[int]) -> bool:
+    def _may_keep(self, state: State, work: Worked) -> bool:
         """Whether autograd may hold an operand for the backward pass: there is another one, which may need a gradient."""
-        function = state.frame.function
-        if made < 0 or any("no_grad" in each or "inference_mode" in each for each in function.code.decorators):
+        function, memory = state.frame.function, self.captured.memory
+        if work.made < 0 or any("no_grad" in each or "inference_mode" in each for each in function.code.decorators):
             return False
-        others = (each for each in reads if each >= 0 and not self._holds(state, each))
-        return any(self.captured.memory.may_be_memory(function, each) for each in others)
+        if (work.library or memory.library(function, work)) not in ("", "torch"):
+            return False
+        return any(memory.may_be_memory(function, each) for each in work.reads if each >= 0 and not self._holds(state, each))
 
     def _kept(self, state: State, one: Instruction) -> frozenset[Tracked]:
         """Code out of view may keep what it is given, in its result, or for good where nobody takes that."""
@@ -298,6 +304,8 @@ class Replays(Unordered):
 
     def _replayed(self, state: State, one: Instruction, call: ModelledCall) -> str | frozenset[Tracked]:
         lost = _mark(state, STALE)
+        if lost is not None and lost.type == "rebound" and self._input.is_inside:
+            lost = None  # the graph writes it: nobody puts values there for it
         if lost is None and not self._alive(state, BUFFER) and self._input.is_allocated:
             gone = _mark(state, LOST)
             is_kept = self._alive(state, MAYBE)
@@ -310,8 +318,9 @@ class Replays(Unordered):
             return state.tracked
         if state.doubts <= MOST_GUESSES:
             origin, begin = self._input.origin, self._input.capture.begin
-            found = Lost(lost.type, lost.announced, origin, begin, read.announced, Site(state.frame.function, one), call.row.library)
-            self._found.setdefault(lost.announced or origin, found)
+            kind = "temporary" if self._input.is_inside and lost.type in ("rebound", "dropped") else lost.type
+            found = Lost(kind, lost.announced, origin, begin, read.announced, Site(state.frame.function, one), call.row.library)
+            self._found.setdefault(origin if kind == "temporary" else lost.announced or origin, found)
         return ORDERED
 
     # --- ways

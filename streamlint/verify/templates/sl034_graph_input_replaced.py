@@ -21,6 +21,7 @@ from streamlint.verify.templates._trials import COUNT, Turn
 RULE, NAME = "SL034", "graph-input-replaced"
 _STALE = "wrong value: the replay reads the tensor that was captured, not the one that took its name"
 _TAKEN = "wrong value: the replay reads what the next owner of the freed memory has written"
+_OVERWRITTEN = "wrong value: the replay overwrites the array that got the block of a freed one"
 _LARGE = 4 << 20
 
 
@@ -36,6 +37,12 @@ def _cupy(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
     stream, turn = lab.stream(blocking=False), Turn(copies=2)
     lab.keep(lab.cupy.multiply(floats(lab, COUNT), 2, out=floats(lab, COUNT)))
     return Trial(lambda: snippet.doubled(turn.value, COUNT, stream), gate=stream.ptr, reset=turn.reset)
+
+
+def _temporary(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
+    stream, turn = lab.stream(blocking=False), Turn(copies=1)
+    lab.keep(lab.cupy.multiply(floats(lab, COUNT) + 1, 2, out=floats(lab, COUNT)))
+    return Trial(lambda: snippet.filled(turn.value, COUNT, stream), gate=stream.ptr, reset=turn.reset)
 
 
 def _cuda(lab: Lab, library: Any, parameters: Mapping[str, Any]) -> Trial:
@@ -58,5 +65,6 @@ CASES = (
     Case(RULE, "rebound_before_replay", "torch", Experiment.DATA_RACE, _STALE, "sl034_torch", _torch, {"count": COUNT}, kinds=("rebound",)),
     Case(RULE, "dropped_before_replay", "torch", Experiment.DATA_RACE, _TAKEN, "sl034_torch_drop", _torch, _DROP, kinds=("dropped",)),
     Case(RULE, "rebound_before_replay", "cupy", Experiment.DATA_RACE, _STALE, "sl034_cupy", _cupy, kinds=("rebound",)),
+    Case(RULE, "temporary_freed", "cupy", Experiment.DATA_RACE, _OVERWRITTEN, "sl034_cupy_temporary", _temporary, kinds=("temporary",)),
     Case(RULE, "freed_before_replay", "cuda", Experiment.DATA_RACE, _TAKEN, "sl034_cuda", _cuda, _BYTES, kinds=("freed",)),
 )
