@@ -105,8 +105,10 @@ class Replays(Unordered):
         return state.frame.function is begin.function and one is begin.instruction
 
     def _begun(self, state: State) -> str | frozenset[Tracked]:
-        """The capture begins, or begins anew: it reads what its names mean now."""
+        """The capture begins, or begins anew: it reads what its names mean now. Another round may capture another graph."""
         capture = self._input.capture
+        if _has(state, CAPTURED) and capture.graph >= 0 and not self._is_graph(state, capture.graph):
+            return state.tracked
         if not any(held.kind == BUFFER for held in state.tracked):
             return ORDERED
         kept = frozenset(held for held in state.tracked if held.kind in (BUFFER, UNNAMED, MAYBE))
