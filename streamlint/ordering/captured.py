@@ -99,10 +99,13 @@ class Captured:
         if capture.call.row.get("owns") or function.is_cpp or self._has_own_pool:
             return
         for one in region:
-            for work in self.transfer.works(function, one):
-                if work.made >= 0 and not work.assumed and self.memory.is_on_device(function, work.made, work, False):
-                    tracked = frozenset(Tracked(BUFFER, place) for place in self.places.names(function, work.made))
-                    yield Input(capture, one, tracked, Site(function, one), True, True)
+            made = [work for work in self.transfer.works(function, one) if work.made >= 0 and not work.assumed]
+            register = next((work.made for work in made if self.memory.is_on_device(function, work.made, work, False)), op.NONE)
+            if register < 0 and self._is_made_by_call(function, one):
+                register = one[2]
+            if register >= 0:
+                tracked = frozenset(Tracked(BUFFER, place) for place in self.places.names(function, register))
+                yield Input(capture, one, tracked, Site(function, one), True, True)
 
     @cached_property
     def _has_own_pool(self) -> bool:
