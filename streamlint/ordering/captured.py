@@ -15,7 +15,7 @@ from streamlint.ordering.flow import BUFFER, Tracked
 from streamlint.ordering.on_device import OnDevice
 from streamlint.ordering.places import Place, Places
 from streamlint.transfer.modelled import ModelledCall
-from streamlint.transfer.transfer import Transfer
+from streamlint.transfer.transfer import CALLING, Transfer
 
 _MOST_INSIDE = 30
 """Functions that a capture calls which are looked at for attributes that they read."""
@@ -51,6 +51,7 @@ class Captured:
         self.transfer = transfer
         self.places = places
         self.memory = transfer.one_of(OnDevice, transfer)
+        self._capturing: dict[Function, bool] = {}
 
     def find(self) -> Iterator[Input]:
         """The inputs of the captures of the program."""
@@ -230,3 +231,34 @@ class Captured:
                         place = self.places.of(callee, inner[2])
                         if place.root == mine.root:
                             yield place
+
+    # --- whether code captures
+
+    def captures_before(self, function: Function, block: int, join: int) -> bool:
+        """Whether a way begins a capture before it comes to a block."""
+        seen, waiting = {join}, [block]
+        while waiting:
+            number = waiting.pop()
+            if number not in seen:
+                seen.add(number)
+                if any(self._captures(function, one) for one in function.code.blocks[number]):
+                    return True
+                waiting += function.control.successors[number]
+        return False
+
+    def _captures(self, function: Function, one: Instruction) -> bool:
+        """Whether an instruction begins a capture, by itself or through what it calls."""
+        if one[0] not in CALLING:
+            return False
+        if any(
+            call.row.effect == "capture" and call.row.get("part") in ("begin", "scope") for call in self.transfer.modelled(function, one)
+        ):
+            return True
+        return any(edge.is_followed and self._captures_inside(edge.callee) for edge in self.transfer.edges(function, one))
+
+    def _captures_inside(self, function: Function) -> bool:
+        found = self._capturing.get(function)
+        if found is None:
+            self._capturing[function] = False  # in a cycle, the others say
+            found = self._capturing[function] = any(self._captures(function, one) for one in function.code.instructions())
+        return found

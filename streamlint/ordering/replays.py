@@ -343,6 +343,17 @@ class Replays(Unordered):
     def _orders_inside(self, function: Function) -> bool:
         return False
 
+    def _branched(self, state: State, end: Instruction) -> Iterator[State]:
+        """A path that has lost the memory ends where the other way captures anew: what decides may say that it is taken then."""
+        function = state.frame.function
+        is_lost = _has(state, CAPTURED) and not _has(state, OPEN) and (_has(state, STALE) or not self._alive(state, BUFFER))
+        join = function.control.post_dominators[state.block]
+        is_lost = is_lost and state.block not in function.loop_heads
+        for after in super()._branched(state, end):
+            other = end[4] if after.block == end[3] else end[3]
+            if not is_lost or not self.captured.captures_before(function, other, join):
+                yield after
+
     def _returned(self, state: State, register: int) -> Iterator[State]:
         """A function that shares the memory with closures may leave it to them."""
         function = state.frame.function
