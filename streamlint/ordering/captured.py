@@ -241,12 +241,12 @@ class Captured:
             number = waiting.pop()
             if number not in seen:
                 seen.add(number)
-                if any(self._captures(function, one) for one in function.code.blocks[number]):
+                if any(self._begins(function, one) for one in function.code.blocks[number]):
                     return True
                 waiting += function.control.successors[number]
         return False
 
-    def _captures(self, function: Function, one: Instruction) -> bool:
+    def _begins(self, function: Function, one: Instruction) -> bool:
         """Whether an instruction begins a capture, by itself or through what it calls."""
         if one[0] not in CALLING:
             return False
@@ -254,11 +254,11 @@ class Captured:
             call.row.effect == "capture" and call.row.get("part") in ("begin", "scope") for call in self.transfer.modelled(function, one)
         ):
             return True
-        return any(edge.is_followed and self._captures_inside(edge.callee) for edge in self.transfer.edges(function, one))
+        return any(edge.is_followed and self._begins_inside(edge.callee) for edge in self.transfer.edges(function, one))
 
-    def _captures_inside(self, function: Function) -> bool:
+    def _begins_inside(self, function: Function) -> bool:
         found = self._capturing.get(function)
         if found is None:
             self._capturing[function] = False  # in a cycle, the others say
-            found = self._capturing[function] = any(self._captures(function, one) for one in function.code.instructions())
+            found = self._capturing[function] = any(self._begins(function, one) for one in function.code.instructions())
         return found
