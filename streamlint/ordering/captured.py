@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Memory, Site
+from streamlint.facts.objects import Container, Memory, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector
@@ -19,6 +19,9 @@ from streamlint.transfer.transfer import CALLING, Transfer
 
 _MOST_INSIDE = 30
 """Functions that a capture calls which are looked at for attributes that they read."""
+
+
+_NAMED = frozenset({op.ATTR, op.LOAD, op.NAME})
 
 
 class Capture(NamedTuple):
@@ -83,7 +86,7 @@ class Captured:
                     continue
                 each = self._of_register(capture, register) if register not in inside else None
                 made = function.definitions[register]
-                if each is None and made is not None and made[0] in (op.ATTR, op.LOAD, op.NAME):
+                if each is None and made is not None and (made[0] in _NAMED or self._is_element(function, made)):
                     each = self._of_place(capture, self.places.of(function, register), register)
                 if each is not None:
                     found.setdefault((each.start, each.tracked), each)
@@ -188,7 +191,8 @@ class Captured:
                         stored = (one, given)
         if stored is not None and (own := self._of_register(capture, stored[1])) is not None:
             return own
-        start = stored[0] if stored is not None else next(function.code.instructions())
+        base = function.definitions[int(str(place.root[1]))] if place.root[0] == "register" else None
+        start = stored[0] if stored is not None else base or next(function.code.instructions())
         held = stored[1] if stored is not None else register
         if held >= 0 and not self._is_memory(function, held):
             return None
@@ -203,6 +207,11 @@ class Captured:
             return None
         begin = capture.begin.instruction
         return Input(capture, begin, frozenset({Tracked(BUFFER, place)}), capture.begin, False)
+
+    def _is_element(self, function: Function, one: Instruction) -> bool:
+        """Whether an instruction reads an element of a container of the language: that of a tensor is a part of it."""
+        held = list(self.transfer.values(function, one[3])) if one[0] == op.ITEM else []
+        return any(isinstance(value, Container) for value in held) and not any(isinstance(value, Memory) for value in held)
 
     def _is_memory(self, function: Function, register: int) -> bool:
         """Whether a register is shown to hold memory that may be on a device."""
