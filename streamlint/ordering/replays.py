@@ -19,6 +19,7 @@ from streamlint.ordering.conditions import Frame
 from streamlint.ordering.event_walk import Unordered
 from streamlint.ordering.flow import BUFFER, Tracked
 from streamlint.ordering.lifetimes import made_by
+from streamlint.ordering.local_names import LocalNames, may_be_one
 from streamlint.ordering.places import Place, register_place, rest_behind
 from streamlint.ordering.states import State
 from streamlint.ordering.walk import MOST_GUESSES, ORDERED
@@ -29,8 +30,9 @@ from streamlint.transfer.work import Worked
 
 GRAPH, READ, MAYBE, UNNAMED = "graph", "read", "maybe", "unnamed"
 """The graph; a name through which the capture has read; what may keep the memory; a name that a register has no longer."""
-OPEN, CAPTURED, STALE, LOST = "open", "captured", "stale", "lost"
-"""The capture goes on; it has read the memory; a name of the capture means other memory; the last reference is gone."""
+OPEN, CAPTURED, STALE, LOST, GUARDED = "open", "captured", "stale", "lost", "guarded"
+"""The capture goes on; it has read the memory; a name of the capture means other memory; the last reference is gone; a branch decides
+whether the name does."""
 _MARK = Place(("global", "captured"))
 _STORING = frozenset({op.SET_ATTR, op.SET_ITEM, op.SET_NAME, op.STORE})
 _SAME_VALUES = frozenset({"view", "same", "transfer"})
@@ -58,7 +60,7 @@ class Replays(Unordered):
     def __init__(self, transfer: Transfer) -> None:
         super().__init__(transfer)
         self.captured = Captured(transfer, self.places)
-        self._names: dict[tuple[Function, int], frozenset[str]] = {}
+        self._local = LocalNames()
         self._found: dict[Site, Lost] = {}
         self._input: Input
 
@@ -234,7 +236,7 @@ class Replays(Unordered):
             if held.place.root[0] == "register"
             and held.kind in (BUFFER, MAYBE)
             and held.place.root != ("register", register)
-            and name in self._names_of_register(function, int(str(held.place.root[1])))
+            and name in self._local.of(function, int(str(held.place.root[1])))
         )
         back = frozenset({Tracked(UNNAMED, register_place(register), name)}) & state.tracked
         after = state._replace(tracked=(state.tracked | lost) - back)
@@ -253,6 +255,9 @@ class Replays(Unordered):
         function = state.frame.function
         if register < 0 or self._holds(state, register, BUFFER) or self._holds(state, register, MAYBE):
             return False
+        names = self.places.names(function, register)
+        if any(may_be_one(name, held.place) for name in names for held in state.tracked if held.kind == BUFFER):
+            return False
         values = list(self.transfer.values(function, register))
         if values and all(isinstance(value, Constant | Scalar) for value in values):
             return False
@@ -270,20 +275,9 @@ class Replays(Unordered):
             is_read = any(each.kind == READ and each.place == target for each in tracked)
             if is_read and self._replaces(state, register) and _has(state, CAPTURED) and not _has(state, OPEN):
                 tracked |= {Tracked(STALE, _MARK, "rebound", Site(function, one))}
+                if _is_guarded(function, one):
+                    tracked |= {Tracked(GUARDED, _MARK)}
         return tracked
-
-    def _names_of_register(self, function: Function, register: int, depth: int = 4) -> frozenset[str]:
-        """The local names of a register; those of a join are the names of what it joins."""
-        key = (function, register)
-        found = self._names.get(key)
-        if found is None:
-            self._names[key] = frozenset()  # a cycle of joins ends here
-            own = {function.text(use[2]) for use in function.uses.get(register, ()) if use[0] == op.BIND}
-            made = function.definitions[register] if register >= 0 else None
-            if made is not None and made[0] == op.PHI and depth:
-                own.update(name for each in made[3:] if each >= 0 for name in self._names_of_register(function, each, depth - 1))
-            found = self._names[key] = frozenset(own)
-        return found
 
     def _alive(self, state: State, kind: str) -> bool:
         """Whether something refers to the memory (BUFFER), or may keep it (MAYBE)."""
@@ -293,7 +287,7 @@ class Replays(Unordered):
         if held.place.root[0] != "register":
             return True
         register = int(str(held.place.root[1]))
-        names = self._names_of_register(state.frame.function, register)
+        names = self._local.of(state.frame.function, register)
         return any(Tracked(UNNAMED, held.place, name) not in state.tracked for name in names)
 
     def _holds(self, state: State, register: int, kind: str = BUFFER, deep: bool = False) -> bool:
@@ -376,7 +370,7 @@ class Replays(Unordered):
         if function.is_cpp or not function.has_receiver or self.callers(function) or not any(held.kind == GRAPH for held in mine):
             return
         calls = sum(one[0] == op.PARAM for one in state.path)
-        if calls > 1 or (calls == 1 and not (_has(state, STALE) and self._is_captured_once())):
+        if calls > 1 or (calls == 1 and (_has(state, GUARDED) or not (_has(state, STALE) and self._is_captured_once()))):
             return
         for other in function.unit.functions:
             if other.code.class_name == function.code.class_name and other.method is other and other.code.name != "__init__":
@@ -388,6 +382,11 @@ class Replays(Unordered):
         function = self._input.capture.begin.function
         callers = [caller for caller, _ in self.callers(function)] or [function]
         return all(each.code.name == "__init__" for each in callers)
+
+
+def _is_guarded(function: Function, one: Instruction) -> bool:
+    """Whether a branch decides whether an instruction runs."""
+    return any(by not in function.loop_heads for by, _ in function.control.controlled_by[function.homes[one][0]])
 
 
 def _has(state: State, kind: str) -> bool:
