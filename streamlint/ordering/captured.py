@@ -16,6 +16,7 @@ from streamlint.ordering.on_device import OnDevice
 from streamlint.ordering.places import Place, Places
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import CALLING, Transfer
+from streamlint.transfer.work import Worked
 
 _MOST_INSIDE = 30
 """Functions that a capture calls which are looked at for attributes that they read."""
@@ -149,9 +150,8 @@ class Captured:
         for each in self.transfer.shared(function, register) if register >= 0 and not function.is_cpp else ():
             one = function.definitions[each]
             works = self.transfer.works(function, one) if one is not None else ()
-            made = [work for work in works if work.made == each and not work.assumed]
-            is_there = any(self.memory.is_on_device(function, each, work, False) for work in made)
-            if one is not None and (is_there or self._is_made_by_call(function, one)):
+            is_made = any(work.made == each and not work.assumed and self._may_be_there(function, each, work) for work in works)
+            if one is not None and (is_made or self._is_made_by_call(function, one)):
                 tracked = frozenset(Tracked(BUFFER, place) for place in self.places.names(function, each))
                 return Input(capture, one, tracked, Site(function, one), True)
         return None
@@ -216,7 +216,17 @@ class Captured:
     def _is_memory(self, function: Function, register: int) -> bool:
         """Whether a register is shown to hold memory that may be on a device."""
         held = [value for value in self.transfer.values(function, register) if isinstance(value, Memory)]
-        return any(value.space != "host" for value in held)
+        one = function.definitions[register]
+        works = self.transfer.works(function, one) if one is not None and not held else ()
+        return any(value.space != "host" for value in held) or any(
+            work.made == register and not work.assumed and self._may_be_there(function, register, work) for work in works
+        )
+
+    def _may_be_there(self, function: Function, register: int, work: Worked) -> bool:
+        """Whether what work makes is on a device: so is what a method of tensors makes of an unknown one, where a capture reads it."""
+        if self.memory.is_on_device(function, register, work, False):
+            return True
+        return bool(work.library) and not self.memory.is_on_host(function, register) and self.memory.may_be_memory(function, register)
 
     def _read_inside(self, function: Function, region: list[Instruction]) -> Iterator[Place]:
         """The attributes of the object at hand that its methods read which a capture calls."""
