@@ -67,17 +67,16 @@ class GraphInputReplaced(Check):
 
     ## When it is fine
     Memory that PyTorch allocates inside the capture belongs to the graph's private pool and lives as long as the graph (CuPy has no such
-    pool). A name may be
-    assigned freely after the last replay, before a new capture, or where another name keeps the tensor and new values are copied into
-    it. Callables of ``make_graphed_callables`` copy their inputs.
+    pool). A name may be assigned freely after the last replay, before a new capture, or where another name keeps the tensor and new
+    values are copied into it. Callables of ``make_graphed_callables`` copy their inputs.
 
     ## Verify
     The snippet assigns or drops the input between capture and replay, and reads the result: it is that of the old tensor, or of the
     block's next owner.
 
     ## References
-    - PyTorch, CUDA semantics, CUDA graphs, constraints: "all tensors used in the capture must be kept alive"
-    - PyTorch, ``torch.cuda.CUDAGraph``, ``check_input_liveness``
+    - PyTorch, CUDA semantics, CUDA graphs (replays read and write the captured addresses), and its graph memory management
+    - PyTorch, ``torch.cuda.graph``, ``check_input_liveness``, which raises an error at a replay where inputs are gone
     - CUDA Programming Guide, CUDA Graphs, memory of kernel and copy nodes
     """
 

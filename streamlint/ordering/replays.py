@@ -109,7 +109,8 @@ class Replays(Unordered):
     def _begun(self, state: State) -> str | frozenset[Tracked]:
         """The capture begins, or begins anew: it reads what its names mean now. Another round may capture another graph."""
         capture = self._input.capture
-        if _has(state, CAPTURED) and capture.graph >= 0 and not self._is_graph(state, capture.graph):
+        is_other = not self._is_graph(state, capture.graph) if capture.graph >= 0 else not state.frame.function.is_cpp
+        if _has(state, CAPTURED) and is_other:
             return state.tracked
         if not any(held.kind == BUFFER for held in state.tracked):
             return ORDERED
@@ -147,7 +148,8 @@ class Replays(Unordered):
             return tracked
         is_given = any(self._is_graph(state, register) for register in call.operands)
         if row.effect == "capture" and row.get("part") in ("scope", "begin"):
-            return ORDERED if is_given or row.get("graph") is None else tracked
+            is_anew = is_given or (row.get("graph") is None and state.frame.function.is_cpp)  # Python gets another graph at its end
+            return ORDERED if is_anew else tracked
         if row.effect == "launch" and row.get("graph") and is_given:
             return self._replayed(state, one, call)
         if is_given and row.effect == "destroy":
