@@ -212,12 +212,21 @@ class Replays(Unordered):
         if isinstance(action, Viewed) and op.DEFINES[one[0]] and self._holds(state, action.register):
             return state.tracked | {Tracked(BUFFER, register_place(one[2]))}
         if isinstance(action, Released) and self._holds(state, action.register):
-            if not _has(state, CAPTURED) or _has(state, OPEN):
-                return ORDERED
-            return state.tracked | {Tracked(STALE, _MARK, "replaced", Site(state.frame.function, one))}
+            return self._replaced(state, one, action)
         if one[0] in (op.CALL, op.INVOKE) and any(self._holds(state, each) for each in op.reads(one)) and self._may_be_same(state, one):
             return state.tracked | {Tracked(MAYBE, register_place(one[2]))}
         return None
+
+    def _replaced(self, state: State, one: Instruction, action: Released) -> str | frozenset[Tracked] | None:
+        """The storage goes, or the tensor that the capture has read gets another one: a view of it alone may do so."""
+        if not action.is_shared:
+            read = {held.place for held in state.tracked if held.kind == READ}
+            is_same = one[0] == op.SET_ATTR and self._holds(state, one[4])
+            if is_same or (_has(state, CAPTURED) and read.isdisjoint(self.places.names(state.frame.function, action.register))):
+                return None
+        if not _has(state, CAPTURED) or _has(state, OPEN):
+            return ORDERED
+        return state.tracked | {Tracked(STALE, _MARK, "replaced", Site(state.frame.function, one))}
 
     def _may_be_same(self, state: State, one: Instruction) -> bool:
         """Whether a call may give back what it is given: ``x.cuda()`` of what is there."""
