@@ -17,11 +17,13 @@ from streamlint.ordering.places import Place, Places
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import CALLING, Transfer
 from streamlint.transfer.work import Worked
+from streamlint.waits.operands import operand_of
 
 _MOST_INSIDE = 30
 """Functions that a capture calls which are looked at for attributes that they read."""
 
 
+Given = dict[int, Place]
 _NAMED = frozenset({op.ATTR, op.LOAD, op.NAME})
 
 
@@ -91,8 +93,8 @@ class Captured:
                     each = self._of_place(capture, self.places.of(function, register), register)
                 if each is not None:
                     found.setdefault((each.start, each.tracked), each)
-        for place in self._read_inside(function, region):
-            each = self._of_place(capture, place, op.NONE)
+        for place, is_memory in self._read_inside(function, region):
+            each = self._of_place(capture, place, op.NONE, is_memory)
             if each is not None:
                 found.setdefault((each.start, each.tracked), each)
         yield from found.values()
@@ -175,7 +177,7 @@ class Captured:
             return False
         return all(use[0] in (op.BIND, op.RETURN) for use in function.uses[register])
 
-    def _of_place(self, capture: Capture, place: Place, register: int) -> Input | None:
+    def _of_place(self, capture: Capture, place: Place, register: int, is_memory: bool = True) -> Input | None:
         """Memory that an attribute, a variable that closures share, or a global name holds: from where it is assigned, or from the
         beginning of the function."""
         function, begin = capture.begin.function, capture.begin.instruction
@@ -191,6 +193,8 @@ class Captured:
                         stored = (one, given)
         if stored is not None and (own := self._of_register(capture, stored[1])) is not None:
             return own
+        if stored is None and not is_memory:
+            return None
         base = function.definitions[int(str(place.root[1]))] if place.root[0] == "register" else None
         start = stored[0] if stored is not None else base or next(function.code.instructions())
         held = stored[1] if stored is not None else register
@@ -228,28 +232,35 @@ class Captured:
             return True
         return bool(work.library) and not self.memory.is_on_host(function, register) and self.memory.may_be_memory(function, register)
 
-    def _read_inside(self, function: Function, region: list[Instruction]) -> Iterator[Place]:
-        """The attributes of the object at hand that its methods read which a capture calls."""
-        if function.is_cpp or not function.has_receiver:
-            return
-        mine = Place(("parameter", 0))
-        waiting = [(function, one) for one in region]
+    def _read_inside(self, function: Function, region: list[Instruction]) -> Iterator[tuple[Place, bool]]:
+        """The attributes and elements of what it is given that a function reads which a capture calls, by the names of the capture's
+        function; and whether they are shown to hold memory."""
+        waiting: list[tuple[Function, Instruction, Given | None]] = [(function, one, None) for one in region if not function.is_cpp]
         seen = {function}
-        for caller, one in waiting:
-            if one[0] not in (op.CALL, op.INVOKE):
+        for caller, one, outer in waiting:
+            if one[0] not in (op.CALL, op.INVOKE) or len(seen) > _MOST_INSIDE:
                 continue
             for edge in self.transfer.edges(caller, one):
                 callee = edge.callee
-                is_own = one[0] == op.INVOKE and callee.has_receiver and self.places.of(caller, one[3]) == mine
-                if not edge.is_followed or callee in seen or not is_own or len(seen) > _MOST_INSIDE:
+                if not edge.is_followed or callee in seen or callee.is_cpp:
                     continue
                 seen.add(callee)
+                given = dict(self._given(caller, one, callee, outer))
                 for inner in callee.code.instructions():
-                    waiting.append((callee, inner))
-                    if inner[0] == op.ATTR and self._is_memory(callee, inner[2]):
-                        place = self.places.of(callee, inner[2])
-                        if place.root == mine.root:
-                            yield place
+                    waiting.append((callee, inner, given))
+                    if inner[0] == op.ATTR or self._is_element(callee, inner):
+                        place = _named(self.places.of(callee, inner[2]), given)
+                        if place is not None and place.path:
+                            yield place, self._is_memory(callee, inner[2])
+
+    def _given(self, caller: Function, one: Instruction, callee: Function, outer: Given | None) -> Iterator[tuple[int, Place]]:
+        """By the number of a parameter: the place of what a call gives for it, as far as the function of the capture has a name for it."""
+        for index in range(len(callee.code.parameters)):
+            is_receiver = index == 0 and callee.has_receiver and one[0] == op.INVOKE
+            register = one[3] if is_receiver else operand_of(caller, one, callee, index)
+            place = _named(self.places.of(caller, register), outer) if register is not None and register >= 0 else None
+            if place is not None:
+                yield index, place
 
     # --- whether code captures
 
@@ -281,3 +292,13 @@ class Captured:
             self._capturing[function] = False  # in a cycle, the others say
             found = self._capturing[function] = any(self._begins(function, one) for one in function.code.instructions())
         return found
+
+
+def _named(place: Place, given: Given | None) -> Place | None:
+    """A place by the names of the function of a capture; ``given`` are its names for the parameters, None where it is its own place."""
+    if given is None:
+        return place
+    if place.root[0] != "parameter":
+        return None
+    base = given.get(int(str(place.root[1])))
+    return base.behind(*place.path) if base is not None else None
