@@ -72,7 +72,12 @@ class Captured:
         given = call.given(held) if isinstance(held, Selector) and held.kind not in ("result", "pointee") else None
         graph = op.NONE if given is None else given
         if call.row.get("part") == "begin":
-            yield Capture(Site(function, one), call, op.NONE, graph)
+            own = Capture(Site(function, one), call, op.NONE, graph)
+            if held is None and not any(
+                self.is_end(own, function, each) for each in function.code.instructions()
+            ):  # a helper that only begins it
+                yield from (Capture(Site(*place), call, op.NONE, op.NONE) for place in self.transfer.callers(function))
+            yield own
             return
         for use in function.uses[one[2]]:
             if use[0] == op.ENTER:
