@@ -5,27 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamlint.findings import Finding, Fix
-from streamlint.fix.base import UNSAFE, fix
 from streamlint.fix.code import Code
 from streamlint.fix.python_code import PythonCode
-from streamlint.fix.streams import streams_of
+from streamlint.fix.recorded_uses import recorded
 
 
 def fixes(finding: Finding, code: Code) -> Iterator[Fix]:
     """``record_stream`` of the other stream, behind the use there."""
-    if not isinstance(code, PythonCode):
-        return
-    made = code.call_at(finding.span)
-    tensor = code.target_of(made)
-    for step in finding.trail:
-        if not step.message.startswith("used on another stream") or step.span.file != code.file:
-            continue
-        use = code.statement_at(step.span)
-        if not code.sees(tensor, made, use):
-            continue
-        current = f"{code.called('torch', 'torch')}.cuda.current_stream()"
-        for stream in [*streams_of(finding, code, use, "the other stream: "), current]:
-            line = f"{tensor}.record_stream({stream})"
-            places = [code.after(use, line), code.before(use, line)]
-            for edit in reversed(places) if code.hands_over(use) else places:
-                yield fix("record the stream", UNSAFE, edit)
+    if isinstance(code, PythonCode):
+        yield from recorded(finding, code, finding.span)

@@ -18,6 +18,8 @@ def find(context: Context) -> Iterator[Finding]:
     """The findings of the rule."""
     rule = RULE()
     for release in Releases(context.transfer).releases():
+        if release.kind:  # SL039
+            continue
         library = release.library or "torch"
         use = Launch(span_of(release.use), library, "", context=context.surroundings(release.use.function))
         drop = Drop(span_of(release.drop), library, "", allocated=span_of(release.allocation))

@@ -9,19 +9,22 @@ from streamlint.facts.functions import Function
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.beginnings import CHOOSING
+from streamlint.ordering.conditions import Frame
 from streamlint.ordering.flow import BUFFER, Tracked
 from streamlint.ordering.near_streams import NearStreams
 from streamlint.ordering.places import ANY, Element, Place
 from streamlint.ordering.races import Races
 from streamlint.ordering.states import State
-from streamlint.transfer.actions import NAMED
+from streamlint.transfer.actions import NAMED, Viewed
 from streamlint.transfer.transfer import Transfer
+from streamlint.waits.operands import operand_of
 
 USED, DROPPED = "used", "dropped"
 """On another stream; and what has referred to the memory last."""
 _KEEPING = frozenset({"record_use"})
 _CROSSING = CHOOSING | _KEEPING
 _LENT = Element(("lent",))
+_DEEPEST = 12
 
 
 class Crossing(Races):
@@ -80,8 +83,40 @@ class Crossing(Races):
             return held.kind == BUFFER
         return self._live.is_read(state.frame.function, state.block, int(str(held.place.root[1])))
 
+    def _is_object(self, state: State, register: int, held: Tracked) -> bool:
+        """Whether a place holds the tensor itself that a register holds: no view of it, and not what it is a view of. What was computed of
+        it may refer to it for the backward pass, but then to the tensor, whatever its storage is."""
+        if held.place in self.places.names(state.frame.function, register):
+            return True
+        frame: Frame | None = state.frame
+        root = held.place.root
+        while root[0] == "aside" and frame is not None and frame.depth != root[1]:
+            frame = frame.caller
+        inner = root[2] if root[0] == "aside" and isinstance(root[2], tuple) else root
+        if inner[0] != "register" or held.place.path or frame is None:
+            return False
+        function, mine = _given(frame, int(str(inner[1])))
+        made = function.definitions[mine]
+        if (function, mine) == _given(state.frame, register) or made is None or made is self._site.instruction:
+            return (function, mine) == _given(state.frame, register)
+        is_view = any(isinstance(each, Viewed) for each in self.transfer.of(function, made))
+        return not is_view and bool(self.transfer.works(function, made))
+
     def _is_in_use(self, tracked: frozenset[Tracked]) -> bool:
         return any(held.kind == USED for held in tracked)
+
+
+def _given(frame: Frame, register: int) -> tuple[Function, int]:
+    """The register of the function on the path that has given what a register holds."""
+    for _ in range(_DEEPEST):
+        made, caller, call = frame.function.definitions[register], frame.caller, frame.call
+        if made is None or made[0] != op.PARAM or caller is None or call is None or call[0] not in (op.CALL, op.INVOKE):
+            break
+        given = operand_of(caller.function, call, frame.function, made[3])
+        if given is None or given < 0:
+            break
+        frame, register = caller, given
+    return frame.function, register
 
 
 def is_lent(place: Place) -> bool:

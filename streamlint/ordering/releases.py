@@ -17,7 +17,7 @@ from streamlint.ordering.places import ANY, Element, Place, rest_behind
 from streamlint.ordering.races import Races
 from streamlint.ordering.states import State
 from streamlint.ordering.walk import ORDERED
-from streamlint.transfer.actions import CURRENT, NAMED, UNKNOWN, Action, Asked, Recorded, Signalled, Stream, Viewed
+from streamlint.transfer.actions import CURRENT, NAMED, UNKNOWN, Action, Asked, Recorded, Released, Signalled, Stream, Viewed
 from streamlint.transfer.origins import Origins
 from streamlint.transfer.sizes import Sizes
 from streamlint.transfer.transfer import CALLING, Transfer
@@ -38,7 +38,8 @@ _OF_USE = frozenset({USED, DROPPED, STREAM, WAITER, EVENT})
 
 class Release(NamedTuple):
     """An allocation, the use of it on another stream, where its last reference goes, and where memory is allocated next (None where
-    that is the caller's affair). ``home`` and ``lane`` are the streams of the allocation and of the use."""
+    that is the caller's affair). ``home`` and ``lane`` are the streams of the allocation and of the use. ``kind``: resize or replace, where
+    the storage is released and the object stays."""
 
     allocation: Site
     use: Site
@@ -47,6 +48,7 @@ class Release(NamedTuple):
     home: Lane
     lane: Lane
     library: str
+    kind: str = ""
 
 
 class Releases(Crossing):
@@ -93,6 +95,8 @@ class Releases(Crossing):
         tracked = state.tracked
         if isinstance(action, Worked):
             return self._used(state, one, action)
+        if isinstance(action, Released):
+            return self._storage_changed(state, one, action)
         if isinstance(action, Kept):
             return ORDERED if self._touches(state, action.register) else None
         if isinstance(action, Signalled):
@@ -109,6 +113,27 @@ class Releases(Crossing):
         if self._is_in_use(tracked) and self.orders(state, one, action):
             return self._unused(state)
         return None
+
+    def _storage_changed(self, state: State, one: Instruction, action: Released) -> str | frozenset[Tracked] | None:
+        """A tensor takes the memory over (``x.data = memory``), or lets go of it, and is empty or has another storage."""
+        function = state.frame.function
+        if one[0] == op.SET_ATTR and self._touches(state, one[4]):
+            return state.tracked | {Tracked(BUFFER, place) for place in self.places.names(function, action.register)}
+        if not self._touches(state, action.register):
+            return None
+        targets = {target for target, _ in self.places.assigned(function, one)}
+        lost = frozenset(
+            held
+            for held in state.tracked
+            if held.kind == BUFFER and (action.is_shared or held.place in targets or self._is_object(state, action.register, held))
+        )
+        after = state._replace(tracked=state.tracked - lost)
+        if not after.tracked:
+            return ORDERED
+        if not self._is_in_use(after.tracked) or self._alive(after):
+            return after.tracked
+        site = Site(state.frame.function, one)
+        return after.tracked | {Tracked(DROPPED, _MARK, "resize" if action.is_shared else "replace", site)}
 
     def _unused(self, state: State) -> str | frozenset[Tracked]:
         """What is left when the use is over."""
@@ -383,9 +408,10 @@ class Releases(Crossing):
         site = Site(state.frame.function, again)
         use, drop = (self._first(state, kind, site) for kind in (USED, DROPPED))
         lane = self._streams.get(use, Lane(CURRENT, (), frozenset(), True, ""))
-        self._released.setdefault(
-            self._site, Release(self._site, use, drop, None if is_over else site, self._lane, lane, self._work.library)
-        )
+        kind = min((held.type for held in state.tracked if held.kind == DROPPED and held.announced == drop), default="")
+        found = Release(self._site, use, drop, None if is_over else site, self._lane, lane, self._work.library, kind)
+        if self._site not in self._released or (kind and not self._released[self._site].kind):  # another path may only let go of it
+            self._released[self._site] = found
 
     def _first(self, state: State, kind: str, otherwise: Site) -> Site:
         """The first place in the program that is noted as one of a kind."""

@@ -97,6 +97,14 @@ class Freed(NamedTuple):
     name: str
 
 
+class Released(NamedTuple):
+    """The memory of a buffer is given back while the object stays. ``is_shared``: all views lose it; else the object has other memory."""
+
+    register: int
+    name: str
+    is_shared: bool
+
+
 class Updated(NamedTuple):
     """The object in a register changes the argument that it was made with at a position; where that is on the host, the host does."""
 

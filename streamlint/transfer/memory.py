@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from streamlint.facts.objects import Constant
 from streamlint.ir import opcodes as op
-from streamlint.transfer.actions import CURRENT, Action, Read, Stream, Synchronized, Viewed, Written
+from streamlint.transfer.actions import CURRENT, Action, Read, Released, Stream, Synchronized, Viewed, Written
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.waits.operands import argument_registers
 
@@ -28,6 +29,15 @@ def put(call: ModelledCall) -> Iterator[Action]:
     """A queue between processes pickles what it is given."""
     if not call.row.get("local"):
         yield from (Read(register, call.name, False, False, DEEP) for register in call.all("of"))
+
+
+def release(call: ModelledCall) -> Iterator[Action]:
+    """``x.untyped_storage().resize_(0)``, ``x.set_(other)``."""
+    is_shared = call.row.get("size") is not None
+    size = call.one("size")
+    if is_shared and (size is None or {value.value for value in call.values(size) if isinstance(value, Constant)} != {0}):
+        return
+    yield from (Released(register, call.name, is_shared) for register in call.all("of"))
 
 
 def write(call: ModelledCall) -> Iterator[Action]:
@@ -79,6 +89,7 @@ EFFECTS = {
     "read": read,
     "put": put,
     "write": write,
+    "release": release,
     "view": view,
     "same": view,
     "move": view,

@@ -36,6 +36,7 @@ from streamlint.transfer.actions import VARIABLE, Action, Asked, Copied, Lost, R
 from streamlint.transfer.members import member
 from streamlint.transfer.modelled import ModelledCall, operands_of
 from streamlint.transfer.partials import prepared_name
+from streamlint.transfer.replaced import replaced
 from streamlint.waits.operands import argument_registers, operand_of
 from streamlint.waits.tested import is_of_host
 
@@ -234,8 +235,8 @@ class Transfer:
             elif function.is_cpp:
                 yield Read(one[3], "member access", False, False, (0, VARIABLE))
                 yield from member(self.facts, function, one)
-        elif function.is_cpp and opcode == op.SET_ATTR:
-            yield from member(self.facts, function, one)
+        elif opcode == op.SET_ATTR:
+            yield from member(self.facts, function, one) if function.is_cpp else replaced(self.facts.models, function, one, self.values)
         elif function.is_cpp and opcode in (op.LOAD, op.NAME):
             yield Read(one[2], "variable", False, False, (VARIABLE,))
         elif function.is_cpp and opcode == op.ITER:

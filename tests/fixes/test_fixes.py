@@ -386,6 +386,15 @@ FIXED = {
         ["+ flat.record_stream(self.lane)"],
         "unsafe",
     ),
+    "the allocator is told before the storage goes": (
+        "SL039",
+        "python",
+        HEAD + "class Bucket:\n    def __init__(self):\n        self.lane = torch.cuda.Stream()\n\n    def send(self, grads):\n"
+        "        flat = torch.cat([g.flatten() for g in grads])\n        self.lane.wait_stream(torch.cuda.current_stream())\n"
+        "        with torch.cuda.stream(self.lane):\n            flat.mul_(0.5)\n        flat.untyped_storage().resize_(0)\n",
+        ["+ flat.record_stream(self.lane)"],
+        "unsafe",
+    ),
     "a staging buffer is waited for": (
         "SL008",
         "python",
@@ -563,6 +572,7 @@ OFFERED = {
     "SL022": 2,
     "SL023": 4,
     "SL032": 4,
+    "SL039": 8,
 }
 
 

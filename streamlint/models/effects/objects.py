@@ -114,6 +114,14 @@ OBJECTS = (
         (key("of", "place", "The buffer.", needed=True), key("stream", "word or place", "The stream.", STREAMS), *COMPILED),
     ),
     Effect(
+        "release",
+        "gives the memory of a buffer back while the object stays (`UntypedStorage.resize_(0)`, `Tensor.set_`)",
+        (
+            key("of", "place", "The buffer.", needed=True),
+            key("size", "place", "The new size: memory is given back where it is zero. Left out, other memory takes the place of the old."),
+        ),
+    ),
+    Effect(
         "setting",
         "changes how later calls behave",
         (

@@ -157,6 +157,7 @@ WORK = (
             ),
             key("stream", "word or place", "The stream that is captured; the current one if left out.", STREAMS),
             key("graph", "place", "The graph that is made."),
+            key("owns", "bool", "Memory that is allocated in the capture belongs to the graph and lives as long."),
             key("mode", "place", "The capture mode, with `=global`, `=thread_local` or `=relaxed` for a call without it."),
             key("into", "place", "Where the answer of `asked` is stored (`&1`)."),
         ),

@@ -1,0 +1,414 @@
+"""SL034: what a capture has read is followed to the replays of its graph: whether it is replaced, freed or let go before one.
+
+The pending operation is an input of the capture. Followed are the names of its memory, those of the graph, the names through which the
+capture has read it, what may keep it alive out of view, and what has become of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from streamlint.facts.functions import Function
+from streamlint.facts.objects import Constant, Scalar, Site
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.models.vocabulary import Selector
+from streamlint.ordering.captured import Captured, Input
+from streamlint.ordering.conditions import Frame
+from streamlint.ordering.event_walk import Unordered
+from streamlint.ordering.flow import BUFFER, Tracked
+from streamlint.ordering.lifetimes import made_by
+from streamlint.ordering.local_names import LocalNames, may_be_one
+from streamlint.ordering.places import Place, register_place, rest_behind
+from streamlint.ordering.states import State
+from streamlint.ordering.walk import MOST_GUESSES, ORDERED
+from streamlint.transfer.actions import Action, Released, Viewed
+from streamlint.transfer.modelled import ModelledCall
+from streamlint.transfer.transfer import CALLING, Transfer
+from streamlint.transfer.work import Worked
+
+GRAPH, READ, MAYBE, UNNAMED = "graph", "read", "maybe", "unnamed"
+"""The graph; a name through which the capture has read; what may keep the memory; a name that a register has no longer."""
+OPEN, CAPTURED, STALE, LOST, GUARDED = "open", "captured", "stale", "lost", "guarded"
+"""The capture goes on; it has read the memory; a name of the capture means other memory; the last reference is gone; a branch decides
+whether the name does."""
+_MARK = Place(("global", "captured"))
+_STORING = frozenset({op.SET_ATTR, op.SET_ITEM, op.SET_NAME, op.STORE})
+_SAME_VALUES = frozenset({"view", "same", "transfer"})
+
+
+class Lost(NamedTuple):
+    """An input that a replay does not find any more. ``gone`` is None where a function's end lets go of it. ``kind``: rebound, dropped,
+    freed, replaced, temporary (memory of the capture itself)."""
+
+    kind: str
+    gone: Site | None
+    origin: Site
+    capture: Site
+    read: Site
+    replay: Site
+    library: str
+
+
+class Replays(Unordered):
+    """Finds replays of graphs whose inputs are lost."""
+
+    meets_memory = True
+    hooked = CALLING | _STORING | {op.BIND, op.UNBIND, op.BINARY, op.INPLACE, op.UNARY}
+
+    def __init__(self, transfer: Transfer) -> None:
+        super().__init__(transfer)
+        self.captured = Captured(transfer, self.places)
+        self._local = LocalNames()
+        self._found: dict[Site, Lost] = {}
+        self._input: Input
+
+    def find(self) -> Iterator[Lost]:
+        """The inputs of the program's graphs that replays do not find any more."""
+        for each in self.captured.find():
+            self._input = each
+            function = each.capture.begin.function
+            state = self.start(function, each.start, each.tracked, frozenset())
+            if each.start is each.capture.begin.instruction and isinstance(begun := self._begun(state), frozenset):
+                state = state._replace(tracked=begun)
+            elif each.is_inside:
+                graph = self.places.names(function, each.capture.graph) if each.capture.graph >= 0 else ()
+                marks = {Tracked(OPEN, _MARK), Tracked(CAPTURED, _MARK, "", each.origin), *(Tracked(GRAPH, place) for place in graph)}
+                state = state._replace(tracked=state.tracked | marks)
+            self.run(state, self._judge)
+        yield from self._found.values()
+
+    # --- what instructions mean
+
+    def arrive(self, state: State, one: Instruction) -> str | frozenset[Tracked] | None:
+        if self._is_begin(state, one):
+            return self._begun(state)
+        function, capture = state.frame.function, self._input.capture
+        if one[0] == op.BIND:
+            return self._bound(state, one)
+        if one[0] == op.UNBIND:
+            return self._unnamed(state, function.text(one[2]), op.NONE, one)
+        if one[0] in _STORING:
+            state = state._replace(tracked=self._stored(state, one))
+        if _has(state, OPEN) and self.captured.is_end(capture, function, one):
+            state = state._replace(tracked=frozenset(held for held in state.tracked if held.kind != OPEN) | self._graph_of_end(state, one))
+            return state.tracked if _has(state, CAPTURED) else ORDERED
+        if one[0] in (op.CALL, op.INVOKE):
+            for call in self.transfer.modelled(function, one):
+                after = self._called(state, one, call)
+                if isinstance(after, str):
+                    return after
+                state = state._replace(tracked=after)
+        return self._worked(state, one)
+
+    def _is_begin(self, state: State, one: Instruction) -> bool:
+        begin = self._input.capture.begin
+        return state.frame.function is begin.function and one is begin.instruction
+
+    def _begun(self, state: State) -> str | frozenset[Tracked]:
+        """The capture begins, or begins anew: it reads what its names mean now. Another round may capture another graph."""
+        capture = self._input.capture
+        is_other = not self._is_graph(state, capture.graph) if capture.graph >= 0 else not state.frame.function.is_cpp
+        if _has(state, CAPTURED) and is_other:
+            return state.tracked
+        if not any(held.kind == BUFFER for held in state.tracked):
+            return ORDERED
+        kept = frozenset(held for held in state.tracked if held.kind in (BUFFER, UNNAMED, MAYBE))
+        graph = self.places.names(state.frame.function, capture.graph) if capture.graph >= 0 else ()
+        return kept | {Tracked(OPEN, _MARK)} | {Tracked(GRAPH, place) for place in graph}
+
+    def _graph_of_end(self, state: State, one: Instruction) -> frozenset[Tracked]:
+        """The graph that the end of a capture gives."""
+        function = state.frame.function
+        found: set[Place] = set()
+        for call in self.transfer.modelled(function, one) if one[0] in (op.CALL, op.INVOKE) else ():
+            held = call.row.get("graph")
+            if isinstance(held, Selector) and held.kind == "result":
+                found |= set(self.places.names(function, one[2]))
+            elif isinstance(held, Selector) and held.kind == "pointee":
+                found |= set(self._pointed(call, held))
+        return frozenset(Tracked(GRAPH, place) for place in found)
+
+    def _pointed(self, call: ModelledCall, held: Selector) -> Iterator[Place]:
+        register = call.given(Selector("argument", held.position))
+        for place in self.places.names(call.function, register) if register is not None else ():
+            yield place.behind("*")
+
+    def _called(self, state: State, one: Instruction, call: ModelledCall) -> str | frozenset[Tracked]:
+        """Calls of libraries that mean something for the graph, or free the memory."""
+        row, tracked = call.row, state.tracked
+        is_captured = _has(state, CAPTURED) and not _has(state, OPEN)
+        if row.effect == "free" and is_captured and any(self._holds(state, register) for register in call.all("of")):
+            return tracked | {Tracked(STALE, _MARK, "freed", Site(state.frame.function, one))}
+        if row.effect == "alloc":  # the pointer leads to other memory from here on
+            made = made_by(self.places, call)
+            tracked = frozenset(held for held in tracked if held.kind != BUFFER or held.place not in made)
+        if not is_captured:
+            return tracked
+        is_given = any(self._is_graph(state, register) for register in call.operands)
+        if row.effect == "capture" and row.get("part") in ("scope", "begin"):
+            is_anew = is_given or (row.get("graph") is None and state.frame.function.is_cpp)  # Python gets another graph at its end
+            return ORDERED if is_anew else tracked
+        if row.effect == "launch" and row.get("graph") and is_given:
+            return self._replayed(state, one, call)
+        if is_given and row.effect == "destroy":
+            names = {name for register in call.operands for name in self.places.names(state.frame.function, register)}
+            return frozenset(held for held in tracked if held.kind != GRAPH or held.place not in names)
+        if is_given and row.effect == "object":
+            return tracked | {Tracked(GRAPH, place) for place in made_by(self.places, call)}
+        if is_given and state.frame.function.is_cpp and row.effect in ("none", "unknown"):
+            return ORDERED  # the graph is changed
+        return tracked
+
+    def _is_graph(self, state: State, register: int) -> bool:
+        names = self.places.names(state.frame.function, register) if register >= 0 else ()
+        return any(held.kind == GRAPH and held.place in names for held in state.tracked)
+
+    # --- work
+
+    def _worked(self, state: State, one: Instruction) -> frozenset[Tracked]:
+        """What work does with the memory: the capture reads it; other work fills it with what the replay is to read; somebody keeps it."""
+        function, tracked = state.frame.function, state.tracked
+        for work in self.transfer.works(function, one):
+            touched = [each for each in (*work.reads, *work.writes) if self._holds(state, each, deep=work.assumed)]
+            if not touched:
+                continue
+            if _has(state, OPEN):
+                tracked |= {Tracked(CAPTURED, _MARK, "", Site(function, one))} if not _has(state, CAPTURED) else frozenset()
+                tracked |= self._read_through(state, touched)
+            elif work.assumed or any(self._holds(state, each) for each in work.writes):
+                tracked = frozenset(held for held in tracked if held.kind != STALE or held.type in ("freed", "replaced"))
+            if work.assumed or self._may_keep(state, work):
+                tracked |= self._kept(state, one)
+            state = state._replace(tracked=tracked)
+        return tracked
+
+    def _read_through(self, state: State, registers: Iterable[int]) -> frozenset[Tracked]:
+        """The names through which registers hold the memory: also those of what they are views of."""
+        function = state.frame.function
+        buffers = {held.place for held in state.tracked if held.kind == BUFFER}
+        names = {
+            name for each in registers for shared in self.transfer.shared(function, each) for name in self.places.names(function, shared)
+        }
+        return frozenset(Tracked(READ, place) for place in names & buffers)
+
+    def _may_keep(self, state: State, work: Worked) -> bool:
+        """Whether autograd may hold an operand for the backward pass: there is another one, which may need a gradient."""
+        function, memory = state.frame.function, self.captured.memory
+        if work.made < 0 or any("no_grad" in each or "inference_mode" in each for each in function.code.decorators):
+            return False
+        if (work.library or memory.library(function, work)) not in ("", "torch"):
+            return False
+        return any(memory.may_be_memory(function, each) for each in work.reads if each >= 0 and not self._holds(state, each))
+
+    def _kept(self, state: State, one: Instruction) -> frozenset[Tracked]:
+        """Code out of view may keep what it is given, in its result, or for good where nobody takes that."""
+        function = state.frame.function
+        is_taken = op.DEFINES[one[0]] and bool(function.uses.get(one[2]))
+        return frozenset({Tracked(MAYBE, register_place(one[2]) if is_taken else _MARK)})
+
+    def _judge(self, state: State, one: Instruction, action: Action) -> str | frozenset[Tracked] | None:
+        if isinstance(action, Viewed) and op.DEFINES[one[0]] and self._holds(state, action.register):
+            return state.tracked | {Tracked(BUFFER, register_place(one[2]))}
+        if isinstance(action, Released) and self._holds(state, action.register):
+            return self._replaced(state, one, action)
+        if one[0] in (op.CALL, op.INVOKE) and any(self._holds(state, each) for each in op.reads(one)) and self._may_be_same(state, one):
+            return state.tracked | {Tracked(MAYBE, register_place(one[2]))}
+        return None
+
+    def _replaced(self, state: State, one: Instruction, action: Released) -> str | frozenset[Tracked] | None:
+        """The storage goes, or the tensor that the capture has read gets another one: a view of it alone may do so."""
+        if not action.is_shared:
+            read = {held.place for held in state.tracked if held.kind == READ}
+            is_same = one[0] == op.SET_ATTR and self._holds(state, one[4])
+            if is_same or (_has(state, CAPTURED) and read.isdisjoint(self.places.names(state.frame.function, action.register))):
+                return None
+        if not _has(state, CAPTURED) or _has(state, OPEN):
+            return ORDERED
+        return state.tracked | {Tracked(STALE, _MARK, "replaced", Site(state.frame.function, one))}
+
+    def _may_be_same(self, state: State, one: Instruction) -> bool:
+        """Whether a call may give back what it is given: ``x.cuda()`` of what is there."""
+        calls = self.transfer.modelled(state.frame.function, one)
+        return any(call.row.effect in _SAME_VALUES or call.row.get("cast") for call in calls)
+
+    # --- names
+
+    def _bound(self, state: State, one: Instruction) -> frozenset[Tracked]:
+        return self._unnamed(state, state.frame.function.text(one[2]), one[3], one)
+
+    def _unnamed(self, state: State, name: str, register: int, one: Instruction) -> frozenset[Tracked]:
+        """A local name means another register from here on, or nothing."""
+        function = state.frame.function
+        lost = frozenset(
+            Tracked(UNNAMED, held.place, name)
+            for held in state.tracked
+            if held.place.root[0] == "register"
+            and held.kind in (BUFFER, MAYBE)
+            and held.place.root != ("register", register)
+            and name in self._local.of(function, int(str(held.place.root[1])))
+        )
+        back = frozenset({Tracked(UNNAMED, register_place(register), name)}) & state.tracked
+        after = state._replace(tracked=(state.tracked | lost) - back)
+        return self._let_go(state, after, one, register) if lost else after.tracked
+
+    def _let_go(self, before: State, after: State, one: Instruction, register: int) -> frozenset[Tracked]:
+        """Notes where the last reference goes, and whether something else takes its place."""
+        if not _has(before, CAPTURED) or not self._alive(before, BUFFER) or self._alive(after, BUFFER):
+            return after.tracked
+        function = before.frame.function
+        kind = "rebound" if not _has(before, OPEN) and self._replaces(before, register) else "dropped"
+        return after.tracked | {Tracked(LOST, _MARK, kind, Site(function, one))}
+
+    def _replaces(self, state: State, register: int) -> bool:
+        """Whether a register holds other memory, which may be meant for the graph."""
+        function = state.frame.function
+        if register < 0 or self._holds(state, register, BUFFER) or self._holds(state, register, MAYBE):
+            return False
+        names = self.places.names(function, register)
+        if any(may_be_one(name, held.place) for name in names for held in state.tracked if held.kind == BUFFER):
+            return False
+        values = list(self.transfer.values(function, register))
+        if values and all(isinstance(value, Constant | Scalar) for value in values):
+            return False
+        return self.captured.memory.may_be_memory(function, register)
+
+    def _stored(self, state: State, one: Instruction) -> frozenset[Tracked]:
+        """An attribute, an element or a shared variable is assigned: what the capture has read through it, it will not find there."""
+        function, tracked = state.frame.function, state.tracked
+        for target, register in self.places.assigned(function, one):
+            held = {each for each in tracked if each.kind == BUFFER and each.place == target}
+            if not held or self._holds(state, register, BUFFER):
+                continue
+            after = state._replace(tracked=tracked - held)
+            tracked = self._let_go(state, after, one, register)
+            is_read = any(each.kind == READ and each.place == target for each in tracked)
+            if is_read and self._replaces(state, register) and _has(state, CAPTURED) and not _has(state, OPEN):
+                tracked |= {Tracked(STALE, _MARK, "rebound", Site(function, one))}
+                if _is_guarded(function, one):
+                    tracked |= {Tracked(GUARDED, _MARK)}
+        return tracked
+
+    def _alive(self, state: State, kind: str) -> bool:
+        """Whether something refers to the memory (BUFFER), or may keep it (MAYBE)."""
+        return any(self._refers(state, held) for held in state.tracked if held.kind == kind)
+
+    def _refers(self, state: State, held: Tracked) -> bool:
+        if held.place.root[0] != "register":
+            return True
+        register = int(str(held.place.root[1]))
+        names = self._local.of(state.frame.function, register)
+        return any(Tracked(UNNAMED, held.place, name) not in state.tracked for name in names)
+
+    def _holds(self, state: State, register: int, kind: str = BUFFER, deep: bool = False) -> bool:
+        """Whether a register holds the memory, or with ``deep`` leads to it."""
+        names = self.places.names(state.frame.function, register) if register >= 0 else ()
+        rests = [rest_behind(name, held.place) for name in names for held in state.tracked if held.kind == kind]
+        return any(rest is not None and (deep or not rest) for rest in rests)
+
+    # --- replays
+
+    def _replayed(self, state: State, one: Instruction, call: ModelledCall) -> str | frozenset[Tracked]:
+        lost = _mark(state, STALE)
+        if lost is not None and lost.type == "rebound" and self._input.is_inside:
+            lost = None  # the graph writes it: nobody puts values there for it
+        if lost is None and not self._alive(state, BUFFER) and self._input.is_allocated:
+            gone = _mark(state, LOST)
+            is_kept = self._alive(state, MAYBE)
+            if gone is not None and (gone.type == "rebound" or not is_kept):
+                lost = gone
+            elif gone is None and not is_kept:
+                lost = Tracked(LOST, _MARK, "dropped", None)
+        read = _mark(state, CAPTURED)
+        if lost is None or read is None or read.announced is None:
+            return state.tracked
+        if state.doubts <= MOST_GUESSES:
+            origin, begin = self._input.origin, self._input.capture.begin
+            kind = "temporary" if self._input.is_inside and lost.type in ("rebound", "dropped") else lost.type
+            found = Lost(kind, lost.announced, origin, begin, read.announced, Site(state.frame.function, one), call.row.library)
+            self._found.setdefault(origin if kind == "temporary" else lost.announced or origin, found)
+        return ORDERED
+
+    # --- ways
+
+    def over(self, state: State) -> bool:
+        """A path ends where the graph is gone, or the memory before it was captured."""
+        if _has(state, CAPTURED) and not _has(state, OPEN):
+            return not any(held.kind == GRAPH for held in state.tracked)
+        return not any(held.kind == BUFFER for held in state.tracked)
+
+    def redone(self, state: State, one: Instruction) -> bool:
+        """What was captured in the last round is followed on; the name means new memory."""
+        return not _has(state, CAPTURED)
+
+    def may_go_up(self, state: State, caller: Function, call: Instruction) -> bool:
+        return _has(state, CAPTURED)
+
+    def _orders_inside(self, function: Function) -> bool:
+        return False
+
+    def _branched(self, state: State, end: Instruction) -> Iterator[State]:
+        """A path that has lost the memory ends where the other way captures anew: what decides may say that it is taken then."""
+        function = state.frame.function
+        is_lost = _has(state, CAPTURED) and not _has(state, OPEN) and (_has(state, STALE) or not self._alive(state, BUFFER))
+        join = function.control.post_dominators[state.block]
+        is_lost = is_lost and state.block not in function.loop_heads
+        for after in super()._branched(state, end):
+            other = end[4] if after.block == end[3] else end[3]
+            if not is_lost or not self.captured.captures_before(function, other, join):
+                yield after
+
+    def _returned(self, state: State, register: int) -> Iterator[State]:
+        """A function that shares the memory with closures may leave it to them."""
+        function = state.frame.function
+        if any(
+            held.kind == BUFFER and held.place.root[0] == "cell" and held.place.root[-1] == function.code.number for held in state.tracked
+        ):
+            return
+        yield from super()._returned(state, register)
+
+    def _yielded(self, state: State, one: Instruction) -> Iterator[State]:
+        if state.frame.caller is not None:
+            yield from super()._yielded(state, one)
+
+    def _up(self, state: State, register: int) -> Iterator[State]:
+        """Callers; without one, the other methods of the object."""
+        yield from super()._up(state, register)
+        function = state.frame.function
+        marker = next(function.code.instructions())
+        mine = frozenset(held for held in state.tracked if held.place.root == ("parameter", 0) or held.place.root[0] == "global")
+        if function.is_cpp or not function.has_receiver or self.callers(function) or not any(held.kind == GRAPH for held in mine):
+            return
+        calls = sum(one[0] == op.PARAM for one in state.path)
+        if calls > 1 or (calls == 1 and (_has(state, GUARDED) or not (_has(state, STALE) and self._is_captured_once()))):
+            return
+        for other in function.unit.functions:
+            if other.code.class_name == function.code.class_name and other.method is other and other.code.name != "__init__":
+                frame = Frame(other, None, None, 0)
+                yield State(frame, 0, 0, 0, mine, state.guesses, frozenset(), frozenset(), (*state.path, marker))
+
+    def _is_captured_once(self) -> bool:
+        """Whether constructors alone capture: no other method can do so anew."""
+        function = self._input.capture.begin.function
+        callers = [caller for caller, _ in self.callers(function)] or [function]
+        return all(each.code.name == "__init__" for each in callers)
+
+
+def _is_guarded(function: Function, one: Instruction) -> bool:
+    """Whether a branch decides whether an instruction runs."""
+    return any(by not in function.loop_heads for by, _ in function.control.controlled_by[function.homes[one][0]])
+
+
+def _has(state: State, kind: str) -> bool:
+    return any(held.kind == kind for held in state.tracked)
+
+
+def _mark(state: State, kind: str) -> Tracked | None:
+    """What is noted of a kind: the first in the program of several."""
+    noted = [held for held in state.tracked if held.kind == kind]
+    return min(
+        noted,
+        key=lambda held: (held.announced.function.unit.path, held.announced.at) if held.announced is not None else ("", ()),
+        default=None,
+    )

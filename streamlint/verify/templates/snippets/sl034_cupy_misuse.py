@@ -1,0 +1,14 @@
+import cupy as cp
+
+
+def doubled(value, count, stream):
+    with stream:
+        numbers = cp.zeros(count, dtype=cp.float32)
+        result = cp.empty(count, dtype=cp.float32)
+        stream.begin_capture()
+        cp.multiply(numbers, 2, out=result)
+        graph = stream.end_capture()
+        numbers = cp.full(count, value, dtype=cp.float32)  # misuse: SL034
+        graph.launch(stream)
+    stream.synchronize()
+    return float(result[-1])
