@@ -19,7 +19,7 @@ class WaitOnWrongStream(Check):
 
     ## Why is this bad
     The wait is there, and it orders nothing. Work on one stream is in order anyway. PyTorch's streams are non-blocking: the default stream
-    does not wait for them, so nothing of their work is behind an event that is recorded there. The race shows only under load.
+    does not wait for them, so an event that is recorded there covers none of their work. The race shows only under load.
 
     ## Example
     ```python

@@ -13,7 +13,7 @@ class CallbackNeedsGil(Check):
     ## What it does
     Reports a wait for a stream, an event on it or the device that keeps Python's GIL, after a Python function was queued on that stream
     as a host callback: CuPy's ``launch_host_func`` and ``add_callback``, numba's ``add_callback``, ``cudaLaunchHostFunc`` with a
-    ``ctypes.CFUNCTYPE`` or with a C++ function that acquires the GIL. What keeps the GIL is a function that pybind11, nanobind, the C
+    ``ctypes.CFUNCTYPE`` or with a C++ function that acquires the GIL. These keep the GIL: a function that pybind11, nanobind, the C
     API or Cython exposes without releasing it, any function called through ``ctypes.PyDLL``, and ``torch.save`` of a device tensor.
 
     ## Why is this bad

@@ -50,8 +50,8 @@ class IpcEventTooShortLived(Check):
     which then means the later record.
 
     ## Verify
-    Two processes: one exports an event, destroys it and records others behind a gate; the other one opens the handle and asks whether
-    the event is done, which it was when its handle was sent.
+    Two processes: one exports an event, destroys it and records others after a gate; the other one opens the handle and queries the
+    event, which was complete when its handle was sent.
 
     ## References
     - ``cuda_runtime_api.h``, cudaIpcGetEventHandle: using the imported event after the exported one was destroyed is undefined

@@ -16,11 +16,11 @@ class StreamInCompiledRegion(Check):
     Reports calls in functions of ``torch.compile``, and in those that they call, that order their work with work outside: waits for streams
     that the compiled code never makes current, waits for events that it does not record, ``synchronize()`` of streams and events. It also
     reports ``record_stream()`` and ``Event.record()`` there, which the compiler cannot compile, and work in the scope of a stream on which
-    work of others writes what it reads.
+    work of others writes its inputs.
 
     ## Why is this bad
     PyTorch 2.11 traces these calls without a graph break and then leaves them out: the code that it generates runs on the caller's
-    stream, and waits for nothing. What another stream still writes is read early, and the host goes on.
+    stream, and waits for nothing. Memory that another stream still writes is read early, and the host goes on.
 
     ## Example
     ```python
