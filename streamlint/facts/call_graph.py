@@ -284,6 +284,8 @@ class CallGraph:
             for call in self._by_values(function, one, values, found):
                 has_run = call.row is not None and call.row.effect in _ELSEWHERE
                 elsewhere |= has_run
+                if call.row is not None and call.row.get("later"):
+                    continue
                 if not call.name.startswith("builtins.") and call.name not in _BINDING:
                     handed[has_run] = None
             if any(isinstance(value, Unknown) and value.reason == "external" for value in values):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streamlint.models.effects.shared import BYTES, GRADIENTS, INSTEAD, ON, RETURNS, SCALARS, STREAMS, WAITS
+from streamlint.models.effects.shared import BYTES, GRADIENTS, INSTEAD, LATER, ON, RETURNS, SCALARS, STREAMS, WAITS
 from streamlint.models.keys import Effect, key
 
 DATA = (
@@ -43,6 +43,7 @@ DATA = (
         "returns a view of the same memory",
         (
             key("of", "place", "The buffer that is viewed; the receiver if left out."),
+            LATER,
             key(
                 "part",
                 "word",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streamlint.models.effects.shared import CHOOSES, COMPILED, COMPILING, DEVICES, INSTEAD, INTO, NAMES_DEVICE, RETURNS, STREAMS, WAITS
+from streamlint.models.effects.shared import CHOOSES, COMPILED, COMPILING, DEVICES, INSTEAD, INTO, LATER, NAMES_DEVICE, RETURNS, STREAMS, WAITS
 from streamlint.models.keys import Effect, key
 
 OBJECTS = (
@@ -100,6 +100,7 @@ OBJECTS = (
         (
             key("result", "word", "The kind of the result.", "scalar none sequence"),
             DEVICES,
+            LATER,
             key("rank", "bool", "The result is the number of the process among others: each has another one."),
             key("groups", "bool", "The call begins or ends a group of calls that are started together (`ncclGroupStart`)."),
             CHOOSES,

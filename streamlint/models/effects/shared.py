@@ -26,6 +26,7 @@ WAITS = (
 COMMUNICATOR = key(
     "communicator", "place", "The communicator or process group whose ranks all make the call; the default one where it is left out."
 )
+LATER = key("later", "bool", "The functions that the call is given run later than it: when what it makes ends, or when they are asked for.")
 DEVICES = key("devices", "bool", "The call counts devices, or makes one the current one: a loop around it goes over devices.")
 COMPILING = (
     key("compiles", "place", "The function or module that a compiler takes apart and puts together anew (`torch.compile`)."),
