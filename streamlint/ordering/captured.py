@@ -15,6 +15,7 @@ from streamlint.ordering.flow import BUFFER, Tracked
 from streamlint.ordering.on_device import OnDevice
 from streamlint.ordering.places import Place, Places
 from streamlint.transfer.modelled import ModelledCall
+from streamlint.transfer.replaced import replacing
 from streamlint.transfer.transfer import CALLING, Transfer
 from streamlint.transfer.work import Worked
 from streamlint.waits.operands import operand_of
@@ -58,6 +59,7 @@ class Captured:
         self.places = places
         self.memory = transfer.one_of(OnDevice, transfer)
         self._capturing: dict[Function, bool] = {}
+        self._changed: dict[str, list[Instruction]] = {}
 
     def find(self) -> Iterator[Input]:
         """The inputs of the captures of the program."""
@@ -198,7 +200,7 @@ class Captured:
                         stored = (one, given)
         if stored is not None and (own := self._of_register(capture, stored[1])) is not None:
             return own
-        if stored is None and not is_memory:
+        if (stored is None and not is_memory) or not self._may_change(function, place, stored[0] if stored is not None else None):
             return None
         base = function.definitions[int(str(place.root[1]))] if place.root[0] == "register" else None
         start = stored[0] if stored is not None else base or next(function.code.instructions())
@@ -208,6 +210,27 @@ class Captured:
         names = self.places.names(function, held) if stored is not None else ()
         tracked = frozenset(Tracked(BUFFER, each) for each in (place, *names))
         return Input(capture, start, tracked, Site(function, start), False)
+
+    def _may_change(self, function: Function, place: Place, stored: Instruction | None) -> bool:
+        """Whether the program assigns an attribute but where objects are made, or lets go of storage near: most inputs never change."""
+        name = place.path[-1] if place.path else None
+        if not isinstance(name, str):
+            return True
+        found = self._changed.get(name)
+        if found is None:
+            units = [unit for unit in self.transfer.facts.program.mentioning(name) if not unit.is_cpp]
+            others = (each for unit in units for each in unit.functions if each.code.name != "__init__")
+            stores = (one for each in others for one in each.by_opcode[op.SET_ATTR] if each.text(one[3]) == name)
+            found = self._changed[name] = list(stores)
+        return any(one is not stored for one in found) or self._lets_go(function)
+
+    def _lets_go(self, function: Function) -> bool:
+        """Whether the file of a function gives tensors other storage."""
+        names = replacing(self.transfer.facts.models)
+        stores = ((each, one) for each in function.unit.functions for one in each.by_opcode[op.SET_ATTR])
+        return any(each.text(one[3]) in names for each, one in stores) or any(
+            call.function.unit is function.unit for call in self.transfer.sites({"release"})
+        )
 
     def _of_pointer(self, capture: Capture, place: Place, register: int) -> Input | None:
         """C++: what a pointer points to, from the begin of the capture on."""

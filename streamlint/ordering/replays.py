@@ -55,6 +55,7 @@ class Replays(Unordered):
     """Finds replays of graphs whose inputs are lost."""
 
     meets_memory = True
+    most_states = 200  # a capture may have many inputs, and what becomes of one is near
     hooked = CALLING | _STORING | {op.BIND, op.UNBIND, op.BINARY, op.INPLACE, op.UNARY}
 
     def __init__(self, transfer: Transfer) -> None:
