@@ -117,7 +117,8 @@ def test_a_rule_in_preview(capsys):
 
 
 def test_a_rule_that_is_off(capsys):
-    text = TORCH + "def turn(done):\n    while not done.query():\n        pass\n\n\ndef go():\n    event = torch.cuda.Event()\n    event.record()\n    turn(event)\n"
+    loop = "def turn(done):\n    while not done.query():\n        pass\n"
+    text = f"{TORCH}{loop}\n\ndef go():\n    event = torch.cuda.Event()\n    event.record()\n    turn(event)\n"
     assert "SL024: the rule is off by default: pass --extend-select SL024" in said(capsys, text, "while not")
 
 

@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from streamlint.models.effects.shared import CHOOSES, COMPILED, COMPILING, DEVICES, INSTEAD, INTO, LATER, NAMES_DEVICE, RETURNS, STREAMS, WAITS
+from streamlint.models.effects.shared import (
+    CHOOSES,
+    COMPILED,
+    COMPILING,
+    DEVICES,
+    INSTEAD,
+    INTO,
+    LATER,
+    NAMES_DEVICE,
+    RETURNS,
+    STREAMS,
+    WAITS,
+)
 from streamlint.models.keys import Effect, key
 
 OBJECTS = (
