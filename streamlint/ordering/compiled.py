@@ -25,6 +25,8 @@ from streamlint.waits.questions import unnegated
 _EFFECTS = frozenset({"same", "none"})
 _MOST = 400
 """Functions that are looked at."""
+_MOST_TARGETS = 3
+"""Functions that a call may enter: of more, none is shown to run."""
 
 
 class Region(NamedTuple):
@@ -82,9 +84,12 @@ class Compiled:
         """The functions of the program that a compiled one calls where it is compiled."""
         for opcode in (op.CALL, op.INVOKE):
             for one in caller.by_opcode[opcode]:
-                for edge in self.transfer.edges(caller, one):
-                    if edge.is_followed and not edge.is_handed and not edge.callee.is_cpp and not self.is_spared(caller, one):
-                        yield Site(caller, one), edge.callee
+                edges = self.transfer.edges(caller, one)
+                callees = {
+                    edge.callee for edge in edges if edge.is_followed and not (edge.is_handed or edge.is_guess or edge.callee.is_cpp)
+                }
+                if 0 < len(callees) <= _MOST_TARGETS and len(callees) == len(edges) and not self.is_spared(caller, one):
+                    yield from ((Site(caller, one), callee) for callee in dict.fromkeys(edge.callee for edge in edges))
 
     def is_spared(self, function: Function, one: Instruction) -> bool:
         """Whether an instruction runs only where a function has asked, and is not compiled."""
