@@ -183,7 +183,8 @@ def _verified(rule: type[Check], sections: Mapping[str, str]) -> Iterator[str]:
         table = "\n".join([*rows, *("| " + " | ".join(row) + " |" for row in cells)])
         yield f'<div class="figures" markdown="1">\n\n{table}\n\n</div>'
         versions = sorted({f"{name} {version}" for record in found for name, version in record.get("packages", {}).items()})
-        more = "What a case predicts and how often it was run: [Verified on an H200](../verify-h200.md)."
+        name = "H100" if "H100" in platform else "H200"
+        more = f"What a case predicts and how often it was run: [Verified on an {name}](../verify-{name.lower()}.md)."
         yield f"{', '.join(versions)}. {more}\n{{: .versions }}"
 
 
