@@ -35,7 +35,16 @@ class StreamMap:
     def lasts(self, lane: Lane) -> bool:
         """Whether the program keeps a stream behind a call, in a variable of a module or an attribute, and never makes it wait."""
         made = lane.made if self.never_waits(lane) else ()
-        return bool(made) and all(any(use[0] in _KEEPING for use in site.function.uses[site.instruction[2]]) for site in made)
+        return bool(made) and all(self._is_kept(site.function, site.instruction[2], 0) for site in made)
+
+    def _is_kept(self, function: Function, register: int, depth: int) -> bool:
+        """Whether a variable of a module or an attribute holds what a register does, or what all callers are given of it."""
+        uses = function.uses[register]
+        if any(use[0] in _KEEPING for use in uses):
+            return True
+        callers = self.transfer.callers(function) if depth < _DEEPEST and any(use[0] == op.RETURN for use in uses) else []
+        kept = [op.DEFINES[call[0]] and self._is_kept(caller, call[2], depth + 1) for caller, call in callers]
+        return bool(kept) and all(kept)
 
     @cached_property
     def _synchronizing(self) -> set[Unit]:

@@ -189,8 +189,14 @@ class DeviceOperations:
 
     def _is_masked(self, function: Function, index: int) -> bool:
         """Whether an index holds a mask of a device: only the device knows how many elements that are."""
-        parts = parts_of(function, index)
-        return any(is_mask(self.transfer.facts, function, part) and self.on_device(function, part) for part in parts)
+        return any(self.on_device(function, part) and self._is_mask(function, part) for part in parts_of(function, index))
+
+    def _is_mask(self, function: Function, register: int) -> bool:
+        if is_mask(self.transfer.facts, function, register):
+            return True
+        one = function.definitions[register] if register >= 0 else None
+        given = self._given(function, one[3]) if one is not None and one[0] == op.PARAM else ()
+        return any(is_mask(self.transfer.facts, *each) for each in given)
 
     def _uploads(self, call: ModelledCall) -> bool:
         """Whether a factory uploads data of the host; C++ fills in one number."""
