@@ -19,7 +19,9 @@ class AllocInLoop(Check):
     ## Why is this bad
     ``cudaFree`` and ``cudaFreeHost`` may wait for all work of the device before they return: every iteration ends with a device-wide
     stall, and the free waits for a persistent kernel or a collective. Page-locking costs milliseconds. ``cudaMalloc`` itself did
-    not wait on the measured GPUs.
+    not wait on the measured GPUs. Where each iteration waits anyway the calls into the driver still cost: with numba on an H100, a
+    loop that allocates an array, launches and fetches it took 2.2 times as long as one that reuses the array with 4 KB, 1.9 times
+    with 1 MB, and as long with 64 MB.
 
     ## Example
     ```python
