@@ -159,9 +159,26 @@ class CppCalls(CppNames):
         """An object of a class is made."""
         value = self.objects(Instance, definition, True)
         self.solver.add(target, value, None, arguments.site)
-        for method in definition.methods.get("__init__", ()):
-            self.notify(self.function_object(method, None), value, arguments)
+        methods = [method for method in definition.methods.get("__init__", ()) if self.accepts(method, arguments)]
+        copying = [method for method in methods if len(arguments.positional) == 1 and self._copies(method, definition)]
+        for method in methods:
+            if method not in copying:
+                self.notify(self.function_object(method, None), value, arguments)
+        if copying:
+            is_only = len(copying) == len(methods)
+
+            def arrived(given: Object) -> None:
+                is_same = isinstance(given, Instance) and definition in self.hierarchy.order(given.definition)
+                for method in copying if is_same or (is_only and isinstance(given, Unknown)) else ():
+                    self.notify(self.function_object(method, None), value, arguments)
+
+            self.solver.when(arguments.positional[0], arrived)
         self.constructed(self.objects(ClassObject, definition), arguments)
+
+    def _copies(self, method: Function, definition: ClassInfo) -> bool:
+        """Whether a constructor takes an object of its class: it copies or moves it."""
+        kind = method.code.parameters[1].type if len(method.code.parameters) > 1 else None
+        return kind is not None and self.named_type(method, kind)[1] is definition
 
     def made(self, frame: Frame, one: Instruction, kind: TypeTuple, node: Node) -> None:
         """`T x`, `T x(args)`, `new T(args)`."""

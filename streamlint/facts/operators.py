@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from streamlint.facts.frames import Arguments, Frame
 from streamlint.facts.nodes import Node
-from streamlint.facts.objects import ClassObject, Container, Instance, Many, ModuleObject, Object, Site
+from streamlint.facts.objects import ClassObject, Constant, Container, Instance, Many, ModuleObject, Object, Site
+from streamlint.facts.program import Unit
 from streamlint.facts.protocols import Protocols
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -146,6 +149,27 @@ class Operators(Protocols):
             self.solver.when(
                 self.register(self.base(function), register), lambda held: self.call(held, self.operands(frame, one), Node(None))
             )
+
+    def _module_member(self, value: ModuleObject, name: str, target: Node) -> None:
+        if not self._given_lazily(value.unit, name, target):
+            super()._module_member(value, name, target)
+
+    def _given_lazily(self, unit: Unit, name: str, target: Node) -> bool:
+        """What the ``__getattr__`` of a file gives for a name that it does not have; false if it has that, or no such function."""
+        asked = unit.globals.get("__getattr__", ()) if name not in unit.globals else ()
+        if not asked or any(taken == "*" for _, taken in unit.imports) or self.program.modules.submodule(unit.path, name) is not None:
+            return False
+        given = self._names_asked.get(name)
+        if given is None:
+            given = self._names_asked[name] = Arguments(None, None)
+            given.positional = [self.holding(self.objects(Constant, name))]
+        for function, register in asked:
+            self.solver.when(self.register(self.base(function), register), lambda held: self.call(held, given, target))
+        return True
+
+    @cached_property
+    def _names_asked(self) -> dict[str, Arguments]:
+        return {}
 
     def called_by_language(self, name: str, receiver: Object | None, arguments: Arguments) -> None:
         """The methods that a function of the language calls on its arguments, and the functions that it is given."""

@@ -179,6 +179,17 @@ class Unit:
         return dict(found)
 
     @cached_property
+    def computed_uses(self) -> list[tuple[Function, Instruction, str | None]]:
+        """The calls of ``getattr``, each with the name of the attribute; None for one that is computed."""
+        found: list[tuple[Function, Instruction, str | None]] = []
+        for function in self.functions:
+            for one in function.by_opcode[op.CALL]:
+                if len(one) > 6 and function.dotted(one[3]) == "getattr":
+                    name = function.constant(one[6])
+                    found.append((function, one, name if isinstance(name, str) else None))
+        return found
+
+    @cached_property
     def name_uses(self) -> dict[str, list[tuple[Function, Instruction]]]:
         """By name: the instructions that read a global name."""
         found: dict[str, list[tuple[Function, Instruction]]] = defaultdict(list)

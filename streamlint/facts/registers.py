@@ -204,7 +204,7 @@ class Registers(Operators):
             self.solver.add(node, self.objects(ModuleObject, self.program.units[inner]))  # its own name means what is imported here
             return
         if target is not None and name is not None:
-            self.solver.edge(self.global_name(target, name), node)
+            self.member(self.objects(ModuleObject, target), name, node, node.site)
             return
         for definition in self.scopes.imported(unit, module, name):
             self.meant(definition, node)

@@ -123,6 +123,9 @@ class Tracker:
         for near in self.flow.nearest(name, unit.path):
             for function, one in near.attribute_uses.get(name, ()):
                 self._attribute_use(function, one, depth)
+            for function, one, taken in near.computed_uses:
+                if taken == name or (taken is None and near is unit):
+                    self.follow(function, one[2], depth)
 
     def _attribute_use(self, function: Function, one: Instruction, depth: int) -> None:
         if one[0] == op.INVOKE:
@@ -184,6 +187,11 @@ class Tracker:
         yield from ((target, 0) for target in self.flow.bound_to(named, name))
         if use[0] == op.CALL and not found and (local := _local_function(function, use[3])) is not None:
             yield local, 0
+        made = function.definitions[use[3]] if use[0] == op.CALL and not found else None
+        if made is not None and made[0] in (op.CALL, op.INVOKE):  # a function that makes decorators
+            for maker, _ in self._static_targets(function, made, function.text(made[4]) if made[0] == op.INVOKE else ""):
+                inner = (_local_function(maker, end[2]) for end in maker.by_opcode[op.RETURN] if end[2] >= 0)
+                yield from ((each, 0) for each in inner if each is not None)
         if use[0] == op.INVOKE and all(isinstance(one, ExternalName) for one in found) and not self._is_library(found):
             for method in self.flow.methods_named(name, function.unit):
                 yield method, 1 if method.has_receiver else 0
@@ -208,6 +216,9 @@ class Tracker:
             return
         if one[0] == op.ATTR:
             self.attribute(function.text(one[4]), function.unit, depth + 1)
+        elif one[0] == op.CALL:
+            for name in _names_computed(function, one):
+                self.attribute(name, function.unit, depth + 1)
         elif one[0] == op.NAME:
             self._name(function.unit.body, function.text(one[3]), depth + 1)
         elif one[0] == op.LOAD:
@@ -231,6 +242,21 @@ class ContainerTracker(Tracker):
     def taken_out(self, function: Function, register: int, depth: int) -> None:
         if depth > 0:
             self.follow(function, register, depth - 1)
+
+
+def _names_computed(function: Function, one: Instruction) -> Iterator[str]:
+    """The attributes that a call of ``getattr`` may mean: the one that it names, or the containers of the class's body."""
+    if len(one) <= 6 or function.dotted(one[3]) != "getattr":
+        return
+    name = function.constant(one[6])
+    owner = function.method.owner if function.method is not None else None
+    if isinstance(name, str):
+        yield name
+    elif owner is not None:
+        body = owner.body.definitions
+        for held, registers in owner.assigned.items():
+            if any((made := body[register]) is not None and made[0] in (op.BUILD, op.DICT) for register in registers):
+                yield held
 
 
 def _positions(parameters: tuple[Parameter, ...], position: int, kind: object) -> list[int]:

@@ -255,3 +255,45 @@ def test_what_is_stored_on_another_class_is_not() -> None:
     text = "class _Box:\n    held = None\nclass _Other:\n    held = None\ndef _f(t): pass\ndef read(): _f(_Box.held)\n"
     facts = facts_of(a=MAKE.replace("*", "_Other") + "    _Other.held = x\n", b=text)
     assert parameter(facts, "b", "_f", 0) == {"constant None"}
+
+
+REGISTRY = """
+class _Tables:
+    things = {}
+    others = {}
+
+    def register(self, table, key):
+        def decorate(given):
+            kept = getattr(self, table)
+            kept[key] = given
+            return given
+        return decorate
+
+_tables = _Tables()
+
+@_tables.register("things", "a")
+def _g(t): pass
+
+def _f(u): _tables.things["a"](u)
+"""
+
+
+def test_a_table_is_filled_by_a_name_that_is_computed() -> None:
+    facts = facts_of(a=MAKE.replace("*", "_f") + "    _f(x)\n", b=REGISTRY)
+    assert parameter(facts, "b", "_g", 0) == {PAGEABLE}
+
+
+LAZY = """
+import importlib
+
+_NAMES = {"_f": ("c", "_f")}
+
+def __getattr__(name):
+    file, taken = _NAMES[name]
+    return getattr(importlib.import_module(file), taken)
+"""
+
+
+def test_a_file_gives_lazily_what_it_does_not_have() -> None:
+    facts = facts_of(a=MAKE.replace("*", "_f") + "    _f(x)\n", b=LAZY, c="def _f(t): pass\n")
+    assert parameter(facts, "c", "_f", 0) == {PAGEABLE}
