@@ -131,7 +131,7 @@ class Churning:
 
     def _repeated(self, held: Held, made: tuple[Site, ...], ended: tuple[Site, ...]) -> Iterator[Churn]:
         """The loops around the calls of a function that makes and ends an object."""
-        waiting = [(held.function, made, ended)]
+        waiting = [(held.function, made, ended)] if all(map(self._may_run, made)) else []
         seen: set[Site] = set()
         for where, first, last in waiting:
             for start in self.lifetimes.starts(where) if len(first) <= DEEPEST else ():
@@ -140,9 +140,13 @@ class Churning:
                 loop = next(self.rounds.loops(*start), None)
                 if loop is not None and self._is_churn(site.function, loop, *before):
                     yield Churn(held, site.function, loop, *before)
-                elif loop is None and site not in seen and not self._is_left_out(before[0]):
+                elif loop is None and site not in seen and self._may_run(site) and not self._is_left_out(before[0]):
                     seen.add(site)
                     waiting.append((site.function, *before))
+
+    def _may_run(self, site: Site) -> bool:
+        """Whether each call of its function may run an instruction."""
+        return self.rounds.runs(site, None) or self.rounds.runs(site, None, is_new=True)
 
     def _is_left_out(self, made: tuple[Site, ...]) -> bool:
         """Whether what one of the calls gives keeps the function that it enters from going on to the next."""

@@ -31,6 +31,7 @@ class EveryRound:
         self.places = places
         self._bodies: dict[Function, Body] = {}
         self._kept: dict[tuple[Function, Loop | None, bool], frozenset[Edge]] = {}
+        self._runs: dict[tuple[Site, Loop | None, bool], bool] = {}
 
     def body(self, function: Function) -> Body:
         """A function's control flow."""
@@ -53,6 +54,13 @@ class EveryRound:
 
         ``is_new``: the function works for a constructor.
         """
+        key = (site, loop, is_new)
+        found = self._runs.get(key)
+        if found is None:
+            found = self._runs[key] = self._is_run(site, loop, is_new)
+        return found
+
+    def _is_run(self, site: Site, loop: Loop | None, is_new: bool) -> bool:
         body = self.body(site.function)
         block = body.home[site.instruction]
         if block not in self.blocks(site.function, loop, is_new):
