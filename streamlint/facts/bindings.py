@@ -123,7 +123,9 @@ class Bindings(Cpp):
 
     @cached_property
     def _module_first(self) -> Arguments:
-        return self._of_nodes(Node(None))
+        found = Arguments(None, None)
+        found.positional = [Node(None)]
+        return found
 
     def bound(self, export: Export) -> Node:
         """What a binding binds."""
@@ -137,21 +139,8 @@ class Bindings(Cpp):
         return bool(bound)
 
     def _with_receiver(self, held: Object, receiver: Instance) -> Object:
-        given = self._handed_receiver(receiver)
+        given = self.handing(receiver)
         return self.objects(PartialObject, held, given) if isinstance(held, FunctionObject) else held
-
-    def _handed_receiver(self, receiver: Instance) -> Arguments:
-        node = self.holding(receiver)
-        return self._receivers.setdefault(node, self._of_nodes(node))
-
-    @cached_property
-    def _receivers(self) -> dict[Node, Arguments]:
-        return {}
-
-    def _of_nodes(self, *nodes: Node) -> Arguments:
-        found = Arguments(None, None)
-        found.positional = list(nodes)
-        return found
 
     def enter(self, called: FunctionObject, receiver: Object | None, arguments: Arguments, target: Node) -> None:
         caller = arguments.frame.function if arguments.frame is not None else None
@@ -208,8 +197,7 @@ class Bindings(Cpp):
     def _attr_of(self, value: Object, node: Node) -> None:
         """`object.attr("name")` of an object of Python."""
         if isinstance(value, (ModuleObject, Instance, ClassObject)) and not _is_cpp(value):
-            given = self._of_nodes(self.holding(value))
-            given = self._receivers.setdefault(given.positional[0], given)
+            given = self.handing(value)
             self.solver.add(node, self.objects(PartialObject, self.objects(External, "getattr", None), given))
         else:
             self.member(value, "attr", node, node.site)

@@ -159,16 +159,22 @@ class Operators(Protocols):
         asked = unit.globals.get("__getattr__", ()) if name not in unit.globals else ()
         if not asked or any(taken == "*" for _, taken in unit.imports) or self.program.modules.submodule(unit.path, name) is not None:
             return False
-        given = self._names_asked.get(name)
-        if given is None:
-            given = self._names_asked[name] = Arguments(None, None)
-            given.positional = [self.holding(self.objects(Constant, name))]
+        given = self.handing(self.objects(Constant, name))
         for function, register in asked:
             self.solver.when(self.register(self.base(function), register), lambda held: self.call(held, given, target))
         return True
 
+    def handing(self, value: Object) -> Arguments:
+        """The arguments of a call that is given one object."""
+        node = self.holding(value)
+        found = self._handing.get(node)
+        if found is None:
+            found = self._handing[node] = Arguments(None, None)
+            found.positional = [node]
+        return found
+
     @cached_property
-    def _names_asked(self) -> dict[str, Arguments]:
+    def _handing(self) -> dict[Node, Arguments]:
         return {}
 
     def called_by_language(self, name: str, receiver: Object | None, arguments: Arguments) -> None:

@@ -12,7 +12,6 @@ from streamlint.operations import Drop, Launch
 from streamlint.ordering.lanes import Lane
 from streamlint.ordering.releases import Releases
 from streamlint.transfer.actions import Released
-from streamlint.transfer.replaced import replacing
 
 RULE = StorageReleasedInFlight
 
@@ -38,7 +37,7 @@ def _is_released_somewhere(context: Context) -> bool:
     for call in transfer.sites({"release"}):
         if any(isinstance(action, Released) for action in transfer.of(call.function, call.instruction)):
             return True
-    names = replacing(context.facts.models)
+    names = transfer.replacing
     units = (unit for name in sorted(names) for unit in context.program.mentioning(name) if not unit.is_cpp)
     stores = ((function, one) for unit in units for function in unit.functions for one in function.by_opcode[op.SET_ATTR])
     return any(

@@ -15,7 +15,6 @@ from streamlint.ordering.flow import BUFFER, Tracked
 from streamlint.ordering.on_device import OnDevice
 from streamlint.ordering.places import Place, Places
 from streamlint.transfer.modelled import ModelledCall
-from streamlint.transfer.replaced import replacing
 from streamlint.transfer.transfer import CALLING, Transfer
 from streamlint.transfer.work import Worked
 from streamlint.waits.operands import operand_of
@@ -226,7 +225,7 @@ class Captured:
 
     def _lets_go(self, function: Function) -> bool:
         """Whether the file of a function gives tensors other storage."""
-        names = replacing(self.transfer.facts.models)
+        names = self.transfer.replacing
         stores = ((each, one) for each in function.unit.functions for one in each.by_opcode[op.SET_ATTR])
         return any(each.text(one[3]) in names for each, one in stores) or any(
             call.function.unit is function.unit for call in self.transfer.sites({"release"})

@@ -10,6 +10,7 @@ from streamlint.facts.objects import Constant, DeviceValue, LibraryObject, Objec
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Row, Selector
+from streamlint.ordering.leading import leads_to
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import Transfer, last_name
 
@@ -95,7 +96,7 @@ class ChosenDevices:
         """Where a function that is called before an instruction has chosen a device, by itself or in what it calls."""
         for opcode in (op.CALL, op.INVOKE):
             for call in function.by_opcode[opcode]:
-                if call is not one and _leads_to(function, call, one):
+                if call is not one and leads_to(function, call, one):
                     for edge in self.transfer.edges(function, call):
                         found = self._set_in(edge.callee, 0) if edge.is_followed and not edge.is_handed else None
                         if found is not None:
@@ -144,7 +145,7 @@ class ChosenDevices:
         if call.instruction[0] == op.CONSTRUCT:
             ends = [each for each in function.by_opcode[op.DESTROY] if each[2] == call.result]
             return function.runs_before(call.instruction, one) and not any(function.runs_before(end, one) for end in ends)
-        return _leads_to(function, call.instruction, one)
+        return leads_to(function, call.instruction, one)
 
     def _scopes(self, call: ModelledCall) -> list[Instruction]:
         """The blocks that open what a call gives."""
@@ -202,17 +203,3 @@ def _is_choosing(row: Row) -> bool:
 def _chooses(call: ModelledCall) -> bool:
     row = call.row
     return isinstance(row.get("chooses"), Selector) or row.get("what") == "device" or row.effect in STREAMS
-
-
-def _leads_to(function: Function, first: Instruction, second: Instruction) -> bool:
-    """Whether a path leads from behind one instruction to another one."""
-    (block, index), (other, place) = function.homes[first], function.homes[second]
-    if block == other and index < place:
-        return True
-    waiting, seen = list(function.control.successors[block]), set[int]()
-    while waiting:
-        one = waiting.pop()
-        if one not in seen:
-            seen.add(one)
-            waiting += function.control.successors[one]
-    return other in seen

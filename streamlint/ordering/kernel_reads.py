@@ -19,6 +19,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.cpp import PLAIN
 from streamlint.models import Row
+from streamlint.ordering.leading import leads_to
 from streamlint.waits.operands import argument_registers, selectors
 
 WAIT, TRIGGER = "wait", "trigger"
@@ -104,7 +105,7 @@ class KernelReads:
             return None
         writes = list(self._writes(body))
         for one, site in self._effective(body, TRIGGER, 0):
-            if any(_leads_to(body, one, write) for write in writes):
+            if any(leads_to(body, one, write) for write in writes):
                 return site
         return None
 
@@ -210,7 +211,7 @@ class KernelReads:
 
     def _is_behind_wait(self, body: Function, one: Instruction) -> bool:
         """Whether a wait, or what may be one, comes before an instruction on some way."""
-        return any(wait is not one and _leads_to(body, wait, one) for wait in self._waiting(body))
+        return any(wait is not one and leads_to(body, wait, one) for wait in self._waiting(body))
 
     def _waiting(self, body: Function) -> list[Instruction]:
         found = self._waits.get(body)
@@ -292,17 +293,3 @@ class KernelReads:
             for callee in callees or ():
                 if (inner := self._effect(callee, what, depth + 1)) is not None:
                     yield one, inner
-
-
-def _leads_to(body: Function, first: Instruction, second: Instruction) -> bool:
-    """Whether a path leads from behind one instruction to another one."""
-    (block, index), (other, place) = body.homes[first], body.homes[second]
-    if block == other and index < place:
-        return True
-    waiting, seen = list(body.control.successors[block]), set[int]()
-    while waiting:
-        one = waiting.pop()
-        if one not in seen:
-            seen.add(one)
-            waiting += body.control.successors[one]
-    return other in seen

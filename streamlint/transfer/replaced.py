@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Memory, Object
+from streamlint.facts.objects import Memory
 from streamlint.ir import Instruction
 from streamlint.models import Models
 from streamlint.transfer.actions import Released
-
-Values = Callable[[Function, int], Iterable[Object]]
+from streamlint.transfer.language import Values
 
 
 def replacing(models: Models) -> frozenset[str]:
@@ -19,10 +18,8 @@ def replacing(models: Models) -> frozenset[str]:
 
 
 def replaced(models: Models, function: Function, one: Instruction, values: Values) -> Iterator[Released]:
-    """What an assignment to an attribute lets go of."""
+    """What an assignment to one of these attributes lets go of."""
     name = function.text(one[3])
-    if name not in replacing(models):
-        return
     rows = (models.member(value.type, name) for value in values(function, one[2]) if isinstance(value, Memory))
     if any(row is not None and row.get("replaces") for row in rows):
         yield Released(one[2], name, False)

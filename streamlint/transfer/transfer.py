@@ -36,7 +36,7 @@ from streamlint.transfer.actions import VARIABLE, Action, Asked, Copied, Lost, R
 from streamlint.transfer.members import member
 from streamlint.transfer.modelled import ModelledCall, operands_of
 from streamlint.transfer.partials import prepared_name
-from streamlint.transfer.replaced import replaced
+from streamlint.transfer.replaced import replaced, replacing
 from streamlint.waits.operands import argument_registers, operand_of
 from streamlint.waits.tested import is_of_host
 
@@ -236,7 +236,10 @@ class Transfer:
                 yield Read(one[3], "member access", False, False, (0, VARIABLE))
                 yield from member(self.facts, function, one)
         elif opcode == op.SET_ATTR:
-            yield from member(self.facts, function, one) if function.is_cpp else replaced(self.facts.models, function, one, self.values)
+            if function.is_cpp:
+                yield from member(self.facts, function, one)
+            elif function.text(one[3]) in self.replacing:
+                yield from replaced(self.facts.models, function, one, self.values)
         elif function.is_cpp and opcode in (op.LOAD, op.NAME):
             yield Read(one[2], "variable", False, False, (VARIABLE,))
         elif function.is_cpp and opcode == op.ITER:
@@ -510,6 +513,11 @@ class Transfer:
         rows = (self.facts.models.member(kind, function.text(one[4])) for kind in sorted(types))
         if any(row is not None and row.effect == "query" for row in rows):
             yield Asked(one[3])
+
+    @cached_property
+    def replacing(self) -> frozenset[str]:
+        """The names of attributes of which an assignment gives a buffer other memory."""
+        return replacing(self.facts.models)
 
     @cached_property
     def shows(self) -> dict[str, str]:

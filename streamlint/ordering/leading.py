@@ -1,0 +1,20 @@
+"""Whether control flow leads from one instruction of a function to another one, whatever is done in between."""
+
+from __future__ import annotations
+
+from streamlint.facts.functions import Function
+from streamlint.ir import Instruction
+
+
+def leads_to(function: Function, first: Instruction, second: Instruction) -> bool:
+    """Whether a path leads from behind one instruction to another one."""
+    (block, index), (other, place) = function.homes[first], function.homes[second]
+    if block == other and index < place:
+        return True
+    waiting, seen = list(function.control.successors[block]), set[int]()
+    while waiting:
+        one = waiting.pop()
+        if one not in seen:
+            seen.add(one)
+            waiting += function.control.successors[one]
+    return other in seen
