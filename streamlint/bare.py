@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from streamlint.frontends.python_comments import without_comments
 from streamlint.options import Source
-from streamlint.record import replace
+from streamlint.records import replace
 
 
 def bare(source: Source) -> Source:

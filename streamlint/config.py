@@ -13,7 +13,7 @@ from streamlint.catalog import UNREADABLE, UNUSED
 from streamlint.errors import ConfigError, did_you_mean
 from streamlint.options import Options
 from streamlint.reading import Unreadable, nearest, read_bytes
-from streamlint.record import field, record, replace
+from streamlint.records import field, record, replace
 from streamlint.selection import Selectors, expand, is_widest, selected
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from streamlint.findings import Finding, Part, Problem, Report
 from streamlint.memory import freeze, seldom_collected
 from streamlint.options import Options, Source
 from streamlint.parsing import WORTH_A_PROCESS, Parser
-from streamlint.record import replace
+from streamlint.records import replace
 from streamlint.tasks import Task, codes_of, kinds
 from streamlint.triage.precedence import winners
 from streamlint.workers import FEWEST, as_done

@@ -1,11 +1,11 @@
-"""What a run reports: findings with their places, trails and facts. Nothing of this package but `record` is imported here."""
+"""What a run reports: findings with their places, trails and facts. Nothing of this package but `records` is imported here."""
 
 from __future__ import annotations
 
 import enum
 from collections.abc import Mapping, MutableMapping
 
-from streamlint.record import field, record
+from streamlint.records import field, record
 
 
 class Category(enum.Enum):

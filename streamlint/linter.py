@@ -20,7 +20,7 @@ from streamlint.findings import Problem, Report
 from streamlint.memory import seldom_collected
 from streamlint.options import Options, Source
 from streamlint.reading import Unreadable, decode, language_of, read_bytes
-from streamlint.record import field, record, replace
+from streamlint.records import field, record, replace
 from streamlint.texts import Texts
 from streamlint.triage.fingerprint import Statements
 from streamlint.triage.settle import settle, told_once

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from streamlint import TYPE_CHECKING
-from streamlint.record import field, record
+from streamlint.records import field, record
 
 if TYPE_CHECKING:
     from typing import Any

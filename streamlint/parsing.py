@@ -17,7 +17,7 @@ from streamlint.ir import ModuleIR
 from streamlint.ir.modules import lower
 from streamlint.memory import Parsed
 from streamlint.options import Source
-from streamlint.record import replace
+from streamlint.records import replace
 from streamlint.workers import FEWEST, as_done
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from streamlint.findings import Finding
 from streamlint.hazards import findings as hazards
 from streamlint.options import Options, Source
 from streamlint.parsing import Parser
-from streamlint.record import replace
+from streamlint.records import replace
 from streamlint.recursion import deeper
 from streamlint.triage.precedence import winners
 

@@ -13,7 +13,7 @@ from streamlint.findings import Finding, Fix, Problem, Report
 from streamlint.fix import fixer_of
 from streamlint.fix.trial import Trial, together
 from streamlint.memory import freeze, is_frozen, seldom_collected
-from streamlint.record import field, record, replace
+from streamlint.records import field, record, replace
 from streamlint.workers import shared
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from streamlint.catalog import UNREADABLE, UNUSED, code_of, entries
 from streamlint.errors import ConfigError, did_you_mean
-from streamlint.record import record
+from streamlint.records import record
 
 ALL = "ALL"
 

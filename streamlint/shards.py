@@ -18,7 +18,7 @@ from streamlint.errors import ConfigError
 from streamlint.findings import Report
 from streamlint.options import Options, Source
 from streamlint.reading import Unreadable, read_bytes
-from streamlint.record import field, record, replace
+from streamlint.records import field, record, replace
 from streamlint.tasks import codes_of
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from streamlint.findings import Part, Problem
 from streamlint.hazards import coverage
 from streamlint.hazards import findings as hazards
 from streamlint.options import Options, Source
-from streamlint.record import field, record
+from streamlint.records import field, record
 from streamlint.recursion import deeper
 from streamlint.waits import findings as waits
 

@@ -182,7 +182,7 @@ def test_places_are_real() -> None:
 # Arrows -----------------------------------------------------------------------------------------------------------------------
 
 # What a check may import of streamlint.
-FOR_CHECKS = {"checks.base", "findings", "operations", "record"}
+FOR_CHECKS = {"checks.base", "findings", "operations", "records"}
 # What stands above the facts: nobody at or below them may look up.
 ABOVE = {
     *(
@@ -206,15 +206,15 @@ ABOVE = {
 BELOW = ("cuda_model", "facts", "findings", "frontends", "ir", "models", "operations", "ordering", "program", "transfer")
 # Rooms that know few others; a room knows itself.
 NARROW = {
-    "findings": {"record"},
-    "program": {"lines", "record"},
-    "operations": {"findings", "cuda_model", "record"},
-    "cuda_model": {"record"},
-    "models": {"record", "shipped"},
-    "frontends": {"lines", "program", "record", "recursion"},
+    "findings": {"records"},
+    "program": {"lines", "records"},
+    "operations": {"findings", "cuda_model", "records"},
+    "cuda_model": {"records"},
+    "models": {"records", "shipped"},
+    "frontends": {"lines", "program", "records", "recursion"},
     "ir": {"program"},
     # A fix proposes, by places and text; who lints again is handed to it.
-    "fix": {"findings", "frontends.ast_positions", "frontends.python", "lines", "reading", "record"},
+    "fix": {"findings", "frontends.ast_positions", "frontends.python", "lines", "reading", "records"},
 }
 
 

@@ -20,7 +20,7 @@ from streamlint.cache.store import Store, digest
 from streamlint.discovery.files import Found
 from streamlint.findings import Finding, Fix, Problem, Report
 from streamlint.reading import Unreadable, read_bytes
-from streamlint.record import field, record
+from streamlint.records import field, record
 
 if TYPE_CHECKING:
     from typing import Any

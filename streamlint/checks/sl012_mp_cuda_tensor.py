@@ -8,7 +8,7 @@ from streamlint.operations import (
     Operation,
     call_trail,
 )
-from streamlint.record import replace
+from streamlint.records import replace
 
 # Words of calls out of view that wait for another process: they may be the answer that a tensor is no longer needed.
 

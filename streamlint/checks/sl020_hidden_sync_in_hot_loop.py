@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Span, Step
 from streamlint.operations import DRAWN, FILLED, HostWait
-from streamlint.record import replace
+from streamlint.records import replace
 
 
 class HiddenSyncInHotLoop(Check):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Span, Step
 from streamlint.operations import Operation, call_trail
-from streamlint.record import replace
+from streamlint.records import replace
 
 
 class CollectivesUnordered(Check):

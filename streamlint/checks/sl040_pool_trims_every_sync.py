@@ -5,7 +5,7 @@ from __future__ import annotations
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Span, Step
 from streamlint.operations import Alloc, LoopFrame
-from streamlint.record import replace
+from streamlint.records import replace
 
 
 class PoolTrimsEverySync(Check):

@@ -15,7 +15,7 @@ from streamlint.engine import looked_for
 from streamlint.findings import Part
 from streamlint.memory import freeze, seldom_collected
 from streamlint.parsing import Parser
-from streamlint.record import replace
+from streamlint.records import replace
 
 IDLE_S = 20
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 
 from streamlint import TYPE_CHECKING
 from streamlint.reading import Unreadable, encode, language_of, read_bytes
-from streamlint.record import field, record
+from streamlint.records import field, record
 from streamlint.report.terminal import line, tame
 from streamlint.rewriting import rewrite
 

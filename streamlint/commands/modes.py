@@ -13,7 +13,7 @@ from streamlint.commands.telling import CLEAN, FOUND, count_of, say
 from streamlint.config import Resolver, Settings
 from streamlint.discovery.files import discover
 from streamlint.errors import ConfigError
-from streamlint.record import names_of
+from streamlint.records import names_of
 from streamlint.report.terminal import Paint, line, tame, wants_color
 from streamlint.triage import baseline
 from streamlint.triage.ignores import add_to_files

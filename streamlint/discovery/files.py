@@ -13,7 +13,7 @@ from streamlint.discovery.patterns import Patterns, patterns
 from streamlint.errors import PathError
 from streamlint.findings import Problem
 from streamlint.reading import Unreadable, language_of, open_regular, read_bytes
-from streamlint.record import field, record
+from streamlint.records import field, record
 from streamlint.triage.fingerprint import common_folder, forget_repositories
 
 if TYPE_CHECKING:

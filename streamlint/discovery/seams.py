@@ -12,7 +12,7 @@ from streamlint.discovery.outlines import Reach, imports_in, outline
 from streamlint.discovery.triggers import any_of, relevant
 from streamlint.options import Options, Source
 from streamlint.reading import Unreadable, decode, read_bytes, shared_folders
-from streamlint.record import field, record
+from streamlint.records import field, record
 
 # Each branch begins with a letter of its own, so that a search runs past all others.
 INCLUDE = re.compile(r"(?:#[ \t]*include[ \t]*|f(?<!\wf)rom\s*|i(?<=^i)nclude\s+)[\"'<]([^\"'>\n]+)[\"'>]", re.MULTILINE)

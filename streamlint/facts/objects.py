@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from streamlint.record import record
+from streamlint.records import record
 
 if TYPE_CHECKING:
     from streamlint.facts.frames import Arguments, Frame

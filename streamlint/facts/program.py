@@ -18,7 +18,7 @@ from streamlint.facts.modules import Resolver
 from streamlint.facts.stores import Store, inner_stores
 from streamlint.ir import Code, DeclarationIR, Instruction, ModuleIR
 from streamlint.ir import opcodes as op
-from streamlint.record import field, record
+from streamlint.records import field, record
 
 _IDENTIFIER = re.compile(r"[^\W\d]\w*")
 _MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)((?:[^\n\\]+|\\\n|\\.)*)", re.MULTILINE)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from streamlint.findings import Edit, Span
 from streamlint.lines import line_starts, place_at
-from streamlint.record import record
+from streamlint.records import record
 
 
 class Overlap(Exception):

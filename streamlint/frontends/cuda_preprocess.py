@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from streamlint.frontends.cuda_conditions import ARCHITECTURE, defined, holds
-from streamlint.record import field, record
+from streamlint.records import field, record
 
 CHOICE = "streamlint_either_branch"
 

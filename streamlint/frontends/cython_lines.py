@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from streamlint.lines import line_starts
-from streamlint.record import record
+from streamlint.records import record
 
 _OPAQUE = re.compile(
     r"#[^\n]*"

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from streamlint.frontends.cython_lines import Line, closing, commas, logical_lines, masked, pieces, top_level
 from streamlint.lines import line_starts, place_at
-from streamlint.record import field, record
+from streamlint.records import field, record
 
 _EXTERN = re.compile(r"cdef\s+extern\s+from\b")
 _CLASS = re.compile(r"(?:cdef|cpdef)\s+(?:(?:public|api|readonly)\s+)*class\b")

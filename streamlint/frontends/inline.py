@@ -34,7 +34,7 @@ from streamlint.program import (
     functions_of,
     walk,
 )
-from streamlint.record import is_record, names_of, record
+from streamlint.records import is_record, names_of, record
 
 TORCH_HEADER = "torch/extension.h"
 

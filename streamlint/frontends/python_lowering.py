@@ -25,7 +25,7 @@ from streamlint.program import (
     Return,
     Statement,
 )
-from streamlint.record import record
+from streamlint.records import record
 
 
 @record(eq=False)

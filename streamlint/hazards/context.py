@@ -16,7 +16,7 @@ from streamlint.models import with_user_rows
 from streamlint.operations import Context as Surroundings
 from streamlint.options import Options
 from streamlint.ordering.walk import Walk
-from streamlint.record import replace
+from streamlint.records import replace
 from streamlint.transfer.transfer import Transfer
 
 MOST_STEPS = 40_000

@@ -14,7 +14,7 @@ from streamlint.hazards.context import Context, span_of
 from streamlint.hazards.findings import Lowered, context_of, hazard, registry
 from streamlint.ir import Instruction
 from streamlint.options import Options, Source
-from streamlint.record import replace
+from streamlint.records import replace
 from streamlint.transfer.actions import Action, Copied, Lost, Read, Stream, Synchronized
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import ANY_ROW, Order, RowTest, Transfer

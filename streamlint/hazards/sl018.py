@@ -14,7 +14,7 @@ from streamlint.operations import Operation
 from streamlint.ordering.events import EmptyWait, EmptyWaits
 from streamlint.ordering.lost_records import LostRecords
 from streamlint.ordering.missed import Missed
-from streamlint.record import replace
+from streamlint.records import replace
 
 RULE = EventWaitBeforeRecord
 

@@ -14,7 +14,7 @@ from typing import Any
 from streamlint.models.rows import read_rows
 from streamlint.models.tables import read_head, rows
 from streamlint.models.vocabulary import ModelError, Row, Selector
-from streamlint.record import field, record, replace
+from streamlint.records import field, record, replace
 from streamlint.shipped import model_files, text_of
 
 __all__ = ["ModelError", "Models", "RoundRow", "Row", "StepRow", "TypeRow", "builtin", "load", "load_file"]

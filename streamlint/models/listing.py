@@ -11,7 +11,7 @@ from streamlint.models import builtin, is_covered, load_file, names_of, with_use
 from streamlint.models.effects import EFFECTS
 from streamlint.models.keys import ROWS, VALUES, Key
 from streamlint.models.vocabulary import DEFAULTS, Selector, parse_field
-from streamlint.record import record, replace
+from streamlint.records import record, replace
 from streamlint.shipped import model_files, text_of
 
 LANGUAGE_NAMES = {"python": "Python", "cuda": "C++", "cython": "Cython", "": "all languages"}

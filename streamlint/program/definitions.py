@@ -8,7 +8,7 @@ from streamlint.lines import line_starts, position_at
 from streamlint.program.expressions import Arg, Expression, Node, Type
 from streamlint.program.positions import NOWHERE, PACKED, Position
 from streamlint.program.statements import Body, Declare
-from streamlint.record import field, record
+from streamlint.records import field, record
 
 
 @record(eq=False, slots=True)

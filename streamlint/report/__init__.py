@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from streamlint import TYPE_CHECKING
 from streamlint.config import FORMATS
 from streamlint.findings import Finding, Report
-from streamlint.record import record
+from streamlint.records import record
 
 if TYPE_CHECKING:
     from typing import Any

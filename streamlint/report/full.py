@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from streamlint.findings import Finding, Span
 from streamlint.lines import split_lines
-from streamlint.record import field, record
+from streamlint.records import field, record
 from streamlint.report import View
 from streamlint.report.causes import by_cause
 from streamlint.report.entries import evidence_of, page, verified

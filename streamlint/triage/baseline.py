@@ -11,7 +11,7 @@ from typing import Any
 from streamlint.errors import ConfigError
 from streamlint.findings import Finding
 from streamlint.reading import Unreadable, read_bytes
-from streamlint.record import field, record
+from streamlint.records import field, record
 from streamlint.triage.fingerprint import repository, stable_path
 from streamlint.writing import write_output
 

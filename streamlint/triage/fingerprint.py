@@ -10,7 +10,7 @@ from pathlib import Path
 from streamlint import TYPE_CHECKING
 from streamlint.findings import Finding
 from streamlint.reading import Unreadable, language_of, nearest, read_bytes
-from streamlint.record import replace
+from streamlint.records import replace
 
 if TYPE_CHECKING:
     from streamlint.triage.layout import Layout

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from streamlint.catalog import UNREADABLE
 from streamlint.findings import Finding
 from streamlint.reading import language_of
-from streamlint.record import replace
+from streamlint.records import replace
 from streamlint.rewriting import rewrite
 from streamlint.triage.layout import layout
 from streamlint.triage.suppress import OWN, UNTIL, suppress

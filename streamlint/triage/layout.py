@@ -6,7 +6,7 @@ import bisect
 import re
 
 from streamlint.lines import line_starts, split_lines
-from streamlint.record import field, record
+from streamlint.records import field, record
 
 _BLOCK_STRINGS = r'"""[^"\\]*(?:(?:\\.|"(?!""))[^"\\]*)*"""|' + r"'''[^'\\]*(?:(?:\\.|'(?!''))[^'\\]*)*'''"
 _PYTHON = re.compile(

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from streamlint.findings import Category, Finding, Span
-from streamlint.record import replace
+from streamlint.records import replace
 
 # Of the codes on one operation the first of these wins; others follow their category (semantics: cause before effect).
 _PRECEDENCE = ("SL013", "SL018", "SL014", "SL032", "SL027", "SL026")

@@ -11,7 +11,7 @@ from streamlint.catalog import UNREADABLE, UNREADABLE_NAME, UNUSED
 from streamlint.discovery.files import Found, matches, shown
 from streamlint.findings import Category, Finding, Problem, Report, Span
 from streamlint.frontends import NOT_READ
-from streamlint.record import replace
+from streamlint.records import replace
 from streamlint.selection import expand, names_unreadable
 from streamlint.triage.fingerprint import Statements, with_fingerprints
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from streamlint.catalog import UNUSED, code_of
 from streamlint.findings import Finding, Problem, Span
-from streamlint.record import field, record, replace
+from streamlint.records import field, record, replace
 from streamlint.triage.layout import Comment, Layout, layout
 
 OWN = re.compile(r"streamlint:\s*(?P<form>[\w-]+)\s*(?:\[(?P<codes>[^\]]*)\])?(?P<reason>[^\r\n]*)")
