@@ -1,0 +1,355 @@
+"""What a function's source does and in which order: its calls, and the places where Python calls a method by itself.
+
+A profiler names functions and operators, not lines. A `Site` is a place in the source that could have made such an event: a call by the
+name it is written with, an operator, a subscript, a truth test, a step of a loop, the two ends of a `with`, a value in an f-string.
+Lines are those that a traceback would give (CPython 3.10 to 3.14): of a call on an attribute the line of the attribute's name.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Iterable, Sequence
+
+from streamlint.records import field, record
+
+TRUTH = ("__bool__", "__len__")
+TEXT = ("__format__", "__str__", "__repr__")
+STEP = ("__next__", "__iter__", "<genexpr>")
+_BUILTIN = frozenset(vars(builtins))
+_ITERATING = frozenset("any all sum list tuple sorted min max set dict zip map filter enumerate reversed frozenset next iter".split())
+_COMPARING = frozenset("min max sorted any all".split())
+_OPERATORS: dict[type[ast.AST], str] = {
+    getattr(ast, pair.partition(":")[0]): pair.partition(":")[2]
+    for pair in (
+        "Add:add Sub:sub Mult:mul Div:truediv FloorDiv:floordiv Mod:mod Pow:pow MatMult:matmul BitAnd:and BitOr:or BitXor:xor "
+        "LShift:lshift RShift:rshift Eq:eq NotEq:ne Lt:lt LtE:le Gt:gt GtE:ge In:contains NotIn:contains USub:neg UAdd:pos Invert:invert"
+    ).split()
+}
+_COMPREHENSIONS = {ast.ListComp: "<listcomp>", ast.SetComp: "<setcomp>", ast.DictComp: "<dictcomp>", ast.GeneratorExp: "<genexpr>"}
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+_UNLIKELY = 0.5
+"""How much less a place counts for each branch that it stands in: it may not be reached."""
+
+
+@record(frozen=True, slots=True)
+class Site:
+    """A place in a function. ``names`` are what could be seen of it; ``opaque`` says that a call's name tells nothing of what it calls."""
+
+    line: int
+    names: tuple[str, ...]
+    opaque: bool = False
+    attribute: bool = False  # only a property would be seen
+    loop: int = -1  # the innermost loop around it, an index into the function's loops
+    weight: float = 1.0
+
+
+@record(slots=True)
+class Loop:
+    """A loop: the positions of its sites are ``begin`` to ``end`` (exclusive)."""
+
+    begin: int
+    parent: int
+    end: int = 0
+
+
+@record(slots=True)
+class Body:
+    """The sites of a function in the order in which they are reached."""
+
+    name: str  # qualified
+    first_line: int
+    sites: list[Site] = field(default_factory=list)
+    loops: list[Loop] = field(default_factory=list)
+    resumes: bool = False  # a generator or coroutine: it may go on in the middle
+
+
+def bodies(tree: ast.Module) -> dict[tuple[str, int], Body]:
+    """The bodies of a module by the name and first line of their code objects; that of the module itself under line 0.
+
+    A function's first line is that of its first decorator.
+    """
+    found: dict[tuple[str, int], Body] = {("<module>", 0): _body("<module>", 1, tree.body)}
+    waiting: list[tuple[ast.AST, str]] = [(tree, "")]
+    while waiting:
+        node, outer = waiting.pop()
+        for child in ast.iter_child_nodes(node):
+            name, inner = _named(child), outer
+            if name:
+                first = min([child.lineno, *(one.lineno for one in getattr(child, "decorator_list", ()))])  # type: ignore[attr-defined]
+                made = found.setdefault((name, first), _body(outer + name, first, _statements(child)))
+                inner = made.name + ("." if isinstance(child, ast.ClassDef) else ".<locals>.")
+            waiting.append((child, inner))
+    return found
+
+
+def _named(node: ast.AST) -> str:
+    """The name of the code object that a node makes, "" where it makes none."""
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        return node.name
+    return "<lambda>" if isinstance(node, ast.Lambda) else _COMPREHENSIONS.get(type(node), "")
+
+
+def _statements(node: ast.AST) -> Sequence[ast.AST]:
+    body = getattr(node, "body", None)
+    return body if isinstance(body, list) else [body] if isinstance(body, ast.AST) else [node]
+
+
+def _body(name: str, first: int, nodes: Iterable[ast.AST]) -> Body:
+    body = Body(name, first)
+    order = _Order(body)
+    for node in nodes:
+        if type(node) in _COMPREHENSIONS:
+            order.comprehension(node)
+        else:
+            order.visit(node)
+    return body
+
+
+class _Order:
+    """Goes through a function's nodes in the order of evaluation."""
+
+    def __init__(self, body: Body) -> None:
+        self.body = body
+        self.loop = -1
+        self.weight = 1.0
+
+    def visit(self, node: ast.AST | None) -> None:
+        """Take up what a node does, after what its parts do."""
+        if node is None:
+            return
+        special = getattr(self, f"_{type(node).__name__.lower()}", None)
+        if special is not None:
+            special(node)
+        else:
+            self.each(ast.iter_child_nodes(node))
+
+    def each(self, nodes: Iterable[ast.AST | None]) -> None:
+        for node in nodes:
+            self.visit(node)
+
+    def site(self, line: int, *names: str, opaque: bool = False, attribute: bool = False) -> None:
+        weight = 0.0 if attribute else self.weight
+        self.body.sites.append(Site(line, names, opaque, attribute, self.loop, weight))
+
+    def maybe(self, nodes: Iterable[ast.AST | None]) -> None:
+        """Nodes that may be passed over."""
+        self.weight, before = self.weight * _UNLIKELY, self.weight
+        self.each(nodes)
+        self.weight = before
+
+    def open_loop(self) -> None:
+        self.body.loops.append(Loop(len(self.body.sites), self.loop))
+        self.loop = len(self.body.loops) - 1
+
+    def close_loop(self) -> None:
+        loop = self.body.loops[self.loop]
+        loop.end = len(self.body.sites)
+        self.loop = loop.parent
+
+    def truth(self, node: ast.AST) -> None:
+        """A test: of each operand of `and` and `or` by itself, as they are compiled."""
+        if isinstance(node, ast.BoolOp):
+            self.truth(node.values[0])
+            self.weight, before = self.weight * _UNLIKELY, self.weight
+            for value in node.values[1:]:
+                self.truth(value)
+            self.weight = before
+        elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+            self.truth(node.operand)
+        else:
+            self.visit(node)
+            if not isinstance(node, ast.Constant):
+                self.site(node.lineno, *TRUTH)  # type: ignore[attr-defined]
+
+    # Expressions
+
+    def _call(self, node: ast.Call) -> None:
+        self.each((node.func, *node.args, *node.keywords))
+        function, line = node.func, node.lineno
+        if isinstance(function, ast.Attribute):
+            self.site(function.end_lineno or line, function.attr, opaque=True)
+        elif isinstance(function, ast.Name):
+            self.site(line, *_names_of(function.id), opaque=function.id not in _BUILTIN)
+        else:
+            self.site(line, opaque=True)
+
+    def _attribute(self, node: ast.Attribute) -> None:
+        self.visit(node.value)
+        self.site(node.end_lineno or node.lineno, node.attr, attribute=True)
+
+    def _subscript(self, node: ast.Subscript) -> None:
+        self.each((node.value, node.slice))
+        name = {ast.Load: "getitem", ast.Store: "setitem", ast.Del: "delitem"}[type(node.ctx)]
+        self.site(node.lineno, f"__{name}__", "__index__")
+
+    def _binop(self, node: ast.BinOp) -> None:
+        self.each((node.left, node.right))
+        name = _OPERATORS[type(node.op)]
+        self.site(node.lineno, f"__{name}__", f"__r{name}__")
+
+    def _unaryop(self, node: ast.UnaryOp) -> None:
+        if isinstance(node.op, ast.Not):
+            self.truth(node.operand)
+            return
+        self.visit(node.operand)
+        if not isinstance(node.operand, ast.Constant):
+            self.site(node.lineno, f"__{_OPERATORS[type(node.op)]}__")
+
+    def _compare(self, node: ast.Compare) -> None:
+        self.visit(node.left)
+        for number, (operator, right) in enumerate(zip(node.ops, node.comparators, strict=True)):
+            self.visit(right)
+            if name := _OPERATORS.get(type(operator)):
+                self.site(node.lineno, f"__{name}__")
+            if number < len(node.ops) - 1:
+                self.site(node.lineno, *TRUTH)
+
+    def _boolop(self, node: ast.BoolOp) -> None:
+        self.truth(node.values[0])
+        self.weight, before = self.weight * _UNLIKELY, self.weight
+        for value in node.values[1:-1]:
+            self.truth(value)
+        self.visit(node.values[-1])
+        self.weight = before
+
+    def _ifexp(self, node: ast.IfExp) -> None:
+        self.truth(node.test)
+        self.maybe([node.body])
+        self.maybe([node.orelse])
+
+    def _formattedvalue(self, node: ast.FormattedValue) -> None:
+        self.each((node.value, node.format_spec))
+        self.site(node.lineno, *TEXT)
+
+    def _lambda(self, node: ast.Lambda) -> None:
+        self.each((*node.args.defaults, *node.args.kw_defaults))
+
+    def _yield(self, node: ast.Yield | ast.YieldFrom | ast.Await) -> None:
+        self.body.resumes = True
+        self.visit(node.value)
+
+    _yieldfrom = _await = _yield
+
+    def _listcomp(self, node: ast.expr) -> None:
+        self.site(node.lineno, _COMPREHENSIONS[type(node)])
+        self.comprehension(node)
+
+    _setcomp = _dictcomp = _listcomp
+
+    def _generatorexp(self, node: ast.GeneratorExp) -> None:
+        self.visit(node.generators[0].iter)  # the rest is code of its own
+
+    def comprehension(self, node: ast.AST) -> None:
+        """A comprehension's parts: since Python 3.12 they belong to the function around it."""
+        generators: list[ast.comprehension] = node.generators  # type: ignore[attr-defined]
+        self.body.resumes |= isinstance(node, ast.GeneratorExp)
+        for one in generators:
+            self.visit(one.iter)
+            self.open_loop()
+            self.site(one.iter.lineno, *STEP)
+            for test in one.ifs:
+                self.truth(test)
+        parts = (node.key, node.value) if isinstance(node, ast.DictComp) else (node.elt,)  # type: ignore[attr-defined]
+        self.each(parts)
+        for _ in generators:
+            self.close_loop()
+
+    # Statements
+
+    def _assign(self, node: ast.Assign) -> None:
+        self.each((node.value, *node.targets))
+
+    def _annassign(self, node: ast.AnnAssign) -> None:
+        self.each((node.value, node.target))
+
+    def _augassign(self, node: ast.AugAssign) -> None:
+        target = node.target
+        if isinstance(target, ast.Subscript):
+            self.each((target.value, target.slice))
+            self.site(target.lineno, "__getitem__", "__index__")
+        self.visit(node.value)
+        name = _OPERATORS[type(node.op)]
+        self.site(node.lineno, f"__i{name}__", f"__{name}__", f"__r{name}__")
+        if isinstance(target, ast.Subscript):
+            self.site(target.lineno, "__setitem__")
+
+    def _tuple(self, node: ast.Tuple | ast.List) -> None:
+        if isinstance(node.ctx, ast.Store):
+            self.site(node.lineno, "__iter__", "unbind", "__getitem__")
+        self.each(node.elts)
+
+    _list = _tuple
+
+    def _if(self, node: ast.If) -> None:
+        self.truth(node.test)
+        self.maybe(node.body)
+        self.maybe(node.orelse)
+
+    def _assert(self, node: ast.Assert) -> None:
+        self.truth(node.test)
+        self.maybe([node.msg])
+
+    def _while(self, node: ast.While) -> None:
+        self.open_loop()
+        self.truth(node.test)
+        self.each(node.body)
+        self.close_loop()
+        self.maybe(node.orelse)
+
+    def _for(self, node: ast.For | ast.AsyncFor) -> None:
+        self.visit(node.iter)
+        self.site(node.iter.lineno, "__iter__")
+        self.open_loop()
+        self.site(node.iter.lineno, *STEP, "__anext__", "unbind")
+        self.each((node.target, *node.body))
+        self.close_loop()
+        self.maybe(node.orelse)
+
+    _asyncfor = _for
+
+    def _with(self, node: ast.With | ast.AsyncWith) -> None:
+        lines = []
+        for item in node.items:
+            self.visit(item.context_expr)
+            lines.append(item.context_expr.lineno)
+            self.site(lines[-1], "__enter__", "__aenter__")
+            self.visit(item.optional_vars)
+        self.each(node.body)
+        for line in reversed(lines):
+            self.site(line, "__exit__", "__aexit__")
+
+    _asyncwith = _with
+
+    def _try(self, node: ast.Try) -> None:
+        self.each(node.body)
+        self.maybe(node.handlers)
+        self.maybe(node.orelse)
+        self.each(node.finalbody)
+
+    _trystar = _try
+
+    def _functiondef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+        self.each((*node.decorator_list, *node.args.defaults, *node.args.kw_defaults))
+
+    _asyncfunctiondef = _functiondef
+
+    def _classdef(self, node: ast.ClassDef) -> None:
+        self.each((*node.decorator_list, *node.bases, *node.keywords))
+        self.site(node.lineno, node.name)  # its body runs here
+
+
+def _names_of(function: str) -> tuple[str, ...]:
+    """What a call of a function may be seen as: `float(x)` as ``__float__``, `print(x)` as ``__repr__``."""
+    if function not in _BUILTIN:
+        return (function,)
+    found = [function, f"__{function}__"]
+    if function in ("print", "str", "format", "repr"):
+        found += TEXT
+    if function in _ITERATING:
+        found += STEP
+    if function in _COMPARING:
+        found += [*TRUTH, "__lt__", "__gt__"]
+    if function in ("range", "int", "float"):
+        found.append("__index__")
+    return tuple(dict.fromkeys(found))
