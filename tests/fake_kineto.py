@@ -16,7 +16,7 @@ from typing import Any
 
 Event = dict[str, Any]
 PROCESS = 4000
-BUILTINS = '''
+BUILTINS = """
 class Tensor:
     def item(self): _op("aten::item", "cudaMemcpyAsync", "cudaStreamSynchronize"); return 1.0
     def cpu(self): _op("aten::to", "cudaMemcpyAsync", "cudaStreamSynchronize"); return self
@@ -32,8 +32,8 @@ class Tensor:
     def __getitem__(self, key): _op("aten::index", "cudaMemcpyAsync", "cudaStreamSynchronize"); return self
     def __setitem__(self, key, value): _op("aten::index_put_", "cudaMemcpyAsync", "cudaStreamSynchronize")
     def __iter__(self): _op("aten::unbind"); return iter([self])
-'''
-LIBRARY = '''
+"""
+LIBRARY = """
 class no_grad:
     def __enter__(self): pass
     def __exit__(self, *error): pass
@@ -57,7 +57,7 @@ def show(self): return str(self.item())
 def __format__(self, how): return show(self)
 Tensor.__repr__ = Tensor.__str__ = show
 Tensor.__format__ = __format__
-'''
+"""
 
 
 class Recorder:
@@ -74,7 +74,16 @@ class Recorder:
     def event(self, category: str, name: str, **arguments: object) -> Event:
         """Begin an event now; its duration comes when it ends."""
         now = next(self.clock)
-        made: Event = {"ph": "X", "cat": category, "name": name, "pid": PROCESS, "tid": PROCESS, "ts": float(now), "dur": 0, "args": arguments}
+        made: Event = {
+            "ph": "X",
+            "cat": category,
+            "name": name,
+            "pid": PROCESS,
+            "tid": PROCESS,
+            "ts": float(now),
+            "dur": 0,
+            "args": arguments,
+        }
         self.events.append(made)
         return made
 
@@ -141,4 +150,6 @@ def run(path: Path, function: str = "main") -> Recorder:
 def document(events: list[Event], **header: object) -> str:
     """The text of a trace, its times as the profiler writes them."""
     top = {"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "NVIDIA H100"}], "with_stack": 1, **header}
-    return json.dumps({**top, "traceEvents": events, "traceName": "x", "displayTimeUnit": "ms", "baseTimeNanoseconds": 1_700_000_000_000_000_000})
+    return json.dumps(
+        {**top, "traceEvents": events, "traceName": "x", "displayTimeUnit": "ms", "baseTimeNanoseconds": 1_700_000_000_000_000_000}
+    )

@@ -1,26 +1,113 @@
 """Which line each event below a user's function came from: the cheapest way through the function's source that makes these events in order.
 
 A profiler's event names a function, not a line, and a name may stand on several lines. The events of one invocation come in the order
-in which the source makes them, so each is placed where the fewest places are passed over that should have made an event of their own.
+in which the source makes them, so each is placed where the fewest places are passed over that must have made an event of their own.
 Where several ways cost the same, all their lines are told.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
-from itertools import accumulate
 
 from streamlint.trace.readers.signs import Sign, candidates
 from streamlint.trace.readers.sites import Body
 
 Lines = tuple[int, ...]
-_SILENT = 0.02  # of a place that made no event in any invocation
 _BACK = 0.05  # to begin a loop's next round
 _AGAIN = 0.5  # of a second event of the same place
 _IMPOSSIBLE = 100.0
 _SAME = 1e-6
 _MOST = 24  # candidates of an event: one with more says nothing of the order
-_PASSING = 6.0  # at most, for what stands before the first event
+_PASSING = 6.0  # at most, for what stands before the first event and behind the last
+
+
+class Ways:
+    """What it costs to go from one place of a body to another: how many places are passed that cannot have been left out.
+
+    A branch or a loop that contains neither end is passed for nothing; the branches of one `if` exclude each other.
+    """
+
+    def __init__(self, body: Body, seen: Iterable[int]) -> None:
+        """``seen`` are the sites that made an event in some invocation."""
+        self.body = body
+        self._own: list[list[int]] = [[] for _ in body.regions]  # positions of seen sites, by the innermost region
+        for number in sorted(seen):
+            self._own[body.sites[number].region].append(number)
+        self._chains = [self._chain(number) for number in range(len(body.regions))]
+        self._steps: dict[tuple[int, int], float] = {}
+
+    def step(self, one: int, to: int) -> float:
+        """From a site that made an event to the next that made one."""
+        cost = self._steps.get((one, to))
+        if cost is None:
+            cost = self._steps[one, to] = self._step(one, to)
+        return cost
+
+    def into(self, to: int) -> float:
+        """From the beginning of the function to a site."""
+        return self._between(0, 0, to, self.body.sites[to].region)
+
+    def out(self, one: int) -> float:
+        """From a site to the end of the function."""
+        return self._to_end(one, 0, ("return", "raise"))
+
+    def _step(self, one: int, to: int) -> float:
+        body = self.body
+        here, there = body.sites[one].region, body.sites[to].region
+        cost = _AGAIN if to == one else _IMPOSSIBLE
+        if to > one:
+            cost = min(cost, self._between(one + 1, here, to, there))
+        for number in self._chains[here]:
+            region = body.regions[number]
+            if not region.loop:
+                continue
+            if region.begin <= to < region.end:
+                back = self._to_end(one, number, ("continue",)) + self._between(region.begin, number, to, there) + _BACK
+                cost = min(cost, back)
+            elif to >= region.end:
+                for jump in body.jumps:
+                    if jump.kind == "break" and one < jump.position <= region.end and self._innermost_loop(jump.region) == number:
+                        left = self._between(one + 1, here, jump.position, jump.region)
+                        cost = min(cost, left + self._between(region.end, region.parent, to, there))
+        return cost
+
+    def _to_end(self, one: int, number: int, kinds: Sequence[str]) -> float:
+        """From a site to the end of a region, or to a jump that leads there."""
+        body, region = self.body, self.body.regions[number]
+        here = body.sites[one].region
+        cost = self._between(one + 1, here, region.end, number)
+        for jump in body.jumps:
+            if jump.kind in kinds and one < jump.position <= region.end and (number == 0 or self._innermost_loop(jump.region) == number):
+                cost = min(cost, self._between(one + 1, here, jump.position, jump.region))
+        return cost
+
+    def _between(self, start: int, here: int, end: int, there: int) -> float:
+        """What is passed on the straight way from a position in one region to a later one in another."""
+        mine, theirs = self._chains[here], self._chains[there]
+        common = next(number for number in mine if number in theirs)
+        left, entered = mine[: mine.index(common)], theirs[: theirs.index(common)]
+        regions = self.body.regions
+        if left and entered and left[-1] != entered[-1] and regions[left[-1]].choice == regions[entered[-1]].choice >= 0:
+            return _IMPOSSIBLE
+        cost = self._count(common, start, end)
+        cost += sum(self._count(number, start, regions[number].end) for number in left)
+        return cost + sum(self._count(number, regions[number].begin, end) for number in entered)
+
+    def _count(self, number: int, start: int, end: int) -> int:
+        own = self._own[number]
+        return max(0, bisect_left(own, end) - bisect_left(own, start))
+
+    def _chain(self, number: int) -> list[int]:
+        """A region and those around it, innermost first."""
+        found = []
+        while number >= 0:
+            found.append(number)
+            number = self.body.regions[number].parent
+        return found
+
+    def _innermost_loop(self, number: int) -> int:
+        return next((one for one in self._chains[number] if self.body.regions[one].loop), -1)
 
 
 class Alignment:
@@ -29,52 +116,39 @@ class Alignment:
     def __init__(self, body: Body, signs: Iterable[Sign]) -> None:
         """``signs`` are all that were seen below the function, in any invocation."""
         self.body = body
-        self._by_name: dict[str, list[int]] = {}
+        by_name: dict[str, list[int]] = {}
         for number, site in enumerate(body.sites):
             for name in site.names:
-                self._by_name.setdefault(name, []).append(number)
+                by_name.setdefault(name, []).append(number)
         signs = list(signs)
-        claimed = frozenset(sign.name for sign in signs if sign.name in self._by_name)
-        self._candidates = {sign: candidates(sign, body, self._by_name, claimed) for sign in signs}
-        seen = {number for found in self._candidates.values() for number in found}
-        weights = [site.weight * (1.0 if number in seen else _SILENT) for number, site in enumerate(body.sites)]
-        self._before = [0.0, *accumulate(weights)]
+        claimed = frozenset(sign.name for sign in signs if sign.name in by_name)
+        told = {sign: candidates(sign, body, by_name, claimed) for sign in signs}
+        self._candidates = {sign: numbers for sign, (numbers, _) in told.items()}
+        seen = {number for numbers, named in told.values() if named or len(numbers) == 1 for number in numbers}
+        self._ways = Ways(body, {number for number in seen if not body.sites[number].attribute})
 
-    def lines(self, signs: Sequence[Sign], from_start: bool) -> list[Lines]:
+    def lines(self, signs: Sequence[Sign], begun: bool, ended: bool) -> list[Lines]:
         """The lines that each event of an invocation may have come from; none where the source has no such place.
 
-        ``from_start`` says that the invocation was recorded from its beginning.
+        ``begun`` and ``ended`` say that the invocation was recorded from its beginning, and up to its end.
         """
         found: list[Lines] = [()] * len(signs)
         chosen = [(number, self._candidates[sign]) for number, sign in enumerate(signs)]
         steps = [(number, ones) for number, ones in chosen if 0 < len(ones) <= _MOST]
         if not steps:
             return found
-        first = {one: min(self._before[one], _PASSING) if from_start else 0.0 for one in steps[0][1]}
-        forward = [first]
+        step = self._ways.step
+        forward = [{one: min(self._ways.into(one), _PASSING) if begun else 0.0 for one in steps[0][1]}]
         for _, ones in steps[1:]:
             last = forward[-1].items()
-            forward.append({to: min(cost + self._step(one, to) for one, cost in last) for to in ones})
-        back = dict.fromkeys(steps[-1][1], 0.0)
+            forward.append({to: min(cost + step(one, to) for one, cost in last) for to in ones})
+        back = {one: min(self._ways.out(one), _PASSING) if ended else 0.0 for one in steps[-1][1]}
         for place in range(len(steps) - 1, -1, -1):
             number, ones = steps[place]
             if place < len(steps) - 1:
                 later = back.items()
-                back = {one: min(cost + self._step(one, to) for to, cost in later) for one in ones}
+                back = {one: min(cost + step(one, to) for to, cost in later) for one in ones}
             total = {one: forward[place][one] + back[one] for one in ones}
             least = min(total.values()) + _SAME
             found[number] = tuple(sorted({self.body.sites[one].line for one in ones if total[one] <= least}))
         return found
-
-    def _step(self, one: int, to: int) -> float:
-        """What it costs to go from a site to the next that made an event."""
-        before, body = self._before, self.body
-        if to > one:
-            return before[to] - before[one + 1]
-        inner = body.sites[to].loop
-        while inner >= 0:
-            loop = body.loops[inner]
-            if loop.begin <= one < loop.end:
-                return before[loop.end] - before[one + 1] + before[to] - before[loop.begin] + _BACK
-            inner = loop.parent
-        return _AGAIN if to == one else _IMPOSSIBLE

@@ -15,7 +15,7 @@ from streamlint.trace.readers.signs import python_function
 from streamlint.trace.readers.sites import Body
 from streamlint.trace.readers.sources import Function, Source, Sources
 
-_OPEN_BEFORE = 200_000  # ns: functions that begin this soon after the first were open when the recording began
+_EDGE = 200_000  # ns: functions that begin this soon after the first, or end so late, were open when the recording began or ended
 
 
 @record(slots=True)
@@ -123,7 +123,7 @@ def _lines(nesting: Nesting, users: Users) -> dict[int, list[Lines]]:
     for number, invocation in enumerate(nesting.invocations):
         if invocation.needed:
             of_function[invocation.function].append(number)
-    first = min((one.start for one in nesting.invocations), default=0)
+    first, last = min((one.start for one in nesting.invocations), default=0), max((one.end for one in nesting.invocations), default=0)
     found: dict[int, list[Lines]] = {}
     for function, numbers in of_function.items():
         body = _body(users, function)
@@ -132,13 +132,13 @@ def _lines(nesting: Nesting, users: Users) -> dict[int, list[Lines]]:
             continue
         seen = {sign for number in numbers for sign in nesting.invocations[number].signs}
         alignment = Alignment(body, (nesting.signs.all[sign] for sign in sorted(seen)))
-        done: dict[tuple[bytes, bool], list[Lines]] = {}
+        done: dict[tuple[bytes, bool, bool], list[Lines]] = {}
         for number in numbers:
             one = nesting.invocations[number]
-            from_start = not body.resumes and one.start > first + _OPEN_BEFORE
-            key = one.signs.tobytes(), from_start
+            whole = not body.resumes  # else it may begin and end at any of its `yield`
+            key = one.signs.tobytes(), whole and one.start > first + _EDGE, whole and one.end < last - _EDGE
             if key not in done:
-                done[key] = alignment.lines([nesting.signs.all[sign] for sign in one.signs], from_start)
+                done[key] = alignment.lines([nesting.signs.all[sign] for sign in one.signs], *key[1:])
             found[number] = done[key]
     return found
 

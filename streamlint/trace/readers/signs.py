@@ -95,20 +95,23 @@ def names_of(sign: Sign) -> Iterator[tuple[str, ...]]:
         yield from ((name,) for name in sign.inner)
 
 
-def candidates(sign: Sign, body: Body, by_name: dict[str, list[int]], claimed: frozenset[str]) -> tuple[int, ...]:
-    """The sites of a body that an event may have come from. ``claimed`` are names of calls that other events are known by."""
+def candidates(sign: Sign, body: Body, by_name: dict[str, list[int]], claimed: frozenset[str]) -> tuple[tuple[int, ...], bool]:
+    """The sites of a body that an event may have come from, and whether they are told by name.
+
+    ``claimed`` are names of calls that other events are known by.
+    """
     sites = body.sites
     for names in names_of(sign):
         found = {number for name in names for number in by_name.get(name, ())}
         if calls := tuple(sorted(number for number in found if not sites[number].attribute)) or tuple(sorted(found)):
-            return calls
+            return calls, True
     if sign.kind in (PYTHON, MODULE):
         opaque = [number for number, site in enumerate(sites) if site.opaque and not claimed.intersection(site.names)]
         if sign.name in ("__init__", "__new__", "__call__"):
             classes = [number for number in opaque if _is_class(sites[number])]
             opaque = classes if classes and sign.name != "__call__" else opaque
-        return tuple(opaque)
-    return ()
+        return tuple(opaque), False
+    return (), False
 
 
 def _is_class(site: Site) -> bool:

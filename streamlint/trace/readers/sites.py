@@ -28,8 +28,6 @@ _OPERATORS: dict[type[ast.AST], str] = {
 }
 _COMPREHENSIONS = {ast.ListComp: "<listcomp>", ast.SetComp: "<setcomp>", ast.DictComp: "<dictcomp>", ast.GeneratorExp: "<genexpr>"}
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
-_UNLIKELY = 0.5
-"""How much less a place counts for each branch that it stands in: it may not be reached."""
 
 
 @record(frozen=True, slots=True)
@@ -40,17 +38,27 @@ class Site:
     names: tuple[str, ...]
     opaque: bool = False
     attribute: bool = False  # only a property would be seen
-    loop: int = -1  # the innermost loop around it, an index into the function's loops
-    weight: float = 1.0
+    region: int = 0  # the innermost one around it, an index into the function's regions
 
 
 @record(slots=True)
-class Loop:
-    """A loop: the positions of its sites are ``begin`` to ``end`` (exclusive)."""
+class Region:
+    """A part of a function that may be passed over: a branch or a loop. Its sites are ``begin`` to ``end`` (exclusive)."""
 
     begin: int
-    parent: int
+    parent: int  # -1 of the whole function
     end: int = 0
+    loop: bool = False
+    choice: int = -1  # branches with the same number exclude each other
+
+
+@record(frozen=True, slots=True)
+class Jump:
+    """A `break`, `continue`, `return` or `raise`: it stands before the site of its position."""
+
+    kind: str
+    position: int
+    region: int
 
 
 @record(slots=True)
@@ -60,7 +68,8 @@ class Body:
     name: str  # qualified
     first_line: int
     sites: list[Site] = field(default_factory=list)
-    loops: list[Loop] = field(default_factory=list)
+    regions: list[Region] = field(default_factory=lambda: [Region(0, -1)])  # the whole function first
+    jumps: list[Jump] = field(default_factory=list)
     resumes: bool = False  # a generator or coroutine: it may go on in the middle
 
 
@@ -103,6 +112,7 @@ def _body(name: str, first: int, nodes: Iterable[ast.AST]) -> Body:
             order.comprehension(node)
         else:
             order.visit(node)
+    body.regions[0].end = len(body.sites)
     return body
 
 
@@ -111,8 +121,7 @@ class _Order:
 
     def __init__(self, body: Body) -> None:
         self.body = body
-        self.loop = -1
-        self.weight = 1.0
+        self.region = 0
 
     def visit(self, node: ast.AST | None) -> None:
         """Take up what a node does, after what its parts do."""
@@ -129,38 +138,52 @@ class _Order:
             self.visit(node)
 
     def site(self, line: int, *names: str, opaque: bool = False, attribute: bool = False) -> None:
-        weight = 0.0 if attribute else self.weight
-        self.body.sites.append(Site(line, names, opaque, attribute, self.loop, weight))
+        self.body.sites.append(Site(line, names, opaque, attribute, self.region))
 
-    def maybe(self, nodes: Iterable[ast.AST | None]) -> None:
+    def begin(self, loop: bool = False, choice: int = -1) -> None:
+        """Open a region."""
+        self.body.regions.append(Region(len(self.body.sites), self.region, loop=loop, choice=choice))
+        self.region = len(self.body.regions) - 1
+
+    def end(self) -> None:
+        """Close the region that was opened last."""
+        region = self.body.regions[self.region]
+        region.end = len(self.body.sites)
+        self.region = region.parent
+
+    def maybe(self, nodes: Iterable[ast.AST | None], choice: int = -1) -> None:
         """Nodes that may be passed over."""
-        self.weight, before = self.weight * _UNLIKELY, self.weight
+        self.begin(choice=choice)
         self.each(nodes)
-        self.weight = before
+        self.end()
 
-    def open_loop(self) -> None:
-        self.body.loops.append(Loop(len(self.body.sites), self.loop))
-        self.loop = len(self.body.loops) - 1
-
-    def close_loop(self) -> None:
-        loop = self.body.loops[self.loop]
-        loop.end = len(self.body.sites)
-        self.loop = loop.parent
+    def either(self, *branches: Iterable[ast.AST | None]) -> None:
+        """Branches of which one is taken."""
+        choice = len(self.body.regions)
+        for branch in branches:
+            self.maybe(branch, choice)
 
     def truth(self, node: ast.AST) -> None:
         """A test: of each operand of `and` and `or` by itself, as they are compiled."""
         if isinstance(node, ast.BoolOp):
-            self.truth(node.values[0])
-            self.weight, before = self.weight * _UNLIKELY, self.weight
-            for value in node.values[1:]:
-                self.truth(value)
-            self.weight = before
+            self.truths(node.values)
         elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
             self.truth(node.operand)
         else:
             self.visit(node)
             if not isinstance(node, ast.Constant):
                 self.site(node.lineno, *TRUTH)  # type: ignore[attr-defined]
+
+    def truths(self, values: Sequence[ast.AST], last: bool = True) -> None:
+        """Operands of `and` or `or`: each is reached through the one before it. ``last``: the last one is tested as well."""
+        for number, value in enumerate(values):
+            if last or number < len(values) - 1:
+                self.truth(value)
+            else:
+                self.visit(value)
+            self.begin()
+        for _ in values:
+            self.end()
 
     # Expressions
 
@@ -206,17 +229,11 @@ class _Order:
                 self.site(node.lineno, *TRUTH)
 
     def _boolop(self, node: ast.BoolOp) -> None:
-        self.truth(node.values[0])
-        self.weight, before = self.weight * _UNLIKELY, self.weight
-        for value in node.values[1:-1]:
-            self.truth(value)
-        self.visit(node.values[-1])
-        self.weight = before
+        self.truths(node.values, last=False)
 
     def _ifexp(self, node: ast.IfExp) -> None:
         self.truth(node.test)
-        self.maybe([node.body])
-        self.maybe([node.orelse])
+        self.either([node.body], [node.orelse])
 
     def _formattedvalue(self, node: ast.FormattedValue) -> None:
         self.each((node.value, node.format_spec))
@@ -246,14 +263,14 @@ class _Order:
         self.body.resumes |= isinstance(node, ast.GeneratorExp)
         for one in generators:
             self.visit(one.iter)
-            self.open_loop()
+            self.begin(loop=True)
             self.site(one.iter.lineno, *STEP)
             for test in one.ifs:
                 self.truth(test)
         parts = (node.key, node.value) if isinstance(node, ast.DictComp) else (node.elt,)  # type: ignore[attr-defined]
         self.each(parts)
         for _ in generators:
-            self.close_loop()
+            self.end()
 
     # Statements
 
@@ -283,27 +300,26 @@ class _Order:
 
     def _if(self, node: ast.If) -> None:
         self.truth(node.test)
-        self.maybe(node.body)
-        self.maybe(node.orelse)
+        self.either(node.body, node.orelse)
 
     def _assert(self, node: ast.Assert) -> None:
         self.truth(node.test)
         self.maybe([node.msg])
 
     def _while(self, node: ast.While) -> None:
-        self.open_loop()
+        self.begin(loop=True)
         self.truth(node.test)
         self.each(node.body)
-        self.close_loop()
+        self.end()
         self.maybe(node.orelse)
 
     def _for(self, node: ast.For | ast.AsyncFor) -> None:
         self.visit(node.iter)
         self.site(node.iter.lineno, "__iter__")
-        self.open_loop()
+        self.begin(loop=True)
         self.site(node.iter.lineno, *STEP, "__anext__", "unbind")
         self.each((node.target, *node.body))
-        self.close_loop()
+        self.end()
         self.maybe(node.orelse)
 
     _asyncfor = _for
@@ -323,11 +339,20 @@ class _Order:
 
     def _try(self, node: ast.Try) -> None:
         self.each(node.body)
-        self.maybe(node.handlers)
-        self.maybe(node.orelse)
+        self.either(*([one] for one in node.handlers), node.orelse)
         self.each(node.finalbody)
 
     _trystar = _try
+
+    def _match(self, node: ast.Match) -> None:
+        self.visit(node.subject)
+        self.either(*((case.guard, *case.body) for case in node.cases))
+
+    def _jump(self, node: ast.Break | ast.Continue | ast.Return | ast.Raise) -> None:
+        self.each(ast.iter_child_nodes(node))
+        self.body.jumps.append(Jump(type(node).__name__.lower(), len(self.body.sites), self.region))
+
+    _break = _continue = _return = _raise = _jump
 
     def _functiondef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
         self.each((*node.decorator_list, *node.args.defaults, *node.args.kw_defaults))
