@@ -10,7 +10,7 @@ from streamlint.errors import StreamlintError
 from streamlint.trace.model import Trace
 from streamlint.trace.readers import joining
 from streamlint.trace.readers.json_stream import EventStream
-from streamlint.trace.readers.kineto_events import Events, streams_of
+from streamlint.trace.readers.kineto_events import Events, number, streams_of
 from streamlint.trace.readers.lines import attribute
 from streamlint.trace.readers.sources import Sources
 
@@ -47,13 +47,18 @@ def read(path: Path, roots: Sequence[Path]) -> Trace:
     _span(trace, events)
     trace.sort()
     _place(trace, events, Sources(roots))
+    _since_1970(trace, number(stream.header.get("baseTimeNanoseconds")))
     return trace
 
 
-def base_of(header: dict[str, Any]) -> int:
-    """The time since 1970, in nanoseconds, that times of a newer trace count from."""
-    base = header.get("baseTimeNanoseconds")
-    return base if type(base) is int else 0
+def _since_1970(trace: Trace, base: int) -> None:
+    """Times of newer traces count from a base of their own: from 1970 on, those of several ranks can be put side by side."""
+    if base:
+        trace.start, trace.end = trace.start + base, trace.end + base
+        for call in trace.calls:
+            call.start, call.end = call.start + base, call.end + base
+        for work in trace.works:
+            work.start, work.end = work.start + base, work.end + base
 
 
 def _place(trace: Trace, events: Events, sources: Sources) -> None:
