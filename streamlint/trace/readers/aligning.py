@@ -19,6 +19,10 @@ _AGAIN = 0.5  # of a second event of the same place
 _IMPOSSIBLE = 100.0
 _SAME = 1e-6
 _MOST = 24  # candidates of an event: one with more says nothing of the order
+_ELSEWHERE, _ELSEWHERE_THOUGH_NAMED = 1.5, 4.0  # to say that an event came from no place of the source: a callback of the collector
+_BEAM = 8.0  # how much worse than the best a way may be on its way
+_START = -1
+_NEVER = float("inf")
 _PASSING = 6.0  # at most, for what stands before the first event and behind the last
 
 
@@ -123,7 +127,7 @@ class Alignment:
         signs = list(signs)
         claimed = frozenset(sign.name for sign in signs if sign.name in by_name)
         told = {sign: candidates(sign, body, by_name, claimed) for sign in signs}
-        self._candidates = {sign: numbers for sign, (numbers, _) in told.items()}
+        self._candidates = {sign: (numbers, _ELSEWHERE_THOUGH_NAMED if named else _ELSEWHERE) for sign, (numbers, named) in told.items()}
         seen = {number for numbers, named in told.values() if named or len(numbers) == 1 for number in numbers}
         self._ways = Ways(body, {number for number in seen if not body.sites[number].attribute})
 
@@ -133,22 +137,30 @@ class Alignment:
         ``begun`` and ``ended`` say that the invocation was recorded from its beginning, and up to its end.
         """
         found: list[Lines] = [()] * len(signs)
-        chosen = [(number, self._candidates[sign]) for number, sign in enumerate(signs)]
-        steps = [(number, ones) for number, ones in chosen if 0 < len(ones) <= _MOST]
-        if not steps:
-            return found
-        step = self._ways.step
-        forward = [{one: min(self._ways.into(one), _PASSING) if begun else 0.0 for one in steps[0][1]}]
-        for _, ones in steps[1:]:
-            last = forward[-1].items()
-            forward.append({to: min(cost + step(one, to) for one, cost in last) for to in ones})
-        back = {one: min(self._ways.out(one), _PASSING) if ended else 0.0 for one in steps[-1][1]}
+        chosen = [(number, *self._candidates[sign]) for number, sign in enumerate(signs)]
+        steps = [(number, ones, elsewhere) for number, ones, elsewhere in chosen if 0 < len(ones) <= _MOST]
+        reached = [{_START: 0.0}]  # what it costs to have come to a site, or to be there still
+        placed: list[dict[int, float]] = []  # and to place the event there
+        for _, ones, elsewhere in steps:
+            here = {to: min(cost + self._cost(one, to, begun) for one, cost in reached[-1].items()) for to in ones}
+            still = {one: cost + elsewhere for one, cost in reached[-1].items()}
+            both = {one: min(here.get(one, _NEVER), still.get(one, _NEVER)) for one in (*here, *still)}
+            most = min(both.values()) + _BEAM
+            placed.append(here)
+            reached.append({one: cost for one, cost in both.items() if cost <= most})
+        left = {one: min(self._ways.out(one), _PASSING) if ended and one >= 0 else 0.0 for one in reached[-1]}
         for place in range(len(steps) - 1, -1, -1):
-            number, ones = steps[place]
-            if place < len(steps) - 1:
-                later = back.items()
-                back = {one: min(cost + step(one, to) for to, cost in later) for one in ones}
-            total = {one: forward[place][one] + back[one] for one in ones}
-            least = min(total.values()) + _SAME
-            found[number] = tuple(sorted({self.body.sites[one].line for one in ones if total[one] <= least}))
+            number, _, elsewhere = steps[place]
+            here, before = placed[place], reached[place]
+            total = {one: cost + left[one] for one, cost in here.items() if one in left}
+            least = min([*total.values(), *(cost + elsewhere + left[one] for one, cost in before.items() if one in left)]) + _SAME
+            found[number] = tuple(sorted({self.body.sites[one].line for one, cost in total.items() if cost <= least}))
+            left = {
+                one: min([left.get(one, _NEVER) + elsewhere, *(self._cost(one, to, begun) + left[to] for to in total)]) for one in before
+            }
         return found
+
+    def _cost(self, one: int, to: int, begun: bool) -> float:
+        if one == _START:
+            return min(self._ways.into(to), _PASSING) if begun else 0.0
+        return self._ways.step(one, to)

@@ -12,13 +12,16 @@ import re
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from streamlint.errors import StreamlintError
 
 GZIP = b"\x1f\x8b"
-_CHUNK = 1 << 20
-_LARGEST = 1 << 24  # characters of one value: an event, or what stands beside the list of events
+_CHUNK = 1 << 20  # bytes that are read at once
+_PACKED = 1 << 14  # bytes that are unpacked at once: what stands before damage is not lost
+_LONGEST = 1 << 20  # characters of an event
+_LARGEST = 1 << 24  # characters of what stands beside the list of events
+_GZIP_ONLY = 31  # zlib's window bits for gzip
 _BETWEEN = re.compile(r"[\s,]*")
 _BLANK = re.compile(r"\s*")
 _NEXT_EVENT = re.compile(r"\}\s*,\s*(?=\{)")
@@ -100,7 +103,7 @@ class EventStream:
             if text[at : at + 1] == "]":
                 self._at += 1
                 return
-            if self._more(_CHUNK):
+            if self._more(_LONGEST):
                 continue
             if not self._skip():
                 self.truncated = True
@@ -163,14 +166,34 @@ def _unpacked(path: Path) -> Iterator[bytes]:
                 yield piece
                 piece = file.read(_CHUNK)
             return
-        unpack = zlib.decompressobj(31)
-        try:
-            while piece:
-                if out := unpack.decompress(piece, _CHUNK):
+        yield from _inflated(file, piece)
+
+
+def _inflated(file: BinaryIO, piece: bytes) -> Iterator[bytes]:
+    """What gzip packed, up to where it is damaged. ``piece`` was read already."""
+    unpack = zlib.decompressobj(_GZIP_ONLY)
+    while piece:
+        for start in range(0, len(piece), _PACKED):
+            part = piece[start : start + _PACKED]
+            while part:
+                before = unpack.copy()
+                try:
+                    out = unpack.decompress(part, _CHUNK)
+                except zlib.error:
+                    yield from _before_damage(before, part)
+                    return
+                if out:
                     yield out
-                piece = unpack.unconsumed_tail or unpack.unused_data or file.read(_CHUNK)
-                if unpack.eof and piece:
-                    unpack = zlib.decompressobj(31)  # files may be put one behind the other
-            yield unpack.flush()
+                part = unpack.unconsumed_tail or unpack.unused_data
+                if unpack.eof and part:
+                    unpack = zlib.decompressobj(_GZIP_ONLY)  # files may be put one behind the other
+        piece = file.read(_CHUNK)
+    yield unpack.flush()
+
+
+def _before_damage(unpack: zlib._Decompress, part: bytes) -> Iterator[bytes]:
+    for byte in part:
+        try:
+            yield unpack.decompress(bytes((byte,)))
         except zlib.error:
             return

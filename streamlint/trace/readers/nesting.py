@@ -115,7 +115,7 @@ class _Sweep:
         sign = sign_name(text)
         if self.users:
             user = self.users[-1][1]
-            if self.open[-1][1] is user:
+            if self.open[-1][1] is user and not self._in_operator():
                 self._begin(user, sign, end)
             elif sign[0] == PYTHON and len(user.inner) < _INNER:
                 user.inner.append(sign[1])
@@ -136,9 +136,13 @@ class _Sweep:
         text = self.nesting.texts[name]
         self.engine |= text.startswith(_ENGINE)
         depth = len(self.open)
-        if self.users and self.open[-1][1] is not None and not (self.open_operators and self.open_operators[-1][2] == depth):
+        if self.users and self.open[-1][1] is not None and not self._in_operator():
             self._begin(self.users[-1][1], (OPERATOR, text), end)
         self.open_operators.append((end, text, depth))
+
+    def _in_operator(self) -> bool:
+        """Whether an operator is open that the innermost function called: what begins now belongs to its event."""
+        return bool(self.open_operators) and self.open_operators[-1][2] == len(self.open)
 
     def call(self, call: Call) -> None:
         """A call of CUDA was made."""

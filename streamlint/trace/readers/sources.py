@@ -67,7 +67,8 @@ class Sources:
         """The file that a recording's path means, None where it is none of the user's.
 
         A path of this machine is taken as it is. PyTorch cuts off the part that is in `sys.path`; other machines have other folders:
-        there the longest end of the path decides, and where only the file's name agrees a function must begin on the recorded line.
+        there the longest end of the path decides, and where only the file's name agrees one of ``functions`` must begin on its recorded
+        line, unless none is known.
         """
         if recorded not in self._found:
             self._found[recorded] = self._find(recorded.replace("\\", "/"), tuple(functions))
@@ -90,7 +91,7 @@ class Sources:
         proven = [one for one in best if one.has(functions)]
         if len(proven) == 1 or not ranked:
             return proven[0] if proven else None
-        return best[0] if len(best) == 1 and ranked[0][0] > 1 else None
+        return best[0] if len(best) == 1 and (ranked[0][0] > 1 or not functions) else None
 
 
 def _common(one: Sequence[str], other: Sequence[str]) -> int:
