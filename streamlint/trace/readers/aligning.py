@@ -10,7 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 
-from streamlint.trace.readers.signs import Sign, candidates
+from streamlint.trace.readers.signs import OPERATOR, Sign, candidates
 from streamlint.trace.readers.sites import Body
 
 Lines = tuple[int, ...]
@@ -18,7 +18,7 @@ _BACK = 0.05  # to begin a loop's next round
 _AGAIN = 0.5  # of a second event of the same place
 _IMPOSSIBLE = 100.0
 _SAME = 1e-6
-_MOST = 24  # candidates of an event: one with more says nothing of the order
+_MOST = 120  # candidates of an event: one with more says nothing of the order
 _ELSEWHERE, _ELSEWHERE_THOUGH_NAMED = 1.5, 4.0  # to say that an event came from no place of the source: a callback of the collector
 _BEAM = 8.0  # how much worse than the best a way may be on its way
 _START = -1
@@ -33,7 +33,7 @@ class Ways:
     """
 
     def __init__(self, body: Body, seen: Iterable[int]) -> None:
-        """``seen`` are the sites that made an event in some invocation."""
+        """``seen`` are the sites that make an event whenever they are reached."""
         self.body = body
         self._own: list[list[int]] = [[] for _ in body.regions]  # positions of seen sites, by the innermost region
         for number in sorted(seen):
@@ -120,6 +120,7 @@ class Alignment:
     def __init__(self, body: Body, signs: Iterable[Sign]) -> None:
         """``signs`` are all that were seen below the function, in any invocation."""
         self.body = body
+        self._chosen: set[int] = set()
         by_name: dict[str, list[int]] = {}
         for number, site in enumerate(body.sites):
             for name in site.names:
@@ -128,8 +129,18 @@ class Alignment:
         claimed = frozenset(sign.name for sign in signs if sign.name in by_name)
         told = {sign: candidates(sign, body, by_name, claimed) for sign in signs}
         self._candidates = {sign: (numbers, _ELSEWHERE_THOUGH_NAMED if named else _ELSEWHERE) for sign, (numbers, named) in told.items()}
-        seen = {number for numbers, named in told.values() if named or len(numbers) == 1 for number in numbers}
-        self._ways = Ways(body, {number for number in seen if not body.sites[number].attribute})
+        numbers = [(sign, numbers) for sign, (numbers, named) in told.items() if named or len(numbers) == 1]
+        doubtful = {one for sign, ones in numbers if sign.kind == OPERATOR and len(ones) > 1 for one in ones}
+        self._sure = {one for sign, ones in numbers for one in ones if one not in doubtful and not body.sites[one].attribute}
+        self.doubts = bool(doubtful)
+        self._ways = Ways(body, self._sure)
+
+    def settle(self) -> None:
+        """Take the places that events were put on so far, and on no other, for ones that make an event whenever they are reached.
+
+        Truth tests and operators are written of tensors and of numbers alike: which are of tensors shows in the trace.
+        """
+        self._ways = Ways(self.body, self._sure | self._chosen)
 
     def lines(self, signs: Sequence[Sign], begun: bool, ended: bool) -> list[Lines]:
         """The lines that each event of an invocation may have come from; none where the source has no such place.
@@ -154,7 +165,10 @@ class Alignment:
             here, before = placed[place], reached[place]
             total = {one: cost + left[one] for one, cost in here.items() if one in left}
             least = min([*total.values(), *(cost + elsewhere + left[one] for one, cost in before.items() if one in left)]) + _SAME
-            found[number] = tuple(sorted({self.body.sites[one].line for one, cost in total.items() if cost <= least}))
+            best = [one for one, cost in total.items() if cost <= least]
+            if len(best) == 1:
+                self._chosen.add(best[0])
+            found[number] = tuple(sorted({self.body.sites[one].line for one in best}))
             left = {
                 one: min([left.get(one, _NEVER) + elsewhere, *(self._cost(one, to, begun) + left[to] for to in total)]) for one in before
             }

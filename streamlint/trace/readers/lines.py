@@ -132,14 +132,25 @@ def _lines(nesting: Nesting, users: Users) -> dict[int, list[Lines]]:
             continue
         seen = {sign for number in numbers for sign in nesting.invocations[number].signs}
         alignment = Alignment(body, (nesting.signs.all[sign] for sign in sorted(seen)))
-        done: dict[tuple[bytes, bool, bool], list[Lines]] = {}
-        for number in numbers:
-            one = nesting.invocations[number]
-            whole = not body.resumes  # else it may begin and end at any of its `yield`
-            key = one.signs.tobytes(), whole and one.start > first + _EDGE, whole and one.end < last - _EDGE
-            if key not in done:
-                done[key] = alignment.lines([nesting.signs.all[sign] for sign in one.signs], *key[1:])
-            found[number] = done[key]
+        done = _aligned(nesting, alignment, numbers, (first + _EDGE, last - _EDGE))
+        if alignment.doubts:
+            alignment.settle()
+            done = _aligned(nesting, alignment, numbers, (first + _EDGE, last - _EDGE))
+        found |= done
+    return found
+
+
+def _aligned(nesting: Nesting, alignment: Alignment, numbers: Iterable[int], inside: tuple[int, int]) -> dict[int, list[Lines]]:
+    """The lines of each event of a function's invocations; those that begin or end outside of a time may not be whole."""
+    known: dict[tuple[bytes, bool, bool], list[Lines]] = {}
+    found: dict[int, list[Lines]] = {}
+    for number in numbers:
+        one = nesting.invocations[number]
+        whole = not alignment.body.resumes  # else it may begin and end at any of its `yield`
+        key = one.signs.tobytes(), whole and one.start > inside[0], whole and one.end < inside[1]
+        if key not in known:
+            known[key] = alignment.lines([nesting.signs.all[sign] for sign in one.signs], *key[1:])
+        found[number] = known[key]
     return found
 
 

@@ -20,6 +20,7 @@ _PYTHON = re.compile(r"(?P<file>.*)\((?P<line>\d+)\): (?P<name>.*)", re.DOTALL)
 _BUILTIN_NAME = re.compile(r"<(?:built-in (?:method|function)|(?:slot|method)[- ]wrapper|method|class method) '?(?P<name>[\w.]+)")
 _MODULE = "nn.Module: "
 _TENSOR = "torch.Tensor."
+_INDEX = "__index__"  # each subscript may ask for it, hardly one does
 # Operators that Python writes as syntax, where their name is not Python's (language reference, 3.3.1 and 3.3.8; native_functions.yaml).
 _SYNTAX = dict(
     pair.split(":")
@@ -82,7 +83,8 @@ def names_of_operator(operator: str) -> tuple[tuple[str, ...], ...]:
         special = [one for one in special if one not in {f"__{name}__" for name in _SYNTAX.values()}]
     if operator.rpartition("::")[2].endswith("_"):
         special = [f"__i{_SYNTAX.get(plain, plain)}__", *special]
-    return tuple(special), (plain, f"{plain}_")
+    common = tuple(one for one in special if one != _INDEX)
+    return common, (plain, f"{plain}_"), (_INDEX,) if _INDEX in special else ()
 
 
 def names_of(sign: Sign) -> Iterator[tuple[str, ...]]:

@@ -18,6 +18,7 @@ TEXT = ("__format__", "__str__", "__repr__")
 STEP = ("__next__", "__iter__", "<genexpr>")
 _BUILTIN = frozenset(vars(builtins))
 _ITERATING = frozenset("any all sum list tuple sorted min max set dict zip map filter enumerate reversed frozenset next iter".split())
+_ANSWERING = frozenset("all any bool callable hasattr isinstance issubclass len".split())
 _COMPARING = frozenset("min max sorted any all".split())
 _OPERATORS: dict[type[ast.AST], str] = {
     getattr(ast, pair.partition(":")[0]): pair.partition(":")[2]
@@ -171,7 +172,7 @@ class _Order:
             self.truth(node.operand)
         else:
             self.visit(node)
-            if not isinstance(node, ast.Constant):
+            if not _is_plain(node):
                 self.site(node.lineno, *TRUTH)  # type: ignore[attr-defined]
 
     def truths(self, values: Sequence[ast.AST], last: bool = True) -> None:
@@ -362,6 +363,15 @@ class _Order:
     def _classdef(self, node: ast.ClassDef) -> None:
         self.each((*node.decorator_list, *node.bases, *node.keywords))
         self.site(node.lineno, node.name)  # its body runs here
+
+
+def _is_plain(test: ast.AST) -> bool:
+    """Whether a test's value is Python's own, whose truth nobody has to compute."""
+    if isinstance(test, ast.Compare):
+        return isinstance(test.ops[-1], (ast.Is, ast.IsNot, ast.In, ast.NotIn))
+    if isinstance(test, ast.Call):
+        return isinstance(test.func, ast.Name) and test.func.id in _ANSWERING
+    return isinstance(test, ast.Constant)
 
 
 def _names_of(function: str) -> tuple[str, ...]:
