@@ -130,7 +130,7 @@ class Events:
 
     def _number(self, value: object) -> int:
         text = str(value)
-        return int(text) if text.isdigit() else self._made.setdefault(text, _FIRST_MADE + len(self._made))
+        return int(text) if text.isdecimal() and len(text) < 20 else self._made.setdefault(text, _FIRST_MADE + len(self._made))
 
 
 def _arguments(event: Event) -> Mapping[str, Any]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import heapq
 from array import array
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from streamlint.records import field, record
 from streamlint.trace.model import Call
@@ -62,9 +63,11 @@ class Nesting:
     def thread(self, python: Spans, operators: Spans, calls: Iterable[Call]) -> bool:
         """Go through a thread's spans and calls in time; whether autograd's engine ran it."""
         sweep = _Sweep(self, python, operators)
-        for _, _, kind, number, call in sorted(_events(python, operators, calls), key=lambda one: one[:3]):
-            if call is not None:
-                sweep.call(call)
+        calls = sorted(calls, key=lambda one: one.start)
+        ordered = (_ordered(_PYTHON, python), _ordered(_OPERATOR, operators), _of_calls(calls))
+        for _, _, kind, number in heapq.merge(*ordered):
+            if kind == _CALL:
+                sweep.call(calls[number])
             elif kind == _PYTHON:
                 sweep.python(number)
             else:
@@ -76,11 +79,15 @@ class Nesting:
 _PYTHON, _OPERATOR, _CALL = 0, 1, 2
 
 
-def _events(python: Spans, operators: Spans, calls: Iterable[Call]) -> Iterable[tuple[int, int, int, int, Call | None]]:
-    """All events of a thread by start, the longer and the outer kind first."""
-    for kind, spans in ((_PYTHON, python), (_OPERATOR, operators)):
-        yield from ((start, -end, kind, number, None) for number, (start, end) in enumerate(zip(spans.start, spans.end, strict=True)))
-    yield from ((call.start, -call.end, _CALL, 0, call) for call in calls)
+def _ordered(kind: int, spans: Spans) -> Iterator[tuple[int, int, int, int]]:
+    """A thread's spans of a kind by start, the longer first."""
+    order = sorted(range(len(spans)), key=spans.end.__getitem__, reverse=True)
+    order.sort(key=spans.start.__getitem__)
+    return ((spans.start[number], -spans.end[number], kind, number) for number in order)
+
+
+def _of_calls(calls: Iterable[Call]) -> Iterator[tuple[int, int, int, int]]:
+    return ((call.start, -call.end, _CALL, number) for number, call in enumerate(calls))
 
 
 class _Sweep:
@@ -92,6 +99,7 @@ class _Sweep:
         self.users: list[tuple[int, Invocation]] = []
         self.open_operators: list[tuple[int, str, int]] = []  # ends, names, and how many functions were open
         self.engine = False
+        self.latest: Place = ()
 
     def until(self, time: int) -> None:
         """Close what has ended."""
@@ -161,7 +169,10 @@ class _Sweep:
         for number, user in reversed(self.users[-_DEEPEST:]):
             user.needed = True
             found.append((number, len(user.signs)))
-        return tuple(found)
+        place = tuple(found)
+        if place != self.latest:
+            self.latest = place
+        return self.latest  # one object for all calls of a place
 
     def _begin(self, user: Invocation, sign: tuple[str, str], end: int) -> None:
         self._settle(user)

@@ -30,6 +30,7 @@ _WORDS = (("PAGEABLE", "pageable"), ("PINNED", "pinned"), ("MANAGED", "managed")
 _COPIES = {1: "HtoD", 2: "DtoH", 3: "HtoA", 4: "AtoH", 8: "DtoD", 9: "HtoH", 10: "PtoP"}
 _NON_BLOCKING, _NULL = 2, 3  # ENUM_CUPTI_STREAM_TYPE
 _NO_STREAM = 0xFFFFFFFF
+_DAMAGED = (sqlite3.Error, UnicodeError)  # the second of damaged names
 Value = int | str | None
 
 
@@ -49,9 +50,9 @@ class Database:
         """
         try:
             for (name,) in self.connection.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')").fetchall():
-                quoted = name.replace('"', '""')
-                self.columns[name] = frozenset(row[1] for row in self.connection.execute(f'PRAGMA table_info("{quoted}")'))
-        except sqlite3.Error as error:
+                quoted = str(name).replace('"', '""')
+                self.columns[str(name)] = frozenset(row[1] for row in self.connection.execute(f'PRAGMA table_info("{quoted}")'))
+        except _DAMAGED as error:
             raise StreamlintError(f"{self.path} cannot be read: {error}; it is damaged or encrypted") from error
 
     def rows(self, table: str, *columns: str) -> Iterator[tuple[Value, ...]]:
@@ -62,7 +63,7 @@ class Database:
         chosen = ", ".join(f'"{name}"' if name in known else "NULL" for name in columns)
         try:
             yield from self.connection.execute(f'SELECT {chosen} FROM "{table}"')
-        except sqlite3.Error as error:
+        except _DAMAGED as error:
             self.notes.append(f"{table} of {self.path} was read in part: {error}")
 
 
@@ -216,7 +217,7 @@ def _thread(packed: Value) -> tuple[int, int]:
 def _int(value: Value) -> int:
     try:
         return int(value) if value is not None else 0
-    except ValueError:
+    except (OverflowError, ValueError):  # a column may hold anything
         return 0
 
 
