@@ -125,7 +125,9 @@ class _Sweep:
             user = self.users[-1][1]
             if self.open[-1][1] is user and not self._in_operator():
                 self._begin(user, sign, end)
-            elif sign[0] == PYTHON and len(user.inner) < _INNER:
+            elif sign[0] == PYTHON and self.nesting.is_user(name):
+                user.inner.insert(0, sign[1])  # what it was called for, if a library's wrapper stands between
+            elif sign[0] == PYTHON and len(user.inner) < _INNER and sign[1][:1] not in "_<":
                 user.inner.append(sign[1])
         if _BACKWARD in sign[1] and self.users:
             self.nesting.backward.append((start, end, self._place()))

@@ -8,25 +8,11 @@ Lines are those that a traceback would give (CPython 3.10 to 3.14): of a call on
 from __future__ import annotations
 
 import ast
-import builtins
 from collections.abc import Iterable, Sequence
 
 from streamlint.records import field, record
+from streamlint.trace.readers.syntax import BUILTIN, OPERATORS, STEP, TEXT, TRUTH, is_plain, makers, names_called
 
-TRUTH = ("__bool__", "__len__")
-TEXT = ("__format__", "__str__", "__repr__")
-STEP = ("__next__", "__iter__", "<genexpr>")
-_BUILTIN = frozenset(vars(builtins))
-_ITERATING = frozenset("any all sum list tuple sorted min max set dict zip map filter enumerate reversed frozenset next iter".split())
-_ANSWERING = frozenset("all any bool callable hasattr isinstance issubclass len".split())
-_COMPARING = frozenset("min max sorted any all".split())
-_OPERATORS: dict[type[ast.AST], str] = {
-    getattr(ast, pair.partition(":")[0]): pair.partition(":")[2]
-    for pair in (
-        "Add:add Sub:sub Mult:mul Div:truediv FloorDiv:floordiv Mod:mod Pow:pow MatMult:matmul BitAnd:and BitOr:or BitXor:xor "
-        "LShift:lshift RShift:rshift Eq:eq NotEq:ne Lt:lt LtE:le Gt:gt GtE:ge In:contains NotIn:contains USub:neg UAdd:pos Invert:invert"
-    ).split()
-}
 _COMPREHENSIONS = {ast.ListComp: "<listcomp>", ast.SetComp: "<setcomp>", ast.DictComp: "<dictcomp>", ast.GeneratorExp: "<genexpr>"}
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
@@ -123,6 +109,7 @@ class _Order:
     def __init__(self, body: Body) -> None:
         self.body = body
         self.region = 0
+        self.made_by: dict[str, tuple[str, ...]] = {}  # by variable: the functions of what was assigned
 
     def visit(self, node: ast.AST | None) -> None:
         """Take up what a node does, after what its parts do."""
@@ -172,7 +159,7 @@ class _Order:
             self.truth(node.operand)
         else:
             self.visit(node)
-            if not _is_plain(node):
+            if not is_plain(node):
                 self.site(node.lineno, *TRUTH)  # type: ignore[attr-defined]
 
     def truths(self, values: Sequence[ast.AST], last: bool = True) -> None:
@@ -194,7 +181,7 @@ class _Order:
         if isinstance(function, ast.Attribute):
             self.site(function.end_lineno or line, function.attr, opaque=True)
         elif isinstance(function, ast.Name):
-            self.site(line, *_names_of(function.id), opaque=function.id not in _BUILTIN)
+            self.site(line, *names_called(function.id), opaque=function.id not in BUILTIN)
         else:
             self.site(line, opaque=True)
 
@@ -209,7 +196,7 @@ class _Order:
 
     def _binop(self, node: ast.BinOp) -> None:
         self.each((node.left, node.right))
-        name = _OPERATORS[type(node.op)]
+        name = OPERATORS[type(node.op)]
         self.site(node.lineno, f"__{name}__", f"__r{name}__")
 
     def _unaryop(self, node: ast.UnaryOp) -> None:
@@ -218,13 +205,13 @@ class _Order:
             return
         self.visit(node.operand)
         if not isinstance(node.operand, ast.Constant):
-            self.site(node.lineno, f"__{_OPERATORS[type(node.op)]}__")
+            self.site(node.lineno, f"__{OPERATORS[type(node.op)]}__")
 
     def _compare(self, node: ast.Compare) -> None:
         self.visit(node.left)
         for number, (operator, right) in enumerate(zip(node.ops, node.comparators, strict=True)):
             self.visit(right)
-            if name := _OPERATORS.get(type(operator)):
+            if name := OPERATORS.get(type(operator)):
                 self.site(node.lineno, f"__{name}__")
             if number < len(node.ops) - 1:
                 self.site(node.lineno, *TRUTH)
@@ -265,7 +252,7 @@ class _Order:
         for one in generators:
             self.visit(one.iter)
             self.begin(loop=True)
-            self.site(one.iter.lineno, *STEP)
+            self.site(one.iter.lineno, *STEP, *makers(one.iter, self.made_by))
             for test in one.ifs:
                 self.truth(test)
         parts = (node.key, node.value) if isinstance(node, ast.DictComp) else (node.elt,)  # type: ignore[attr-defined]
@@ -277,6 +264,9 @@ class _Order:
 
     def _assign(self, node: ast.Assign) -> None:
         self.each((node.value, *node.targets))
+        for target in node.targets:
+            if isinstance(target, ast.Name):
+                self.made_by[target.id] = makers(node.value, self.made_by)
 
     def _annassign(self, node: ast.AnnAssign) -> None:
         self.each((node.value, node.target))
@@ -287,7 +277,7 @@ class _Order:
             self.each((target.value, target.slice))
             self.site(target.lineno, "__getitem__", "__index__")
         self.visit(node.value)
-        name = _OPERATORS[type(node.op)]
+        name = OPERATORS[type(node.op)]
         self.site(node.lineno, f"__i{name}__", f"__{name}__", f"__r{name}__")
         if isinstance(target, ast.Subscript):
             self.site(target.lineno, "__setitem__")
@@ -318,7 +308,7 @@ class _Order:
         self.visit(node.iter)
         self.site(node.iter.lineno, "__iter__")
         self.begin(loop=True)
-        self.site(node.iter.lineno, *STEP, "__anext__", "unbind")
+        self.site(node.iter.lineno, *STEP, "__anext__", *makers(node.iter, self.made_by))
         self.each((node.target, *node.body))
         self.end()
         self.maybe(node.orelse)
@@ -363,28 +353,3 @@ class _Order:
     def _classdef(self, node: ast.ClassDef) -> None:
         self.each((*node.decorator_list, *node.bases, *node.keywords))
         self.site(node.lineno, node.name)  # its body runs here
-
-
-def _is_plain(test: ast.AST) -> bool:
-    """Whether a test's value is Python's own, whose truth nobody has to compute."""
-    if isinstance(test, ast.Compare):
-        return isinstance(test.ops[-1], (ast.Is, ast.IsNot, ast.In, ast.NotIn))
-    if isinstance(test, ast.Call):
-        return isinstance(test.func, ast.Name) and test.func.id in _ANSWERING
-    return isinstance(test, ast.Constant)
-
-
-def _names_of(function: str) -> tuple[str, ...]:
-    """What a call of a function may be seen as: `float(x)` as ``__float__``, `print(x)` as ``__repr__``."""
-    if function not in _BUILTIN:
-        return (function,)
-    found = [function, f"__{function}__"]
-    if function in ("print", "str", "format", "repr"):
-        found += TEXT
-    if function in _ITERATING:
-        found += STEP
-    if function in _COMPARING:
-        found += [*TRUTH, "__lt__", "__gt__"]
-    if function in ("range", "int", "float"):
-        found.append("__index__")
-    return tuple(dict.fromkeys(found))

@@ -212,6 +212,18 @@ def test_callers_are_put_on_their_lines_as_well(tmp_path: Path) -> None:
     assert trace.stacks == [(), (low, Frame(file, 6, "main", 5)), (low, Frame(file, 7, "main", 5))]
 
 
+def test_callers_of_generators_and_of_wrapped_functions_are_found(tmp_path: Path) -> None:
+    text = (
+        "def batches(n):\n    for _ in range(n):\n        yield Tensor().cpu()\n\n\n"
+        "@no_grad()\ndef check(x):\n    return x.item()\n\n\n"
+        "def main():\n    made = batches(2)\n    for x in made:\n        x.clone_of = x\n        check(x)\n"
+        "    for i, x in enumerate(batches(1)):\n        check(x)\n"
+    )
+    trace, _ = played(tmp_path, text)
+    lines = [tuple(frame.line for frame in trace.frames(call)) for call in trace.calls]
+    assert lines == [(3, 13), (3, 13), (8, 15), (8, 15)] * 2 + [(3, 16), (3, 16), (8, 17), (8, 17)]
+
+
 def test_functions_have_qualified_names(tmp_path: Path) -> None:
     text = "class Meter:\n    def add(self, t):\n        def inner():\n            return t.item()\n        return inner()\n\n\n"
     trace, _ = played(tmp_path, text + "def main():\n    Meter().add(Tensor())\n")
