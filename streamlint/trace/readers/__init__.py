@@ -1,0 +1,1 @@
+"""Readers of recorded runs; each gives a :class:`streamlint.trace.model.Trace`."""

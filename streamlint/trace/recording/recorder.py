@@ -1,0 +1,198 @@
+"""A recording in progress: CUPTI on one side, the file on the other, a thread between them."""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import io
+import os
+import sys
+import threading
+import time
+
+from streamlint import TYPE_CHECKING, __version__
+from streamlint.errors import StreamlintError
+from streamlint.trace.recording import form, layouts
+from streamlint.trace.recording.cupti import DRIVER_CALLS, RUNTIME_CALLS, gpu_name, open_cupti
+from streamlint.trace.recording.native import NativeTaps, compiled
+from streamlint.trace.recording.stacks import Stacks
+from streamlint.trace.recording.taps import PythonTaps
+
+if TYPE_CHECKING:
+    from streamlint.trace.recording.cupti import Cupti
+
+TURN = 0.2  # seconds between two looks at what was collected
+FLUSH = 0.8  # seconds after which CUPTI is asked for what is finished
+_TOGETHER = 8  # buffers of records in one block
+_DEEPEST = 128  # characters of a thread's name
+
+
+class Recorder:
+    """Records this process into a file, from :meth:`start` to :meth:`stop`.
+
+    A forked child records nothing: it has neither the thread nor a usable copy of CUPTI.
+    """
+
+    def __init__(self, output: str, root: str = "", cupti: Cupti | None = None) -> None:
+        self.output = os.path.abspath(output)
+        self.stacks = Stacks(root)
+        self.taps = taps_for(self.stacks)
+        self.process = os.getpid()
+        self._cupti = cupti
+        self._file: io.FileIO | None = None
+        self._rows: list[list[object]] = []
+        self._sizes: dict[int, int] = {}
+        self._kernels: set[int] = set()
+        self._threads: dict[int, str] = {}
+        self._end = threading.Event()
+        self._thread = threading.Thread(target=self._work, name="streamlint recorder", daemon=True)
+        self._asked = 0.0
+
+    def start(self) -> None:
+        """Begin. Raises StreamlintError where CUPTI is missing, refuses, or is in use, and where the file cannot be written."""
+        self._cupti = cupti = self._cupti or open_cupti()
+        names = {domain: cupti.names(domain) for domain in (DRIVER_CALLS, RUNTIME_CALLS)}
+        cupti.subscribe(self.taps.called)
+        try:
+            self._file = io.FileIO(self.output, "wb")
+            form.begin(self._file)
+            cupti.call("cuptiActivityRegisterCallbacks", self.taps.requested, self.taps.completed)
+            cupti.record(names)
+        except OSError as error:
+            cupti.close()
+            raise StreamlintError(f"{self.output}: {error.strerror}") from error
+        except StreamlintError:
+            cupti.close()
+            raise
+        for domain, named in names.items():
+            for number, name in named.items():
+                if self.taps.is_told(name):
+                    cupti.tell(domain, number)
+        self._rows += [["run", self._facts(cupti)], *(["names", domain, named] for domain, named in names.items())]
+        os.register_at_fork(after_in_child=self._forked)
+        self._thread.start()
+
+    def _facts(self, cupti: Cupti) -> dict[str, object]:
+        return {
+            "streamlint": __version__,
+            "python": sys.version.split()[0],
+            "cupti": cupti.version,
+            "process": self.process,
+            "main": threading.main_thread().native_id,
+            "command": sys.argv,
+            "root": self.stacks.root,
+            "folder": os.getcwd(),
+            "start": cupti.now(),
+            "time": time.time(),
+        }
+
+    def stop(self) -> None:
+        """Take what is left, close the file, and let CUPTI go. Does nothing a second time, or in a forked child."""
+        if self._file is None or self._cupti is None or os.getpid() != self.process:
+            return
+        self._end.set()
+        self._thread.join()
+        self._cupti.flush(forced=True)
+        self._turn()
+        self._cupti.close()
+        gpu = gpu_name()
+        self._rows += [["gpu", gpu]] if gpu else []
+        self._rows += [["note", note] for note in self.taps.notes()]
+        form.write_rows(self._file, [*self._rows, ["end", self._cupti.now()]])
+        self._file.close()
+        self._file = None
+
+    def _forked(self) -> None:
+        if self._file is not None:
+            self._file.close()  # unbuffered: nothing of the parent's is written
+            self._file = None
+
+    def _work(self) -> None:
+        while not self._end.wait(TURN):
+            if time.monotonic() - self._asked >= FLUSH and self._cupti is not None:
+                self._cupti.flush()
+                self._asked = time.monotonic()
+            self._turn()
+
+    def _turn(self) -> None:
+        """Write what was collected: rows first, which the blocks after them need."""
+        links, filled = self.taps.take()
+        records = [self._read(address, length) for address, length in filled]
+        self._name_threads(links)
+        rows, self._rows = self._rows, []
+        new, self.stacks.rows = self.stacks.rows, []
+        rows += new
+        if self._file is None:
+            return
+        if rows:
+            form.write_rows(self._file, rows)
+        if links:
+            form.write(self._file, form.LINKS, b"".join(form.LINK.pack(*link) for link in links))
+        for start in range(0, len(records), _TOGETHER):
+            form.write(self._file, form.RECORDS, b"".join(records[start : start + _TOGETHER]))
+
+    def _read(self, address: int, length: int) -> bytes:
+        """The records of a buffer, which is given back; what they point to is kept as rows."""
+        data = ctypes.string_at(address, length)
+        words, offset = memoryview(data).cast("I"), 0
+        while offset < length:
+            kind = words[offset >> 2]
+            size = self._sizes.get(kind)
+            if size is None:
+                size = self._measure(kind, address, offset, length)
+            if kind == layouts.KERNEL:
+                name = words[offset + 104 >> 2] | words[offset + 108 >> 2] << 32
+                if name not in self._kernels:
+                    self._kernels.add(name)
+                    self._rows.append(["kernel", name, ctypes.string_at(name).decode(errors="replace") if name else ""])
+            offset += size
+        self.taps.release(address)
+        return data
+
+    def _measure(self, kind: int, address: int, offset: int, length: int) -> int:
+        assert self._cupti is not None
+        size = self._cupti.size_of(address, offset, length)
+        self._sizes[kind] = size
+        self._rows.append(["size", kind, size])
+        return size
+
+    def _name_threads(self, links: list[tuple[int, int, int]]) -> None:
+        if not links:
+            return
+        named = {thread.native_id or 0: thread.name for thread in threading.enumerate()}
+        for thread in self.taps.meanwhile - set(self._threads):
+            self._rows.append(["meanwhile", thread])
+            named.setdefault(thread, _name_of(thread))
+        for thread, name in named.items():
+            if self._threads.get(thread) != name:
+                self._threads[thread] = name
+                self._rows.append(["thread", thread, name[:_DEEPEST]])
+
+
+def taps_for(stacks: Stacks) -> NativeTaps | PythonTaps:
+    """The callbacks: compiled ones, or those in Python where there is no C compiler or Python's frames cannot be read."""
+    library = compiled()
+    if library is not None:
+        try:
+            return NativeTaps(library, stacks)
+        except LookupError:
+            pass
+    return PythonTaps(stacks)
+
+
+def _name_of(thread: int) -> str:
+    """The system's name of a thread that Python did not start: PyTorch calls its own pt_autograd_0."""
+    try:
+        with open(f"/proc/self/task/{thread}/comm", encoding="utf-8", errors="replace") as file:
+            name = file.read().strip()
+    except OSError:
+        return f"thread {thread}"
+    return "autograd" if name.startswith("pt_autograd") else name
+
+
+def start_until_exit(output: str, root: str = "") -> Recorder:
+    """Record until the interpreter ends, after its other threads and exit handlers."""
+    recorder = Recorder(output, root)
+    recorder.start()
+    atexit.register(recorder.stop)
+    return recorder
