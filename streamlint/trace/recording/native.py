@@ -14,7 +14,6 @@ import subprocess
 import sys
 import tempfile
 import threading
-from types import CodeType
 
 from streamlint import TYPE_CHECKING
 from streamlint.trace import kinds
@@ -67,11 +66,16 @@ class NativeTaps:
         library.tap_take.restype = ctypes.c_uint64
         library.tap_take.argtypes = (ctypes.c_void_p, ctypes.c_uint64)
         library.tap_release.argtypes = (ctypes.c_void_p,)
-        self._memory = _Memory()
-        layout, self._start_of_code = _find(self._memory)
+        self._kept = 0
+        memory = _Memory()
+        try:
+            layout, self._start_of_code = _find(memory)
+        finally:
+            memory.close()
         if not library.tap_begin((ctypes.c_int64 * 5)(*layout), *_states()):
             raise LookupError("no memory")
         self._try()
+        stacks.keep_all()
 
     def _try(self) -> None:
         """Take a stack here. Raises LookupError where it is not this function's."""
@@ -98,6 +102,9 @@ class NativeTaps:
 
     def _links(self, data: bytes, links: list[tuple[int, int, int]]) -> None:
         offset = 0
+        if self._kept != self._stacks.kept:  # an address that was nobody's may be that of a new code object
+            self._known.clear()
+            self._kept = self._stacks.kept
         while offset < len(data):
             correlation, thread, count, meanwhile, word = _HEAD.unpack_from(data, offset)
             offset += _HEAD.size
@@ -113,14 +120,15 @@ class NativeTaps:
             links.append((correlation, number, word))
 
     def _number(self, frames: tuple[int, ...]) -> int:
-        """The number of a stack that has not been seen. Code objects are kept from then on, so that no address is used again."""
+        """The number of a stack that has not been seen.
+
+        A code object may be gone by now: that of a module, once it has run. So an address counts only if it is that of a code object which
+        is kept, and is the user's; nothing is looked up behind others.
+        """
         key: list[int] = []
         for code, instruction in zip(frames[::2], frames[1::2], strict=True):
             address = code & ~_TAG
-            file = self._stacks.file_at(address)
-            if file is None and self._memory.word(address + 8) == id(CodeType):
-                file = self._stacks.learn(address)
-            if file:
+            if self._stacks.is_kept(address):
                 key += [address, instruction - address - self._start_of_code]
         return self._stacks.number(tuple(key))
 
@@ -151,6 +159,9 @@ class _Memory:
             return int.from_bytes(os.pread(self.file, 8, address), "little")
         except (OSError, OverflowError, ValueError):
             return 0
+
+    def close(self) -> None:
+        os.close(self.file)
 
 
 def _states() -> tuple[ctypes.c_void_p, ctypes.c_void_p]:

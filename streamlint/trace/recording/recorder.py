@@ -95,6 +95,7 @@ class Recorder:
         self._cupti.flush(forced=True)
         self._turn()
         self._cupti.close()
+        self.stacks.keeps = False
         gpu = gpu_name()
         self._rows += [["gpu", gpu]] if gpu else []
         self._rows += [["note", note] for note in self.taps.notes()]

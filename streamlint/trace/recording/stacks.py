@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import ctypes
+import gc
 import os
 import sys
 import sysconfig
 import threading
+from types import CodeType, FunctionType
 
 from streamlint import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from types import CodeType, FrameType
+    from types import FrameType
 
 _INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 _OURS = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
@@ -27,6 +28,9 @@ class Stacks:
         self.rows: list[list[object]] = []  # of new frames and stacks, for the file
         self._files: dict[int, str] = {}  # by the address of a code object: its file, empty where it is not the user's
         self._kept: dict[int, CodeType] = {}  # so that no address is used again
+        self.kept = 0  # grows with each code object that is kept by :meth:`keep`
+        self.keeps = False
+        self._users: dict[str, bool] = {}  # by file name, as code objects spell it
         self._stacks: dict[tuple[int, ...], int] = {(): 0}
         self._frames: dict[tuple[int, int], int] = {}
 
@@ -54,13 +58,36 @@ class Stacks:
             self.rows.append(["stack", number, frames])
         return number
 
-    def file_at(self, address: int) -> str | None:
-        """The file of a code object that is known: empty where it is not the user's. None for an address that is not known."""
-        return self._files.get(address)
+    def keep_all(self) -> None:
+        """Keep the code objects of the user's functions that exist, and of those that run, for :meth:`is_kept`; and those to come."""
+        for one in gc.get_objects():
+            if isinstance(one, FunctionType):
+                self.keep(one.__code__)
+        for frame in sys._current_frames().values():
+            here: FrameType | None = frame
+            while here is not None:
+                self.keep(here.f_code)
+                here = here.f_back
+        self.keeps = True
+        sys.addaudithook(self._executed)
 
-    def learn(self, address: int) -> str:
-        """The same of a code object that is not known yet; it is kept."""
-        return self._file_of(ctypes.cast(address, ctypes.py_object).value)
+    def _executed(self, event: str, arguments: tuple[object, ...]) -> None:
+        """A module begins to run, or text that is given to `exec`: an audit hook, which stays until the process ends."""
+        if event == "exec" and self.keeps and isinstance(arguments[0], CodeType):
+            self.keep(arguments[0])
+
+    def keep(self, code: CodeType) -> None:
+        """Keep a code object and those within, if they are the user's."""
+        if id(code) not in self._files and self.is_users(code.co_filename):
+            self.kept += 1
+            self._file_of(code)
+            for one in code.co_consts:
+                if isinstance(one, CodeType):
+                    self.keep(one)
+
+    def is_kept(self, address: int) -> bool:
+        """Whether an address is that of a code object of the user's."""
+        return bool(self._files.get(address))
 
     def main(self) -> int:
         """The stack of the main thread, for one without frames of the user's code."""
@@ -68,6 +95,12 @@ class Stacks:
 
     def is_users(self, file: str) -> bool:
         """Whether a file is the user's code."""
+        answer = self._users.get(file)
+        if answer is None:
+            answer = self._users[file] = self._is_users(file if file.startswith("<") else os.path.abspath(file))
+        return answer
+
+    def _is_users(self, file: str) -> bool:
         if file.startswith(("<", _OURS)) or any(part in file for part in _INSTALLED):
             return False
         if self.root:

@@ -3,8 +3,8 @@
  * Nothing here takes Python's GIL. A callback that waited for it could wait for ever: PyTorch's allocator calls cudaMalloc with its mutex
  * held and without the GIL, and a thread with the GIL that frees a tensor waits for that mutex. So Python frames are read as memory. That is
  * safe for the calling thread, whose frames nobody changes while it is in compiled code. The frames of the main thread, for a thread
- * without Python frames, may change meanwhile: they are read by process_vm_readv, which fails where memory is gone, and addresses
- * are checked before they are used.
+ * without Python frames, may change meanwhile: they are read by process_vm_readv, which fails where memory is gone, and no address
+ * is followed later: it counts only if it is that of a code object known to be alive.
  *
  * Where the fields stand is handed over by native.py, which has found it out and tried it.
  */

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import struct
+import sys
 from typing import Any
 
 API = struct.Struct("<IIQQIIII")
@@ -129,3 +130,34 @@ class _NextRecord:
             return 12
         record._obj.value = after
         return 0
+
+
+def played(library: FakeLibrary, *, process: int, thread: int) -> None:
+    """A program: an allocation, an upload through the driver below the runtime, and a kernel."""
+    ours = {"process": process, "thread": thread}
+    library.calls_back(2, 20, 1, second=4096)
+    library.calls_back(2, 31, 2)
+    library.calls_back(1, 276, 3)
+    library.records(
+        library.called(2, 20, 10, 20, 1, **ours),
+        library.called(1, 276, 32, 39, 3, **ours),
+        library.called(2, 31, 30, 40, 2, **ours),
+        library.copied(33, 38, 3, 4096, (1, 3)),
+        library.called(2, 211, 50, 55, 4, **ours),
+        library.launched(60, 70, 4),
+    )
+
+
+def main() -> None:
+    """Run a program recorded, as `python -m streamlint.record` does, on a machine with this library in place of a GPU."""
+    from streamlint.trace.recording import cupti, program, recorder  # start-up: pytest does not run this
+
+    library = FakeLibrary()
+    sys.modules["fake_cupti_library"] = library  # type: ignore[assignment]
+    recorder.open_cupti = lambda: cupti.Cupti(library)  # type: ignore[attr-defined]
+    program.require_gpu = lambda: None  # type: ignore[attr-defined]
+    sys.exit(program.main(sys.argv[1:]))
+
+
+if __name__ == "__main__":
+    main()
