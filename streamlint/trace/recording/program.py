@@ -27,7 +27,7 @@ Run a Python program and record its CUDA calls, their lines and the GPU's work.
 """
 OUTPUT = "run.slt"
 FAILED = 2
-_STARTERS = (__file__, f"{os.sep}streamlint{os.sep}record.py", f"{os.sep}runpy.py", "<frozen runpy>")
+_RUNPY = (f"{os.sep}runpy.py", "<frozen runpy>")
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -88,7 +88,13 @@ def _show_as_python() -> None:
 
 
 def _trimmed(trace: TracebackType | None) -> TracebackType | None:
-    """A traceback from the program's first frame on."""
-    while trace is not None and trace.tb_frame.f_code.co_filename.endswith(_STARTERS):
+    """A traceback from the program's first frame on: what stands below this file, and below `runpy` where a module was run."""
+    rows = []
+    while trace is not None:
+        rows.append(trace)
         trace = trace.tb_next
-    return trace
+    files = [row.tb_frame.f_code.co_filename for row in rows]
+    start = len(files) - files[::-1].index(__file__) if __file__ in files else 0
+    while start < len(files) and files[start].endswith(_RUNPY):
+        start += 1
+    return rows[start] if start < len(rows) else None
