@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+_APART = 10 * 10**9  # nanoseconds by which the ranks of a run may start one after the other
 _BEGINS_CAPTURE, _ENDS_CAPTURE = "StreamBeginCapture", "StreamEndCapture"
 
 _TAKES_SIZE = re.compile(
@@ -28,14 +29,15 @@ def read(path: Path) -> Trace:
     """The run of a recording and those of its child processes, whose files stand beside it as ``NAME.PID``.
 
     Raises StreamlintError where the first file is no recording, was written by a later version or holds no process. What cannot be read of
-    the others, and the missing end of a file, is said in the notes.
+    the others, which of them are of an earlier run, and the missing end of a file, is said in the notes.
     """
     trace = Trace("recorded")
     _File(path, trace).read()
+    since = trace.start - _APART
     for other in sorted(path.parent.glob(f"{path.name}.*"), key=lambda one: (len(one.name), one.name)):
         if other.suffix[1:].isdigit():
             try:
-                _File(other, trace).read()
+                _File(other, trace, since).read()
             except StreamlintError as error:
                 trace.notes.append(str(error))
     trace.sort()
@@ -45,8 +47,9 @@ def read(path: Path) -> Trace:
 class _File:
     """One process."""
 
-    def __init__(self, path: Path, trace: Trace) -> None:
+    def __init__(self, path: Path, trace: Trace, since: int = 0) -> None:
         self.path = path
+        self.since = since  # the earliest time at which it may have been begun
         self.trace = trace
         self.process = -1
         self.names: dict[tuple[int, int], str] = {}
@@ -60,6 +63,7 @@ class _File:
         self.waits: list[tuple[int, int]] = []  # correlation of a wait, and its stream
         self.has_ended = False
         self.skipped = 0
+        self.unfinished = 0  # work that had not ended when the program did
 
     def read(self) -> None:
         blocks = form.Blocks(self.path)
@@ -77,6 +81,8 @@ class _File:
             self.trace.notes.append(f"{self.path}: the recording breaks off; up to the last second of process {self.process} is missing")
         if self.skipped:
             self.trace.notes.append(f"{self.path}: {self.skipped} bytes of records could not be read")
+        if self.unfinished:
+            self.trace.notes.append(f"{self.path}: {self.unfinished} kernels or copies had not ended when the recording did")
         self._join()
 
     def _row(self, row: list[Any]) -> None:
@@ -86,6 +92,8 @@ class _File:
             take(*values)
 
     def _take_run(self, facts: dict[str, Any]) -> None:
+        if facts["start"] < self.since:
+            raise StreamlintError(f"{self.path}: the recording is of an earlier run, it is left out")
         self.process = facts["process"]
         self.trace.main_threads[self.process] = facts["main"]
         self.trace.start = min(self.trace.start or facts["start"], facts["start"])
@@ -155,16 +163,25 @@ class _File:
 
     def _kernel(self, _kind: int, data: bytes, offset: int) -> None:
         start, end, device, stream, correlation, name = layouts.LAUNCHED.unpack_from(data, offset)
+        if not end:
+            self.unfinished += 1
+            return
         self.works.append(Work("kernel", self.kernels.get(name, ""), self.process, device, stream, start, end, correlation))
 
     def _copy(self, kind: int, data: bytes, offset: int) -> None:
         layout = layouts.COPY if kind == layouts.MEMCPY else layouts.PEER_COPY
         source, destination, count, start, end, device, stream, correlation = layout.unpack_from(data, offset)
+        if not end:
+            self.unfinished += 1
+            return
         ends = layouts.MEMORY.get(source, UNKNOWN), layouts.MEMORY.get(destination, UNKNOWN)
         self.works.append(Work("copy", "", self.process, device, stream, start, end, correlation, count, *ends))
 
     def _fill(self, _kind: int, data: bytes, offset: int) -> None:
         count, start, end, device, stream, correlation = layouts.FILL.unpack_from(data, offset)
+        if not end:
+            self.unfinished += 1
+            return
         self.works.append(Work("fill", "", self.process, device, stream, start, end, correlation, count))
 
     def _wait(self, _kind: int, data: bytes, offset: int) -> None:

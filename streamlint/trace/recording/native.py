@@ -29,6 +29,7 @@ _SECONDS = 60.0
 _HEAD = struct.Struct("<IIIIQ")  # correlation, thread, count, meanwhile, word
 _ROOM = 4 << 20
 _MOST_FILLED = 256
+_MOST_KNOWN = 20_000
 _TAG = 7  # low bits of a pointer to a code object that a frame may set
 _STATE, _FRAME = 512, 128  # bytes in which a field is looked for
 _LONGEST_HEAD, _LONGEST_CODE = 512, 1 << 16  # bytes of a code object before its instructions, and of those
@@ -102,7 +103,9 @@ class NativeTaps:
 
     def _links(self, data: bytes, links: list[tuple[int, int, int]]) -> None:
         offset = 0
-        if self._kept != self._stacks.kept:  # an address that was nobody's may be that of a new code object
+        if (
+            self._kept != self._stacks.kept or len(self._known) > _MOST_KNOWN
+        ):  # an address that was nobody's may be that of a new code object
             self._known.clear()
             self._kept = self._stacks.kept
         while offset < len(data):

@@ -54,8 +54,7 @@ class Recorder:
         names = {domain: cupti.names(domain) for domain in (DRIVER_CALLS, RUNTIME_CALLS)}
         cupti.subscribe(self.taps.called)
         try:
-            self._file = io.FileIO(self.output, "wb")
-            form.begin(self._file)
+            self._open()
             cupti.call("cuptiActivityRegisterCallbacks", self.taps.requested, self.taps.completed)
             cupti.record(names)
         except OSError as error:
@@ -71,6 +70,23 @@ class Recorder:
         self._rows += [["run", self._facts(cupti)], *(["names", domain, named] for domain, named in names.items())]
         os.register_at_fork(after_in_child=self._forked)
         self._thread.start()
+
+    def _open(self) -> None:
+        """Open the file, or one of this process's own where another process records into that: ranks that were started alike."""
+        import fcntl  # platform: Windows has none, and no CUPTI that is looked for
+
+        for name in (self.output, f"{self.output}.{self.process}"):
+            file = io.FileIO(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o666), "wb")
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                file.close()
+                continue
+            file.truncate(0)
+            form.begin(file)
+            self.output, self._file = name, file
+            return
+        raise StreamlintError(f"{self.output}: another process records into it")
 
     def _facts(self, cupti: Cupti) -> dict[str, object]:
         return {
@@ -99,11 +115,14 @@ class Recorder:
         gpu = gpu_name()
         self._rows += [["gpu", gpu]] if gpu else []
         self._rows += [["note", note] for note in self.taps.notes()]
-        form.write_rows(self._file, [*self._rows, ["end", self._cupti.now()]])
-        self._file.close()
-        self._file = None
+        self._rows.append(["end", self._cupti.now()])
+        self._turn()
+        if self._file is not None:
+            self._file.close()
+            self._file = None
 
     def _forked(self) -> None:
+        self.stacks.keeps = False
         if self._file is not None:
             self._file.close()  # unbuffered: nothing of the parent's is written
             self._file = None
@@ -125,12 +144,17 @@ class Recorder:
         rows += new
         if self._file is None:
             return
-        if rows:
-            form.write_rows(self._file, rows)
-        if links:
-            form.write(self._file, form.LINKS, b"".join(form.LINK.pack(*link) for link in links))
-        for start in range(0, len(records), _TOGETHER):
-            form.write(self._file, form.RECORDS, b"".join(records[start : start + _TOGETHER]))
+        try:
+            if rows:
+                form.write_rows(self._file, rows)
+            if links:
+                form.write(self._file, form.LINKS, b"".join(form.LINK.pack(*link) for link in links))
+            for start in range(0, len(records), _TOGETHER):
+                form.write(self._file, form.RECORDS, b"".join(records[start : start + _TOGETHER]))
+        except OSError as error:
+            print(f"streamlint: {self.output}: {error.strerror}; the program goes on, the recording ends here", file=sys.stderr)
+            self._file.close()
+            self._file = None
 
     def _read(self, address: int, length: int) -> bytes:
         """The records of a buffer, which is given back; what they point to is kept as rows."""
@@ -138,9 +162,7 @@ class Recorder:
         words, offset = memoryview(data).cast("I"), 0
         while offset < length:
             kind = words[offset >> 2]
-            size = self._sizes.get(kind)
-            if size is None:
-                size = self._measure(kind, address, offset, length)
+            size = self._sizes.get(kind) or self._measure(kind, address, offset, length)
             if kind == layouts.KERNEL:
                 name = words[offset + 104 >> 2] | words[offset + 108 >> 2] << 32
                 if name not in self._kernels:
@@ -153,6 +175,7 @@ class Recorder:
     def _measure(self, kind: int, address: int, offset: int, length: int) -> int:
         assert self._cupti is not None
         size = self._cupti.size_of(address, offset, length)
+        size = size if size > 0 else length - offset
         self._sizes[kind] = size
         self._rows.append(["size", kind, size])
         return size
