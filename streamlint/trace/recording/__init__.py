@@ -31,7 +31,7 @@ def record(output: str | os.PathLike[str], *, root: str | os.PathLike[str] = "")
     ``root`` is the folder of your code; without it all files count that are not installed. Raises StreamlintError where there is no CUPTI
     or driver, where another profiler is active in this process, and where the file cannot be written.
     """
-    recorder = Recorder(os.fspath(output), os.fspath(root))
+    recorder = Recorder(os.fspath(output), open_cupti(), os.fspath(root))
     recorder.start()
     children.follow(recorder.output, os.fspath(root))
     try:

@@ -44,6 +44,11 @@ _MEANINGS = {
 }
 
 
+def is_recorded(_domain: int, name: str) -> bool:
+    """Whether a record is made of each call of this name."""
+    return not _CHEAP.search(name)
+
+
 def library_paths() -> Iterator[str]:
     """Where CUPTI may be, best first: what is loaded, wheels beside PyTorch, the toolkit, the linker's own paths."""
     try:
@@ -134,7 +139,7 @@ class Cupti:
                 self.call("cuptiActivityEnable", kind)
                 continue
             for number, name in names[domain].items():
-                if not _CHEAP.search(name):
+                if is_recorded(domain, name):
                     getattr(self.library, single[kind])(number, 1)
 
     def flush(self, *, forced: bool = False) -> None:
@@ -142,10 +147,11 @@ class Cupti:
         self.library.cuptiActivityFlushAll(_FORCED if forced else 0)
 
     def size_of(self, address: int, offset: int, length: int) -> int:
-        """The length of the record at an offset of a buffer, which is asked of CUPTI by the record after it."""
+        """The length of the record at an offset of a buffer, by where CUPTI finds the next one: what is left, if there is none."""
         following = ctypes.c_void_p(address + offset)
         status = self.library.cuptiActivityGetNextRecord(address, length, ctypes.byref(following))
-        return length - offset if status else (following.value or 0) - address - offset
+        size = 0 if status else (following.value or 0) - address - offset
+        return size if size > 0 else length - offset
 
     def close(self) -> None:
         """Record no more."""

@@ -7,7 +7,7 @@ Blocks of kind ROWS hold JSON arrays, one a line; the first element names the ro
 
     ["run", {...}]                        the process: pid, main thread, command, root, versions, start of the clock
     ["names", domain, {cbid: name}]       names of calls, by CUPTI's domain (1 driver, 2 runtime) and number
-    ["size", kind, bytes]                 the length of activity records of a kind, for the blocks below
+    ["size", kind, bytes]                 what is kept of activity records of a kind, from their beginning
     ["kernel", address, name]             the name that kernel records point to
     ["frame", number, file, line, function, first line]
     ["stack", number, [frames]]           innermost frame first; 0 is the empty stack
@@ -17,7 +17,7 @@ Blocks of kind ROWS hold JSON arrays, one a line; the first element names the ro
     ["note", sentence]
     ["end", time]
 
-Blocks of kind RECORDS hold CUPTI's activity records as they came. Blocks of kind LINKS hold, for each call whose stack was taken, its
+Blocks of kind RECORDS hold the beginnings of CUPTI's activity records. Blocks of kind LINKS hold, for each call whose stack was taken, its
 correlation and the number of the stack (32 bits each, unsigned) and the call's second argument (64 bits; of allocations the bytes).
 A row stands before all blocks that need it.
 """

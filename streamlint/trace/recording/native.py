@@ -17,8 +17,10 @@ import threading
 
 from streamlint import TYPE_CHECKING
 from streamlint.trace import kinds
+from streamlint.trace.recording import layouts
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from streamlint.trace.recording.stacks import Stacks
@@ -30,6 +32,7 @@ _HEAD = struct.Struct("<IIIIQ")  # correlation, thread, count, meanwhile, word
 _ROOM = 4 << 20
 _MOST_FILLED = 256
 _MOST_KNOWN = 20_000
+_MOST_NAMES, _KINDS = 4096, 128  # MOST_NEW and KINDS of taps.c
 _TAG = 7  # low bits of a pointer to a code object that a frame may set
 _STATE, _FRAME = 512, 128  # bytes in which a field is looked for
 _LONGEST_HEAD, _LONGEST_CODE = 512, 1 << 16  # bytes of a code object before its instructions, and of those
@@ -68,6 +71,13 @@ class NativeTaps:
         library.tap_take.argtypes = (ctypes.c_void_p, ctypes.c_uint64)
         library.tap_release.argtypes = (ctypes.c_void_p,)
         self._kept = 0
+        self._names = (ctypes.c_uint64 * _MOST_NAMES)()
+        self._sizes, self._keeps = (ctypes.c_uint32 * _KINDS)(), (ctypes.c_uint32 * _KINDS)()
+        for kind, size in layouts.KEPT.items():
+            self._keeps[kind] = size
+        self._packed = ctypes.create_string_buffer(_ROOM)
+        library.tap_pack.restype = ctypes.c_uint64
+        library.tap_pack.argtypes = (ctypes.c_void_p,) * 8
         memory = _Memory()
         try:
             layout, self._start_of_code = _find(memory)
@@ -134,6 +144,24 @@ class NativeTaps:
             if self._stacks.is_kept(address):
                 key += [address, instruction - address - self._start_of_code]
         return self._stacks.number(tuple(key))
+
+    def read(self, address: int, length: int, measure: Callable[[int, int, int], int]) -> tuple[bytes, list[int]]:
+        """What is kept of a buffer's records, and the addresses of the names of kernels that are new.
+
+        ``measure`` gives the size of the record at an offset of a buffer of a length.
+        """
+        span, used, count, names = (ctypes.c_uint64 * 2)(0, length), ctypes.c_uint64(), ctypes.c_uint32(), []
+        while span[0] < length:
+            rest = ctypes.byref(used), self._names, ctypes.byref(count)
+            span[0] = self._library.tap_pack(address, span, self._sizes, self._keeps, self._packed, *rest)
+            names += self._names[: count.value]
+            count.value = 0
+            kind = ctypes.c_uint32.from_address(address + span[0]).value if span[0] < length else _KINDS
+            if kind < _KINDS and not self._sizes[kind]:
+                self._sizes[kind] = measure(address, span[0], length)
+            elif kind >= _KINDS and span[0] < length:
+                break  # no record of CUPTI's
+        return ctypes.string_at(self._packed, used.value), names
 
     def release(self, address: int) -> None:
         """A buffer has been written: it can be lent again."""

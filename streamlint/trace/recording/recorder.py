@@ -33,7 +33,7 @@ class Recorder:
     A forked child records nothing: it has neither the thread nor a usable copy of CUPTI.
     """
 
-    def __init__(self, output: str, root: str = "", cupti: Cupti | None = None) -> None:
+    def __init__(self, output: str, cupti: Cupti, root: str = "") -> None:
         self.output = os.path.abspath(output)
         self.stacks = Stacks(root)
         self.taps = taps_for(self.stacks)
@@ -41,16 +41,14 @@ class Recorder:
         self._cupti = cupti
         self._file: io.FileIO | None = None
         self._rows: list[list[object]] = []
-        self._sizes: dict[int, int] = {}
-        self._kernels: set[int] = set()
         self._threads: dict[int, str] = {}
         self._end = threading.Event()
         self._thread = threading.Thread(target=self._work, name="streamlint recorder", daemon=True)
         self._asked = 0.0
 
     def start(self) -> None:
-        """Begin. Raises StreamlintError where CUPTI is missing, refuses, or is in use, and where the file cannot be written."""
-        self._cupti = cupti = self._cupti or open_cupti()
+        """Begin. Raises StreamlintError where CUPTI refuses or is in use, and where the file cannot be written."""
+        cupti = self._cupti
         names = {domain: cupti.names(domain) for domain in (DRIVER_CALLS, RUNTIME_CALLS)}
         cupti.subscribe(self.taps.called)
         try:
@@ -68,6 +66,7 @@ class Recorder:
                 if self.taps.is_told(name):
                     cupti.tell(domain, number)
         self._rows += [["run", self._facts(cupti)], *(["names", domain, named] for domain, named in names.items())]
+        self._rows += [["size", kind, size] for kind, size in layouts.KEPT.items()]
         os.register_at_fork(after_in_child=self._forked)
         self._thread.start()
 
@@ -104,7 +103,7 @@ class Recorder:
 
     def stop(self) -> None:
         """Take what is left, close the file, and let CUPTI go. Does nothing a second time, or in a forked child."""
-        if self._file is None or self._cupti is None or os.getpid() != self.process:
+        if self._file is None or os.getpid() != self.process:
             return
         self._end.set()
         self._thread.join()
@@ -129,7 +128,7 @@ class Recorder:
 
     def _work(self) -> None:
         while not self._end.wait(TURN):
-            if time.monotonic() - self._asked >= FLUSH and self._cupti is not None:
+            if time.monotonic() - self._asked >= FLUSH:
                 self._cupti.flush()
                 self._asked = time.monotonic()
             self._turn()
@@ -157,28 +156,12 @@ class Recorder:
             self._file = None
 
     def _read(self, address: int, length: int) -> bytes:
-        """The records of a buffer, which is given back; what they point to is kept as rows."""
-        data = ctypes.string_at(address, length)
-        words, offset = memoryview(data).cast("I"), 0
-        while offset < length:
-            kind = words[offset >> 2]
-            size = self._sizes.get(kind) or self._measure(kind, address, offset, length)
-            if kind == layouts.KERNEL:
-                name = words[offset + 104 >> 2] | words[offset + 108 >> 2] << 32
-                if name not in self._kernels:
-                    self._kernels.add(name)
-                    self._rows.append(["kernel", name, ctypes.string_at(name).decode(errors="replace") if name else ""])
-            offset += size
+        """What is kept of the records of a buffer, which is given back; the names that they point to become rows."""
+        data, names = self.taps.read(address, length, self._cupti.size_of)
+        for name in names:
+            self._rows.append(["kernel", name, ctypes.string_at(name).decode(errors="replace") if name else ""])
         self.taps.release(address)
         return data
-
-    def _measure(self, kind: int, address: int, offset: int, length: int) -> int:
-        assert self._cupti is not None
-        size = self._cupti.size_of(address, offset, length)
-        size = size if size > 0 else length - offset
-        self._sizes[kind] = size
-        self._rows.append(["size", kind, size])
-        return size
 
     def _name_threads(self, links: list[tuple[int, int, int]]) -> None:
         if not links:
@@ -216,7 +199,7 @@ def _name_of(thread: int) -> str:
 
 def start_until_exit(output: str, root: str = "") -> Recorder:
     """Record until the interpreter ends, after its other threads and exit handlers."""
-    recorder = Recorder(output, root)
+    recorder = Recorder(output, open_cupti(), root)
     recorder.start()
     atexit.register(recorder.stop)
     return recorder

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 enum { SLOTS = 8192, DEEPEST = 128, POOL = 4096, BUFFER = 1 << 20 };
+enum { KINDS = 128, KERNEL = 10, NAME = 104, NAMES = 1 << 16, MOST_NEW = 4096 }; /* see layouts.py */
 
 struct entry {
     _Atomic uint64_t ready; /* the turn of the ring in which it was filled */
@@ -45,6 +46,8 @@ static uint8_t *spare[POOL];
 static struct { uint8_t *data; uint64_t length; } filled[POOL];
 static unsigned spares, fulls;
 static _Atomic uint64_t dropped;
+static uint64_t names[NAMES]; /* of kernels that were seen, by their address; one thread uses it */
+static uint32_t named;
 
 /* Take memory, and note where things are. Returns 0 where there is no memory. */
 int tap_begin(const struct layout *given, void *state_function, void *main_thread_state)
@@ -180,6 +183,42 @@ uint32_t tap_filled(uint64_t *out, uint32_t room)
     fulls -= count;
     pthread_mutex_unlock(&lock);
     return count;
+}
+
+/* Copy of each record what is kept, from an offset on, and note the names of kernels that have not been seen.
+ *
+ * Stops before a record of a kind whose size is not known, and where the list of names is full. Returns the offset; `used` and `count` grow.
+ */
+uint64_t tap_pack(const uint8_t *data, const uint64_t span[2], const uint32_t *sizes, const uint32_t *kept, uint8_t *out, uint64_t *used,
+                  uint64_t *new_names, uint32_t *count)
+{
+    uint64_t offset = span[0];
+    while (offset < span[1]) {
+        uint32_t kind;
+        memcpy(&kind, data + offset, sizeof kind);
+        if (kind >= KINDS || !sizes[kind])
+            break;
+        if (kind == KERNEL) {
+            uint64_t name, slot;
+            memcpy(&name, data + offset + NAME, sizeof name);
+            slot = (name >> 3) * 0x9E3779B97F4A7C15u >> 48;
+            while (names[slot] && names[slot] != name)
+                slot = (slot + 1) % NAMES;
+            if (!names[slot]) {
+                if (*count == MOST_NEW)
+                    break;
+                if (named < NAMES / 2) {
+                    names[slot] = name;
+                    named++;
+                }
+                new_names[(*count)++] = name;
+            }
+        }
+        memcpy(out + *used, data + offset, kept[kind]);
+        *used += kept[kind];
+        offset += sizes[kind];
+    }
+    return offset;
 }
 
 /* A buffer has been read: it is lent again. */

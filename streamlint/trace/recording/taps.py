@@ -8,13 +8,16 @@ called back. What remains is the risk of a program that waits or copies with a l
 from __future__ import annotations
 
 import ctypes
+import struct
 import sys
 import threading
 
 from streamlint import TYPE_CHECKING
 from streamlint.trace import kinds
+from streamlint.trace.recording import layouts
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from streamlint.trace.recording.stacks import Stacks
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
 BUFFER = 1 << 20  # bytes: about 8,000 records
 ALIGNMENT = 8  # of a buffer, as CUPTI asks
 _SITE, _CORRELATION = 0, 16  # of CUpti_CallbackData, in units of four bytes
+_KIND = struct.Struct("<I")  # of a record
 _CALLED = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int, ctypes.c_uint32, ctypes.POINTER(ctypes.c_uint32))
 _REQUESTED = ctypes.CFUNCTYPE(None, ctypes.POINTER(ctypes.c_void_p), ctypes.POINTER(ctypes.c_size_t), ctypes.POINTER(ctypes.c_size_t))
 _COMPLETED = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint32, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t)
@@ -37,6 +41,8 @@ class PythonTaps:
         self._lent: dict[int, Any] = {}
         self._spare: list[Any] = []
         self._stacks = stacks
+        self._sizes: dict[int, int] = {}
+        self._names: set[int] = set()
         self.called = _CALLED(self._called)
         self.requested = _REQUESTED(self._requested)
         self.completed = _COMPLETED(self._completed)
@@ -68,6 +74,24 @@ class PythonTaps:
 
     def _completed(self, _context: int, _stream: int, buffer: int, _size: int, length: int) -> None:
         self.filled.append((buffer, length))
+
+    def read(self, address: int, length: int, measure: Callable[[int, int, int], int]) -> tuple[bytes, list[int]]:
+        """What is kept of a buffer's records, and the addresses of the names of kernels that are new; see `NativeTaps.read`."""
+        data, offset, names = ctypes.string_at(address, length), 0, []
+        pieces: list[bytes] = []
+        while offset < length:
+            (kind,) = _KIND.unpack_from(data, offset)
+            size = self._sizes.get(kind)
+            if size is None:
+                size = self._sizes[kind] = measure(address, offset, length)
+            pieces.append(data[offset : offset + layouts.KEPT.get(kind, 0)])
+            if kind == layouts.KERNEL:
+                (name,) = layouts.NAME.unpack_from(data, offset)
+                if name not in self._names:
+                    self._names.add(name)
+                    names.append(name)
+            offset += size
+        return b"".join(pieces), names
 
     def release(self, address: int) -> None:
         """A buffer has been written: it can be lent again."""

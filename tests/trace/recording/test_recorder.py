@@ -23,7 +23,7 @@ HERE = {"process": os.getpid(), "thread": threading.get_native_id()}
 
 
 def started(path: Path, library: FakeLibrary) -> Recorder:
-    recorder = Recorder(str(path), cupti=Cupti(library))
+    recorder = Recorder(str(path), Cupti(library))
     recorder.start()
     return recorder
 
