@@ -18,7 +18,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum { SLOTS = 8192, DEEPEST = 128, POOL = 4096, BUFFER = 1 << 20 };
+enum { SLOTS = 8192, DEEPEST = 128, POOL = 512, BUFFER = 1 << 20 };
 enum { KINDS = 128, KERNEL = 10, NAME = 104, NAMES = 1 << 16, MOST_NEW = 4096 }; /* see layouts.py */
 
 struct entry {

@@ -95,7 +95,9 @@ class PythonTaps:
 
     def release(self, address: int) -> None:
         """A buffer has been written: it can be lent again."""
-        self._spare.append(self._lent.pop(address))
+        room = self._lent.pop(address, None)
+        if room is not None:  # else an earlier recording lent it
+            self._spare.append(room)
 
     def take(self) -> tuple[list[tuple[int, int, int]], list[tuple[int, int]]]:
         """The links and the buffers collected since the last time."""
