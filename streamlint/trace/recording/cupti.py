@@ -29,7 +29,7 @@ _LAST_CALL = 1200  # beyond the numbers of all calls (about 800 driver calls in 
 _END_OF_LIST = 12  # CUPTI_ERROR_MAX_LIMIT_REACHED
 # Calls that only ask or set a word, thousands of times a second: no record is made of them where CUPTI can leave out single calls.
 _CHEAP = re.compile(
-    r"Get(?!Proc)|Peek|Occupancy|IsCapturing|SetDevice|SetCurrent|PushCurrent|PopCurrent|Event(?:Create|Destroy)|CanAccess|ThreadExch"
+    r"Get|Peek|Occupancy|IsCapturing|SetDevice|SetCurrent|PushCurrent|PopCurrent|Event(?:Create|Destroy)|CanAccess|ThreadExch"
 )
 _MEANINGS = {
     8: "out of memory",
@@ -42,11 +42,6 @@ _MEANINGS = {
     41: "confidential computing is on",
     43: "CUPTI does not support this MIG device",
 }
-
-
-def is_recorded(_domain: int, name: str) -> bool:
-    """Whether a record is made of each call of this name."""
-    return not _CHEAP.search(name)
 
 
 def library_paths() -> Iterator[str]:
@@ -139,7 +134,7 @@ class Cupti:
                 self.call("cuptiActivityEnable", kind)
                 continue
             for number, name in names[domain].items():
-                if is_recorded(domain, name):
+                if not _CHEAP.search(name):
                     getattr(self.library, single[kind])(number, 1)
 
     def flush(self, *, forced: bool = False) -> None:

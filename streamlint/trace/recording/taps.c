@@ -49,6 +49,14 @@ static _Atomic uint64_t dropped;
 static uint64_t names[NAMES]; /* of kernels that were seen, by their address; one thread uses it */
 static uint32_t named;
 
+static int forked; /* this is a child that nobody records: collect nothing */
+
+static void in_child(void)
+{
+    forked = 1;
+    pthread_mutex_init(&lock, NULL);
+}
+
 /* Take memory, and note where things are. Returns 0 where there is no memory. */
 int tap_begin(const struct layout *given, void *state_function, void *main_thread_state)
 {
@@ -58,7 +66,7 @@ int tap_begin(const struct layout *given, void *state_function, void *main_threa
     process = getpid();
     if (!ring)
         ring = calloc(SLOTS, sizeof *ring);
-    return ring != NULL;
+    return ring != NULL && !pthread_atfork(NULL, NULL, in_child);
 }
 
 static int read_own(void *to, const void *from, size_t size)
@@ -100,7 +108,7 @@ void tap_called(void *argument, int domain, uint32_t number, const char *data)
     char *state;
     const uint64_t *parameters;
     (void)argument, (void)domain, (void)number;
-    if (*(const int32_t *)data != 0) /* callbackSite: CUPTI_API_ENTER */
+    if (forked || *(const int32_t *)data != 0) /* callbackSite: CUPTI_API_ENTER */
         return;
     do {
         if (turn - atomic_load(&tail) >= SLOTS) {
@@ -158,11 +166,11 @@ void tap_completed(void *context, uint32_t stream, uint8_t *buffer, size_t size,
 {
     (void)context, (void)stream, (void)size;
     pthread_mutex_lock(&lock);
-    if (length && fulls < POOL) {
+    if (length && !forked && fulls < POOL) {
         filled[fulls].data = buffer;
         filled[fulls++].length = length;
         buffer = NULL;
-    } else if (length) {
+    } else if (length && !forked) {
         atomic_fetch_add(&dropped, 1);
     }
     pthread_mutex_unlock(&lock);

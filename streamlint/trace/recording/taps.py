@@ -8,6 +8,7 @@ called back. What remains is the risk of a program that waits or copies with a l
 from __future__ import annotations
 
 import ctypes
+import os
 import struct
 import sys
 import threading
@@ -41,6 +42,7 @@ class PythonTaps:
         self._lent: dict[int, Any] = {}
         self._spare: list[Any] = []
         self._stacks = stacks
+        self._process = os.getpid()
         self._sizes: dict[int, int] = {}
         self._names: set[int] = set()
         self.called = _CALLED(self._called)
@@ -58,7 +60,7 @@ class PythonTaps:
         return ["without a C compiler, and on Python 3.10, calls that allocate or free memory have no lines"]
 
     def _called(self, _argument: int, _domain: int, _number: int, data: Any) -> None:
-        if data[_SITE]:
+        if data[_SITE] or os.getpid() != self._process:  # a forked child records nothing
             return
         stack = self._stacks.of(sys._getframe(1) if sys._getframe().f_back else None)
         if not stack and threading.get_ident() != threading.main_thread().ident:
@@ -73,7 +75,10 @@ class PythonTaps:
         buffer[0], size[0], most[0] = address, BUFFER, 0
 
     def _completed(self, _context: int, _stream: int, buffer: int, _size: int, length: int) -> None:
-        self.filled.append((buffer, length))
+        if os.getpid() == self._process:
+            self.filled.append((buffer, length))
+        else:
+            self.release(buffer)
 
     def read(self, address: int, length: int, measure: Callable[[int, int, int], int]) -> tuple[bytes, list[int]]:
         """What is kept of a buffer's records, and the addresses of the names of kernels that are new; see `NativeTaps.read`."""
