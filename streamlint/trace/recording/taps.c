@@ -18,7 +18,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum { SLOTS = 8192, DEEPEST = 128, POOL = 512, BUFFER = 1 << 20 };
+enum { SLOTS = 8192, DEEPEST = 128, POOL = 512, BUFFER = 1 << 20, LONGEST = 256 };
 enum { KINDS = 128, KERNEL = 10, NAME = 104, NAMES = 1 << 16, MOST_NEW = 4096 }; /* see layouts.py */
 
 struct entry {
@@ -49,6 +49,7 @@ static _Atomic uint64_t dropped;
 static uint64_t names[NAMES]; /* of kernels that were seen, by their address; one thread uses it */
 static uint32_t named;
 
+static size_t span; /* of a frame, up to the last of the fields that are read */
 static int forked; /* this is a child that nobody records: collect nothing */
 
 static void in_child(void)
@@ -57,10 +58,15 @@ static void in_child(void)
     pthread_mutex_init(&lock, NULL);
 }
 
-/* Take memory, and note where things are. Returns 0 where there is no memory. */
+/* Take memory, and note where things are. Returns 0 where there is no memory, or the layout is absurd. */
 int tap_begin(const struct layout *given, void *state_function, void *main_thread_state)
 {
     at = *given;
+    span = 8 + (size_t)(at.code > at.instruction ? at.code : at.instruction);
+    if (span < 8 + (size_t)at.previous)
+        span = 8 + (size_t)at.previous;
+    if (span > LONGEST)
+        return 0;
     this_state = (void *(*)(void))state_function;
     main_state = main_thread_state;
     process = getpid();
@@ -90,12 +96,13 @@ static uint32_t walk(uint64_t *frames, char *state, int (*get)(void *, const voi
     if (!state || !get(&frame, state + at.current, sizeof frame))
         return 0;
     while (frame && count < DEEPEST) {
-        char *previous;
-        if (!get(&frames[2 * count], frame + at.code, 8) || !get(&frames[2 * count + 1], frame + at.instruction, 8)
-            || !get(&previous, frame + at.previous, sizeof previous))
+        char fields[LONGEST];
+        if (!get(fields, frame, span)) /* one read for all: in foreign memory each is a system call */
             break;
+        memcpy(&frames[2 * count], fields + at.code, 8);
+        memcpy(&frames[2 * count + 1], fields + at.instruction, 8);
+        memcpy(&frame, fields + at.previous, sizeof frame);
         count++;
-        frame = previous;
     }
     return count;
 }
