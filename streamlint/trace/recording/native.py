@@ -113,9 +113,8 @@ class NativeTaps:
 
     def _links(self, data: bytes, links: list[tuple[int, int, int]]) -> None:
         offset = 0
-        if (
-            self._kept != self._stacks.kept or len(self._known) > _MOST_KNOWN
-        ):  # an address that was nobody's may be that of a new code object
+        if self._kept != self._stacks.kept or len(self._known) > _MOST_KNOWN:
+            # An address that was nobody's may be that of a new code object.
             self._known.clear()
             self._kept = self._stacks.kept
         while offset < len(data):

@@ -21,7 +21,7 @@ from streamlint.trace.recording.taps import PythonTaps
 if TYPE_CHECKING:
     from streamlint.trace.recording.cupti import Cupti
 
-TURN = 0.2  # seconds between two looks at what was collected
+TURN = 0.05  # seconds between two looks at what was collected: the ring holds 8,192 stacks
 FLUSH = 0.8  # seconds after which CUPTI is asked for what is finished
 _TOGETHER = 8  # buffers of records in one block
 _DEEPEST = 128  # characters of a thread's name
