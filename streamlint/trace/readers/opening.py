@@ -7,11 +7,12 @@ from pathlib import Path
 
 from streamlint.errors import PathError, StreamlintError
 from streamlint.trace.model import Trace
-from streamlint.trace.readers import kineto, nsight
+from streamlint.trace.readers import kineto, nsight, recorded
+from streamlint.trace.recording import form
 
 Reader = Callable[[Path, Sequence[Path]], Trace]
 # What a file of a kind begins with. What is none of these is read as JSON.
-_BEGINNINGS: tuple[tuple[bytes, Reader], ...] = ((nsight.HEADER, nsight.read),)
+_BEGINNINGS: tuple[tuple[bytes, Reader], ...] = ((nsight.HEADER, nsight.read), (form.MAGIC, lambda path, roots: recorded.read(path)))
 _JSON = (b"{", b"[", b"\x1f\x8b", b"\xef\xbb\xbf")
 _REPORTS = frozenset({".nsys-rep", ".qdrep", ".qdstrm"})
 _RECORDED = frozenset({".json", ".gz", ".sqlite", ".db", ".slt", *_REPORTS})
