@@ -16,7 +16,7 @@ from streamlint.targets import read_targets
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
     from streamlint.cache.store import Store
@@ -31,6 +31,15 @@ def lint(words: list[str]) -> Report:
     report = report_of(options, resolver_of(options))
     demand_files(options, report.files)
     return report
+
+
+def as_check(options: argparse.Namespace, paths: Sequence[str]) -> argparse.Namespace:
+    """The options of a command that has some of ``check``'s, as ``check`` would have read them."""
+    whole = build_parser().read([])
+    known = vars(whole)
+    known.update({name: value for name, value in vars(options).items() if name in known})
+    whole.paths, whole.fixes, whole.output_format, whole.output_file = list(paths), False, None, None
+    return whole
 
 
 def report_of(options: argparse.Namespace, resolver: Resolver, instead: Mapping[str, bytes] | None = None) -> Report:

@@ -69,6 +69,7 @@ def _finding(finding: Finding, view: View) -> dict[str, Any]:
         "evidence": evidence_of(finding, view.evidence),
         "url": page(finding.name),
         "fingerprint": finding.fingerprint,
+        **({"run": dict(view.costs[finding])} if view.costs and finding in view.costs else {}),
     }
 
 

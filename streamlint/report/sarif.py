@@ -22,6 +22,11 @@ PROBLEM_SEVERITY = {"error": "error", "warning": "warning", "note": "recommendat
 
 def render(view: View) -> str:
     """One log with one run."""
+    return json.dumps(log(view), indent=2, default=str) + "\n"
+
+
+def log(view: View) -> dict[str, Any]:
+    """The log as plain data."""
     rows = entries(view, baselined=True)
     codes = sorted({row["code"] for row in rows})
     driver = {
@@ -38,7 +43,7 @@ def render(view: View) -> str:
         "invocations": [{"executionSuccessful": True, "toolExecutionNotifications": [_notice(row) for row in rows if _is_problem(row)]}],
         "results": [_result(row, codes) for row in rows],
     }
-    return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2, default=str) + "\n"
+    return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
 
 
 def _rule(code: str) -> dict[str, Any]:
@@ -89,6 +94,9 @@ def _result(row: dict[str, Any], codes: list[str]) -> dict[str, Any]:
         "partialFingerprints": {"streamlint/v1": row["fingerprint"]},
         "properties": {key: row[key] for key in ("facts", "evidence", "related") if row[key]},
     }
+    if run := row.get("run"):
+        result["properties"]["run"] = run
+        result |= {"rank": round(100 * run["cost"]["share"], 2)} if run["cost"] else {}
     if row["trail"]:
         result["codeFlows"] = [{"threadFlows": [{"locations": _flow(row)}]}]
     if row["fix"]:

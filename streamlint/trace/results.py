@@ -77,6 +77,8 @@ class Judged:
     finding: Finding
     standing: Standing
     cost: Cost | None = None
+    note: str = ""  # what else the run says: that the function ran, and no call of the line held the host
+    places: tuple[Place, ...] = ()  # all that the cost is of, the dearest first, where they are several
 
 
 @record(slots=True)
@@ -95,3 +97,6 @@ class Joined:
     costs: Costs
     judged: list[Judged] = field(default_factory=list)
     unnamed: list[Unnamed] = field(default_factory=list)
+    border: int = 0  # what a place must cost at least to be COSTS, or a stall to be listed
+    named: int = 0  # what the places of findings that cost something cost together
+    processes: int = 1  # that the run had work of; shares are of the wall time of all of them
