@@ -12,7 +12,11 @@ from typing import Any
 from streamlint.config import FLAGS, GLOBS, KEYS, PATHS, SELECTORS, WORDS
 from streamlint.findings import Category, Severity
 from streamlint.models import json_schema
+from streamlint.trace.results import STANDINGS
 
+_TEXT = {"type": "string"}
+_COUNT = {"type": "integer", "minimum": 0}
+_SHARE = {"type": "number", "minimum": 0, "maximum": 1}
 DRAFT = "http://json-schema.org/draft-07/schema#"
 TELLS = {
     "select": "The rules to run: codes, names, prefixes of codes, or ALL.",
@@ -92,6 +96,7 @@ def findings() -> dict[str, Any]:
         url={"type": "string", "format": "uri"},
         fingerprint=text,
     )
+    finding["properties"]["run"] = {"$ref": "#/definitions/run", "description": "With --profile, and of `streamlint trace`."}
     edits = {"type": "array", "items": _closed(content=text, **place), "minItems": 1}
     fix = _closed(applicability={"enum": ["safe", "unsafe", "display"]}, message=text, edits=edits)
     return {
@@ -100,14 +105,59 @@ def findings() -> dict[str, Any]:
         "description": "What `streamlint check --output-format json` writes. Rows and columns count from 1, ends are exclusive.",
         "type": "array",
         "items": {"$ref": "#/definitions/finding"},
-        "definitions": {"point": point, "finding": finding, "fix": fix, "evidence": evidence},
+        "definitions": {"point": point, "finding": finding, "fix": fix, "evidence": evidence, **_of_costs()},
     }
 
 
+def trace() -> dict[str, Any]:
+    """Of the JSON format of ``streamlint trace``."""
+    of_findings = findings()
+    run = _closed(
+        recording=_TEXT,
+        origin={"enum": ["recorded", "kineto", "nsight", ""]},
+        gpu=_TEXT,
+        streamlint=_TEXT,
+        processes={"type": "integer", "minimum": 1},
+        notes={"type": "array", "items": _TEXT},
+        **dict.fromkeys(("wall_ns", "blocked_ns", "idle_ns", "threshold_ns"), _COUNT),
+    )
+    summary = _closed(findings=_COUNT, costing=_COUNT, cost_ns=_COUNT, share=_SHARE, stalls=_COUNT)
+    stall = _closed(kind=_TEXT, reason=_TEXT, cost={"$ref": "#/definitions/cost"})
+    finding = {"allOf": [{"$ref": "#/definitions/finding"}, {"required": ["run"]}]}
+    return {
+        "$schema": DRAFT,
+        "title": "streamlint trace, version 1",
+        "description": "What `streamlint trace --output-format json` writes. Times in nanoseconds, sizes in bytes, bandwidths in bytes per second.",
+        **_closed(
+            version={"const": 1},
+            run=run,
+            summary=summary,
+            findings={"type": "array", "items": finding},
+            stalls={"type": "array", "items": stall},
+        ),
+        "definitions": of_findings["definitions"],
+    }
+
+
+def _of_costs() -> dict[str, Any]:
+    place = _closed(filename=_TEXT, lines={"type": "array", "items": _COUNT}, function=_TEXT)
+    counts = ("cost_ns", "calls", "idle_ns", "blocked_ns", "median_ns", "largest_ns", "serialized_ns", "held_up_ns", "bytes")
+    cost = _closed(
+        **place["properties"],
+        **dict.fromkeys(("summary", "call", "kind", "operator", "source", "destination", "thread"), _TEXT),
+        **dict.fromkeys((*counts, "driver_allocations"), _COUNT),
+        share=_SHARE,
+        gain_ns={"type": ["integer", "null"], "description": "An estimate; null where none can be given."},
+        bandwidth={"type": ["number", "null"]},
+        pinned_bandwidth={"type": ["number", "null"]},
+        via={"type": "array", "items": place},
+        process={"type": "integer"},
+    )
+    run = _closed(standing={"enum": list(STANDINGS)}, note=_TEXT, cost={"anyOf": [{"type": "null"}, {"$ref": "#/definitions/cost"}]})
+    return {"cost": cost, "run": run}
+
+
 VERDICTS = ["CONFIRMED", "REFUTED", "NOT OBSERVED", "INCONCLUSIVE", "UNSUPPORTED"]
-
-
-_TEXT = {"type": "string"}
 
 
 def verify() -> dict[str, Any]:
@@ -168,7 +218,7 @@ def _closed(**properties: dict[str, Any]) -> dict[str, Any]:
     return {"type": "object", "additionalProperties": False, "required": list(properties), "properties": properties}
 
 
-SCHEMAS = {"configuration": configuration, "findings": findings, "verify": verify, "verify-matrix": matrix}
+SCHEMAS = {"configuration": configuration, "findings": findings, "verify": verify, "verify-matrix": matrix, "trace": trace}
 
 
 def text_of(name: str) -> str:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from streamlint.cache.store import Store
     from streamlint.cluster.client import Cluster
     from streamlint.findings import Report
+    from streamlint.trace.profile import Profile
 
 
 def lint(words: list[str]) -> Report:
@@ -109,6 +110,18 @@ def store_of(options: argparse.Namespace, resolver: Resolver) -> Store | None:
         options.store = open_store(resolver.of_folder(Path.cwd()).cache_dir)
     store: Store = options.store
     return store
+
+
+def profile_of(options: argparse.Namespace) -> Profile | None:
+    """What a recorded run says of findings: the file of ``--profile``, read once."""
+    if options.profile is None:
+        return None
+    if not hasattr(options, "costs"):
+        from streamlint.trace.profile import load  # start-up: for the option alone
+
+        options.costs = load(Path(options.profile))
+    profile: Profile = options.costs
+    return profile
 
 
 def standard_input(options: argparse.Namespace) -> bytes:

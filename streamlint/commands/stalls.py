@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from streamlint.config import Resolver
 from streamlint.errors import StreamlintError
@@ -17,8 +16,17 @@ MOST_LINES = 3  # that are asked about, of a place that may be one of several
 # Kinds of reasons, the one that says most of a stall first.
 _ORDER = ("found", "hidden", "place", "given-way", "round", "facts", "order", "cut", "unread", "unreached", "nothing")
 _KINDS = {
-    **{"found": OTHER, "place": OTHER, "given-way": OTHER, "hidden": RULE_OFF, "round": "no loop", "facts": NO_RULE, "order": NO_RULE},
-    **{"cut": "not analysed", "unread": OUTSIDE, "unreached": "not analysed", "nothing": NO_RULE},
+    "found": OTHER,
+    "place": OTHER,
+    "given-way": OTHER,
+    "hidden": RULE_OFF,
+    "round": "no loop",
+    "facts": NO_RULE,
+    "order": NO_RULE,
+    "cut": "not analysed",
+    "unread": OUTSIDE,
+    "unreached": "not analysed",
+    "nothing": NO_RULE,
 }
 _NOT_AT_HAND = "whose body is not at hand"
 

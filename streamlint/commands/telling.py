@@ -6,7 +6,7 @@ import sys
 
 from streamlint import TYPE_CHECKING
 from streamlint.commands import fixing
-from streamlint.commands.running import standard_input
+from streamlint.commands.running import profile_of, standard_input
 from streamlint.errors import ConfigError
 from streamlint.report import View, render
 from streamlint.report.terminal import Paint, line, tame, told, wants_color
@@ -14,6 +14,8 @@ from streamlint.writing import write_output
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Mapping
+    from typing import Any
 
     from streamlint.config import Resolver
     from streamlint.findings import Finding, Report
@@ -39,6 +41,18 @@ def tell(options: argparse.Namespace, done: fixing.Fixed, targets: list[tuple[st
     return exit_code(options, done)
 
 
+def _costs(options: argparse.Namespace, report: Report) -> dict[Finding, Mapping[str, Any]] | None:
+    """What a recorded run says of the findings, which are put in the order of their costs. None without ``--profile``."""
+    profile = profile_of(options)
+    if profile is None:
+        return None
+    from streamlint.report.entries import cost_of  # start-up: for the option alone
+
+    found = {finding: known for finding in report.findings if (known := profile.of(finding)) is not None}
+    report.findings.sort(key=lambda finding: -cost_of(found.get(finding)))
+    return found
+
+
 def _print_findings(options: argparse.Namespace, report: Report, targets: list[tuple[str, str | None]]) -> None:
     for format, file in targets:
         color = file is None and wants_color(options.color, sys.stdout)
@@ -55,7 +69,8 @@ def _rendered(options: argparse.Namespace, report: Report, format: str, color: b
         import shutil  # start-up: for terminals
 
         columns, links = min(shutil.get_terminal_size((80, 24)).columns, 120), color
-    view = View(report, color, max(columns, 40), links, _evidence(report), options.unsafe_fixes, whole_lines=not on_terminal)
+    costs = _costs(options, report)
+    view = View(report, color, max(columns, 40), links, _evidence(report), options.unsafe_fixes, not on_terminal, costs)
     if options.statistics:
         from streamlint.report import statistics  # start-up: for the option alone
 

@@ -16,8 +16,7 @@ from streamlint.commands.parser import Parser
 from streamlint.commands.running import as_check, demand_files, report_of, resolver_of
 from streamlint.commands.stalls import give_reasons
 from streamlint.commands.telling import CLEAN, FOUND, say, write
-from streamlint.config import Resolver
-from streamlint.errors import ConfigError, PathError, StreamlintError
+from streamlint.errors import PathError, StreamlintError
 from streamlint.findings import Report
 from streamlint.reading import Unreadable, decode, language_of, read_bytes
 from streamlint.report.terminal import Paint, line, told, wants_color

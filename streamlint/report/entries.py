@@ -30,7 +30,12 @@ def entries(view: View, *, baselined: bool = False) -> list[dict[str, Any]]:
         rows = [row | {"baselined": ""} for row in rows]
         rows += [_finding(finding, view) | {"baselined": why} for finding in with_fingerprints(report.baselined, Statements(report.texts))]
     rows += [_problem(problem) for problem in report.problems]
-    return sorted(rows, key=lambda row: (row["filename"], row["location"]["row"], row["location"]["column"], row["code"]))
+    return sorted(rows, key=_order)
+
+
+def _order(row: Mapping[str, Any]) -> tuple[object, ...]:
+    """By cost, where a recorded run says one; then by place."""
+    return (-cost_of(row.get("run")), row["filename"], row["location"]["row"], row["location"]["column"], row["code"])
 
 
 def page(name: str) -> str:
@@ -50,6 +55,17 @@ def verified(finding: Finding, evidence: Mapping[str, object]) -> str:
     if evidence["level"] == "facts":
         return f"{verdict} {where}, with the facts of this finding: {evidence['summary']}"
     return f"rule {verdict.lower()} {where} (streamlint rule {finding.code})"
+
+
+def costing(known: Mapping[str, Any]) -> str:
+    """What a recorded run says of a finding, as a sentence part."""
+    told: str = known["cost"]["summary"] if known["cost"] else known["note"]
+    return told if known["standing"] == "COSTS" else f"{known['standing']}: {told}"
+
+
+def cost_of(known: Mapping[str, Any] | None) -> int:
+    """What a recorded run says that a finding cost, in ns; 0 where nothing is known."""
+    return int(known["cost"]["cost_ns"]) if known and known["cost"] else 0
 
 
 def _finding(finding: Finding, view: View) -> dict[str, Any]:

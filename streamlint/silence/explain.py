@@ -27,7 +27,8 @@ from streamlint.tasks import Task, kinds
 from streamlint.triage import precedence, suppress
 from streamlint.triage.layout import Layout, layout
 from streamlint.triage.settle import codes_of
-from streamlint.waits.findings import HotWaits, hot_waits, passed_over
+from streamlint.waits.findings import hot_waits, passed_over
+from streamlint.waits.judge import HotWaits
 
 ALL_LOOPS = "all-loops"
 POSSIBLE = "possible"
