@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from streamlint.declared_words import METADATA
 from streamlint.ir import opcodes as op
 from streamlint.ir.builder import Builder, Constants
 from streamlint.ir.code import Code, TypeTuple
@@ -114,6 +115,8 @@ class FunctionLowering:
     def write_name(self, name: str, value: int, at: Position) -> None:
         """Bind a name."""
         variable = self.variable(name)
+        if (self.code.number, variable) in self.module.annotations and value >= 0:
+            self.code.declared.setdefault(value, self.module.annotations[self.code.number, variable])
         if variable in self.aliases:
             self.builder.add(op.SET_DEREF, at, self.builder.read(variable), value)
         elif variable in self.locals:
@@ -221,6 +224,10 @@ def type_tuple(kind: Type | None) -> TypeTuple | None:
     return (kind.name, tuple(type_tuple(one) for one in kind.args), kind.pointers, kind.reference, kind.array)
 
 
+def _is_text(node: Expression) -> bool:
+    return isinstance(node, Const) and isinstance(node.value, str)
+
+
 def annotation_text(node: Expression | None) -> str:
     """An annotation as text, without blanks: names, attributes, subscripts, and ``|``; anything else is left out."""
     if isinstance(node, Name):
@@ -230,7 +237,10 @@ def annotation_text(node: Expression | None) -> str:
     if isinstance(node, Attr):
         return f"{annotation_text(node.value)}.{node.name}"
     if isinstance(node, Index):
-        return f"{annotation_text(node.value)}[{','.join(annotation_text(one) for one in node.indices)}]"
+        head, parts = annotation_text(node.value), [annotation_text(one) for one in node.indices]
+        if head.endswith(METADATA):  # the words of its metadata are no names
+            parts[1:] = [repr(one.value) if _is_text(one) else part for one, part in zip(node.indices[1:], parts[1:], strict=True)]
+        return f"{head}[{','.join(parts)}]"
     if isinstance(node, Call):
         return annotation_text(node.function)
     left, right, items = getattr(node, "left", None), getattr(node, "right", None), getattr(node, "items", None)

@@ -95,13 +95,22 @@ class StatementLowering(ExpressionLowering):
             self.augment(node.targets[0], node.op, node.value, node.at)
             return
         value = self.value(node.value)
-        for target in node.targets:
-            self.assign(target, value, node.at)
         self.declare_annotation(node)
+        for target in node.targets:
+            if node.commented:
+                self.declare(target, value, node.annotation)
+            self.assign(target, value, node.at)
+
+    def declare(self, target: Expression, value: int, annotation: Expression | None) -> None:
+        """What a comment declares of the value of an assignment; of a member of C++ it is said by its declaration."""
+        if not isinstance(target, Collection):
+            self.code.declared.setdefault(value, annotation_text(annotation))
 
     def declare_annotation(self, node: Assign) -> None:
         """An annotated name or attribute: its declared type is kept for the program's facts."""
         text = annotation_text(node.annotation)
+        if node.commented and isinstance(node.targets[0], Name):
+            return
         target = node.targets[0]
         if text and isinstance(target, Attr):
             self.module.annotate(self.code, f"{annotation_text(target.value)}.{target.name}", text)
@@ -137,6 +146,8 @@ class StatementLowering(ExpressionLowering):
             before, after = self.augment(node.target, node.op, node.value, node.at)
             return before if node.before else after
         value = self.rvalue(node.value)
+        if node.annotation is not None:
+            self.declare(node.target, value, node.annotation)
         self.assign(node.target, value, node.at)
         return value
 
