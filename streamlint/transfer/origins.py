@@ -14,7 +14,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.transfer.contexts import Context, Known, entered_by
 from streamlint.transfer.modelled import operands_of
-from streamlint.transfer.origin import DEEPEST_CALLS, Origin, Way, chosen
+from streamlint.transfer.origin import DEEPEST_CALLS, Origin, Way, as_declared, chosen
 from streamlint.transfer.origin_parts import Parts, guarded
 from streamlint.transfer.receivers import Receivers
 from streamlint.transfer.transfer import Transfer
@@ -70,6 +70,11 @@ class Origins(Parts):
         one = self.contexts.definition(known)
         if one is None:
             return
+        said = self.facts.declarations.of_register(known.function, known.register) if self.facts.program.declares else None
+        yield from self._found(way, one) if said is None else as_declared(said, self._found(way, one), way)
+
+    def _found(self, way: Way, one: Instruction) -> Iterator[Origin]:
+        """The origins of what an instruction gives; by the program facts, where it gives something and no step tells what."""
         found = False
         for origin in self._step(way, one):
             found = True
@@ -260,6 +265,15 @@ class Origins(Parts):
         if callee.code.name == "__init__" or callee.by_opcode[op.YIELD]:
             yield from self.kept(way)
             return
+        said = self.facts.declarations.of_result(callee) if self.facts.program.declares else None
+        if said is not None:
+            yield from as_declared(said, self._ends(inside), way)
+            return
+        yield from self._ends(inside)
+
+    def _ends(self, inside: Way) -> Iterator[Origin]:
+        """What the ends of a function give."""
+        callee = inside.known.function
         for end in callee.by_opcode[op.RETURN]:
             if end[2] >= 0 and not self.guards.excluded(callee, callee.blocks[end], inside.known.context):
                 said = self.guards.at(callee, end, end[2])
