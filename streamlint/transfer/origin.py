@@ -56,7 +56,8 @@ def as_declared(declaration: Declaration, origins: Iterable[Origin], way: Way) -
         elif origin.space == "host" == said.space and origin.pinning == "unknown" and said.pinning:
             yield origin._replace(pinning=said.pinning, how="declared")
         else:
-            yield origin
+            is_here = origin.how == "kept" and origin.known == way.known and (origin.space, origin.pinning) == (said.space, said.pinning)
+            yield origin._replace(how="declared") if is_here else origin
     if not found and said.space:
         yield whole
 

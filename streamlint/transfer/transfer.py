@@ -21,6 +21,7 @@ from streamlint.models.vocabulary import Selector
 from streamlint.transfer import (
     collectives,
     copies,
+    declared_waits,
     kernel_texts,
     language,
     memory,
@@ -257,6 +258,8 @@ class Transfer:
         if function.is_cpp and opcode in (op.CALL, op.INVOKE):
             yield Touched(operands_of(function, one))
         yield from language.filled(function, one)
+        if self.facts.program.declares:
+            yield from declared_waits.waited(self.facts, function, one, self.edges(function, one))
         modelled = list(self.modelled(function, one))
         for call in modelled:
             effect = EFFECTS.get(call.row.effect)
