@@ -26,9 +26,9 @@ class Said(NamedTuple):
     @property
     def words(self) -> str:
         """It in words."""
-        return self.pinning or {"host": "memory of the host", "device": "memory of a device", "managed": "managed memory"}.get(
-            self.space, "the default stream" if self.stream == "default" else f"a {self.stream} stream"
-        )
+        if self.stream:
+            return "the default stream" if self.stream == "default" else f"a {self.stream} stream"
+        return f"{self.pinning or self.space} memory"
 
 
 WORDS = {
@@ -47,7 +47,7 @@ WORDS = {
 VOCABULARY = (*WORDS, WAITS)
 """All words. The list is closed: another word is an error where only streamlint can be meant."""
 
-COMMENT = re.compile(r"streamlint:[ \t]*(?!ignore\b|ignore-file\b)(?P<words>[^#\r\n]*)")
+COMMENT = re.compile(r"streamlint:(?![ \t]*ignore(?:-file)?(?![\w-]))[ \t]*(?P<words>[^#\r\n]*)")
 _REMARK = re.compile(r"[ \t](?:-|--|–|—)[ \t]|[;(]|\*/|//")
 _WORD = "|".join(VOCABULARY)
 _IN_COMMENT = re.compile(rf"(?:#|//|/\*)[^\r\n]*streamlint:[ \t]*(?:{_WORD})\b")

@@ -113,7 +113,7 @@ class CppTypes(Language):
             return None
         return self.objects(LibraryObject, meant.name, meant.kind)
 
-    def cpp_object(self, function: Function, kind: TypeTuple) -> Object | None:
+    def cpp_declared(self, function: Function, kind: TypeTuple) -> Object | None:
         return self.object_of(function, kind, ("declared", function), False)
 
     def _sequence(self, function: Function, kind: TypeTuple, home: tuple[object, ...]) -> Object:

@@ -42,7 +42,7 @@ class Types(Protocol):
     def of_type(self, name: ExternalName) -> Object | None:
         """An object of a library's type."""
 
-    def cpp_object(self, function: Function, kind: TypeTuple) -> Object | None:
+    def cpp_declared(self, function: Function, kind: TypeTuple) -> Object | None:
         """What a variable of a C++ type holds."""
 
     def told_more(self, value: Object, said: Said) -> Object:
@@ -60,10 +60,14 @@ class Declarations:
 
     def of_register(self, function: Function, register: int) -> Declaration | None:
         """What is declared of what a register holds."""
+        return self.in_function(function).get(register)
+
+    def in_function(self, function: Function) -> dict[int, Declaration]:
+        """By register: what is declared of the parameters and variables of a function."""
         found = self._registers.get(function)
         if found is None:
             found = self._registers[function] = dict(self._in_function(function))
-        return found.get(register)
+        return found
 
     def of_result(self, function: Function) -> Declaration | None:
         """What is declared of what a function returns."""
@@ -185,7 +189,7 @@ class Declarations:
         return self._memory(name, said)
 
     def _of_cpp(self, function: Function, kind: TypeTuple | None, said: Said) -> Object:
-        value = self.types.cpp_object(function, kind) if kind is not None else None
+        value = self.types.cpp_declared(function, kind) if kind is not None else None
         if isinstance(value, Memory) and said.space:
             return self.types.told_more(value, said)
         if said.stream:

@@ -67,7 +67,7 @@ class Declared(KeyedFlow):
         """What users declare of the values of the program."""
         return Declarations(self)
 
-    def cpp_object(self, function: Function, kind: TypeTuple) -> Object | None:
+    def cpp_declared(self, function: Function, kind: TypeTuple) -> Object | None:
         """C++: what a variable of a type holds or points to; None for types that say too little."""
         raise NotImplementedError
 
@@ -94,9 +94,9 @@ class Declared(KeyedFlow):
         if isinstance(value, Memory) and said.space:
             space = value.space if value.space != "unknown" else said.space
             is_open = space == "host" == said.space and value.pinning not in ("pinned", "pageable") and bool(said.pinning)
-            is_shown = space == "device" == said.space
-            evidence = "literal" if is_shown else value.evidence
-            return self.objects(Memory, space, said.pinning if is_open else value.pinning, value.type, evidence)
+            evidence = "literal" if space == "device" == said.space else value.evidence
+            told = space, said.pinning if is_open else value.pinning, value.type, evidence
+            return value if told == (value.space, value.pinning, value.type, value.evidence) else self.objects(Memory, *told)
         if isinstance(value, LibraryObject) and value.kind == "stream" and said.stream and value.detail in _OPEN_STREAMS:
             return self.objects(LibraryObject, value.type, value.kind, said.stream, value.site)
         return value

@@ -134,10 +134,15 @@ class Kept(Base):
 
     def _is_declared(self, known: Known, one: Instruction | None) -> bool:
         """Whether the user declares what a member is that is read."""
-        if one is None or one[0] != op.ATTR or not self.facts.program.declares:
+        if one is None or one[0] not in (op.ATTR, op.NAME) or not self.facts.program.declares:
             return False
-        owners = [value.definition for value in self.held(known, one[3]) if isinstance(value, Instance)]
-        return any(self.facts.declarations.of_field(owner, known.function.text(one[4])) is not None for owner in owners)
+        name = known.function.text(one[4] if one[0] == op.ATTR else one[3])
+        if one[0] == op.ATTR:
+            owners = [value.definition for value in self.held(known, one[3]) if isinstance(value, Instance)]
+        else:
+            owner = self.facts.member_of(known.function, name) if known.function.is_cpp else None
+            owners = [owner] if owner is not None else []
+        return any(self.facts.declarations.of_field(owner, name) is not None for owner in owners)
 
     def may_pin(self, site: Site) -> bool:
         """Whether a call runs one of several functions, and one of them pins: the one for CUDA does, whatever the others give back."""

@@ -61,6 +61,12 @@ class Origins(Parts):
         self._active.discard(asked)
         return found
 
+    def without_declaration(self, function: Function, register: int) -> list[Origin]:
+        """The origins of what a register holds, whatever the user declares of it."""
+        way = Way(Known(function, register, ()))
+        one = self.contexts.definition(way.known)
+        return list(dict.fromkeys(self._found(way, one))) if one is not None else []
+
     def walk(self, way: Way) -> Iterator[Origin]:
         known = way.known
         if (known, len(way.views)) in self._seen or max(len(self._seen), self._above) > _MOST or self._spent > _MOST_IN_ALL:
