@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
+
+from streamlint.records import record
 
 PREFIX = "streamlint: "
 """How a comment begins, and metadata that shall mean nobody else."""
@@ -15,7 +16,8 @@ WAITS = "synchronizes"
 ANYTHING = "Any"
 
 
-class Said(NamedTuple):
+@record(frozen=True, slots=True)
+class Said:
     """What words say of a value: where memory is (``host``, ``device``, ``managed``; "" where they do not say), whether memory of the host
     is ``pinned`` or ``pageable``, and of a stream whether it is ``blocking``, ``non-blocking`` or the ``default`` one."""
 
@@ -75,7 +77,8 @@ def said_by(words: Iterator[str]) -> Said | None:
     for word in words:
         said = WORDS.get(word.removeprefix(PREFIX))
         if said is not None:
-            found = said if found is None else Said(*(new or old for new, old in zip(said, found, strict=True)))
+            old = found or Said()
+            found = Said(said.space or old.space, said.pinning or old.pinning, said.stream or old.stream)
     return found
 
 
