@@ -18,7 +18,11 @@ CONTRADICTED = "SL901"
 
 Entry = collections.namedtuple("Entry", ("code", "name", "default"))
 CHECKS = os.path.join(os.path.dirname(__file__), "checks")
-OWN = (Entry(UNREADABLE, UNREADABLE_NAME, "off"), Entry(UNUSED, "unused-suppression", "off"), Entry(CONTRADICTED, "contradicted-declaration", "on"))
+OWN = (
+    Entry(UNREADABLE, UNREADABLE_NAME, "off"),
+    Entry(UNUSED, "unused-suppression", "off"),
+    Entry(CONTRADICTED, "contradicted-declaration", "on"),
+)
 
 _FILE = re.compile(r"(sl\d{3})_(\w+)\.py")
 _DEFAULT = re.compile(r'^    default = "(\w+)"$', re.MULTILINE)

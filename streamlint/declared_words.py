@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from streamlint.records import record
 
-PREFIX = "streamlint: "
+PREFIX = "streamlint:"
 """How a comment begins, and metadata that shall mean nobody else."""
 METADATA = "Annotated"
 """The head of a type that has metadata; what a comment declares is kept as such a type."""
@@ -50,10 +50,10 @@ VOCABULARY = (*WORDS, WAITS)
 """All words. The list is closed: another word is an error where only streamlint can be meant."""
 
 COMMENT = re.compile(r"streamlint:(?![ \t]*ignore(?:-file)?(?![\w-]))[ \t]*(?P<words>[^#\r\n]*)")
-_REMARK = re.compile(r"[ \t](?:-|--|–|—)[ \t]|[;(]|\*/|//")
+_REMARK = re.compile(r"[ \t]--?[ \t]|[;(]|\*/|//")
 _WORD = "|".join(VOCABULARY)
 _IN_COMMENT = re.compile(rf"(?:#|//|/\*)[^\r\n]*streamlint:[ \t]*(?:{_WORD})\b")
-_IN_METADATA = re.compile(rf"[\"'](?:streamlint: )?(?:{_WORD})[\"']")
+_IN_METADATA = re.compile(rf"[\"'](?:{PREFIX}\s*)?(?:{_WORD})[\"']")
 
 
 def words_in(comment: str) -> list[str]:
@@ -75,7 +75,7 @@ def said_by(words: Iterator[str]) -> Said | None:
     """What words say together; None where none of them says something of a value."""
     found: Said | None = None
     for word in words:
-        said = WORDS.get(word.removeprefix(PREFIX))
+        said = WORDS.get(word)
         if said is not None:
             old = found or Said()
             found = Said(said.space or old.space, said.pinning or old.pinning, said.stream or old.stream)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-
 from collections.abc import Iterable
 
 from streamlint.catalog import CONTRADICTED, UNREADABLE, UNUSED, code_of
@@ -59,9 +58,9 @@ class ContradictedDeclaration(Check):
 
     ## What it does
 
-    Holds what is declared in code (`Annotated[torch.Tensor, "pinned"]`, `# streamlint: pinned`) against what the program does: the arguments
-    that calls in view hand over, the values that are assigned, stored and returned. What is known of memory and streams stays known, and
-    the other rules follow it; the declaration is only used where nothing else is known.
+    Compares what is declared in code (`Annotated[torch.Tensor, "pinned"]`, `# streamlint: pinned`) with what the program shows: the
+    arguments of calls, and the values that are assigned, stored and returned. Known facts stay as they are, and the other rules follow
+    them; a declaration is only used where nothing else is known.
 
     ## Why is this bad
 

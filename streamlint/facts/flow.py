@@ -139,7 +139,9 @@ class Flow:
         if found is None:
             definition = frame.function.definitions[register]
             place = (frame.function, definition) if definition is not None and definition[1] >= 0 else None
-            found = frame.registers[register] = Node(lambda node: self.define(frame, definition, self.found_for(frame, register, node)), place)
+            found = frame.registers[register] = Node(
+                lambda node: self.define(frame, definition, self.found_for(frame, register, node)), place
+            )
         return found
 
     def found_for(self, frame: Frame, register: int, node: Node) -> Node:

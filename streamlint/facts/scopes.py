@@ -124,7 +124,8 @@ class Scopes:
     def annotated(self, unit: Unit, annotation: str) -> Iterator[tuple[str, list[str], ClassInfo | ExternalName]]:
         """The classes that an annotation names, each with its last word and what stands in its brackets: of ``Optional[X]``, ``X | None``
         and ``"X"`` those of ``X``; of ``type[X]`` those of ``X`` with the word ``type``; of ``list[X]`` the list."""
-        text = annotation.replace(" ", "").replace('"', "").replace("'", "")
+        text = annotation.replace(" ", "")
+        text = text if METADATA in text else text.replace('"', "").replace("'", "")
         for part in _alternatives(text):
             word, inner = _head(part)
             if word.rpartition(".")[2] in ("type", "Type") and inner:
@@ -163,8 +164,10 @@ class Scopes:
             return None
         head, _, last = name.rpartition(".")
         if head:
-            homes = (one for one in self.find(unit, head) if isinstance(one, Unit))
-            return next((found for one in homes if (found := self.alias(one, last, depth + 1)) is not None), None)
+            meant = self.find(unit, head)
+            homes = (unit.program.imported(one.name, unit) if isinstance(one, ExternalName) else one for one in meant)
+            units = (one for one in homes if isinstance(one, Unit))
+            return next((found for one in units if (found := self.alias(one, last, depth + 1)) is not None), None)
         for function, register in unit.globals.get(name, ()):
             one = function.definitions[register]
             if one is not None and one[0] == op.IMPORT and one[4] != op.NONE:

@@ -1,4 +1,4 @@
-"""Comments that declare something (``# streamlint: pinned``), brought to what they stand at: an assignment, a parameter, a field, a function.
+"""Comments that declare something (``# streamlint: pinned``), brought to the assignment, parameter, field or function that they stand at.
 
 What a comment says of a value becomes metadata of its type, as if ``Annotated[…, "streamlint: pinned"]`` had been written there, so that
 nothing behind the front ends tells the two apart.
@@ -60,7 +60,9 @@ def attach(module: Module, comments: Iterable[tuple[int, str]], functions: Itera
             at = comment.row, comment.column, comment.row, comment.end_column
             said = ", ".join(comment.words)
             what = "a function" if WAITS in comment.words else "an assignment, a parameter, a field or a function"
-            module.problems.append((at, f"{MISPLACED} comment 'streamlint: {said}': it stands at no single one of what it is about, {what}"))
+            module.problems.append(
+                (at, f"{MISPLACED} comment 'streamlint: {said}': it stands at no single one of what it is about, {what}")
+            )
 
 
 class _Places:
@@ -121,10 +123,9 @@ class _Places:
     def _parameter(self, comment: _Comment) -> Param | None:
         row = self.row_of(comment)
         for function, (first, last) in self.functions.items():
-            if not first <= row <= last or (first == last and not comment.behind):
+            text = _NO_CODE.sub("", self.lines[row - 1] if row != comment.row else comment.before)
+            if not first <= row <= last or (not comment.behind and _holds_all(function, text)):
                 continue
-            text = self.lines[row - 1] if row != comment.row else comment.before
-            text = _NO_CODE.sub("", text)
             held = [(found.start(), param) for param in function.params if (found := _place_of(param, text)) is not None]
             if comment.behind and held:
                 return max(held, key=lambda one: one[0])[1]
@@ -179,6 +180,13 @@ def _nodes(module: Module, functions: Iterable[Function]) -> Iterator[object]:
                 yield one
 
 
+def _holds_all(function: Function, text: str) -> bool:
+    """Whether a line holds all parameters of a function: what is said behind them is said of the function."""
+    name = function.qualname.rpartition(".")[2].rpartition("::")[2]
+    begin = re.search(rf"(?<!\w){re.escape(name)}\s*(?=\()", text)
+    return begin is not None and text.count("(", begin.end()) <= text.count(")", begin.end())
+
+
 def _place_of(param: Param, text: str) -> re.Match[str] | None:
     """Where a line names a parameter, if it does."""
     return re.search(rf"(?<![\w.]){re.escape(param.name)}\s*(?:\[\w*\]\s*)?(?:[:=,){{]|$)", text) if param.name else None
@@ -186,5 +194,5 @@ def _place_of(param: Param, text: str) -> re.Match[str] | None:
 
 def _annotated(annotation: Expression | None, words: tuple[str, ...]) -> Expression:
     """A type with words as its metadata."""
-    metadata = tuple(Const(PREFIX + word) for word in words)
+    metadata = tuple(Const(f"{PREFIX} {word}") for word in words)
     return Index(Name(METADATA), (annotation or Name(ANYTHING), *metadata))

@@ -95,7 +95,14 @@ class _Search:
     # --- one value
 
     def _told(
-        self, site: Site, function: Function, register: int, said: Declaration, what: str, origins: list[Origin], trail: tuple[Step, ...] = ()
+        self,
+        site: Site,
+        function: Function,
+        register: int,
+        said: Declaration,
+        what: str,
+        origins: list[Origin],
+        trail: tuple[Step, ...] = (),
     ) -> Iterator[Finding]:
         for origin in origins:
             known = _contradicting(said.said, origin.space, origin.pinning) if origin.how not in (CHOSEN, "declared") else ""

@@ -224,10 +224,6 @@ def type_tuple(kind: Type | None) -> TypeTuple | None:
     return (kind.name, tuple(type_tuple(one) for one in kind.args), kind.pointers, kind.reference, kind.array)
 
 
-def _is_text(node: Expression) -> bool:
-    return isinstance(node, Const) and isinstance(node.value, str)
-
-
 def annotation_text(node: Expression | None) -> str:
     """An annotation as text, without blanks: names, attributes, subscripts, and ``|``; anything else is left out."""
     if isinstance(node, Name):
@@ -239,7 +235,8 @@ def annotation_text(node: Expression | None) -> str:
     if isinstance(node, Index):
         head, parts = annotation_text(node.value), [annotation_text(one) for one in node.indices]
         if head.endswith(METADATA):  # the words of its metadata are no names
-            parts[1:] = [repr(one.value) if _is_text(one) else part for one, part in zip(node.indices[1:], parts[1:], strict=True)]
+            texts = [one.value if isinstance(one, Const) else None for one in node.indices]
+            parts[1:] = [repr(text) if isinstance(text, str) else part for text, part in zip(texts[1:], parts[1:], strict=True)]
         return f"{head}[{','.join(parts)}]"
     if isinstance(node, Call):
         return annotation_text(node.function)

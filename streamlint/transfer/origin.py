@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from streamlint.facts.functions import Function
 from streamlint.facts.declarations import Declaration
+from streamlint.facts.functions import Function
 from streamlint.facts.objects import Memory, Object, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
