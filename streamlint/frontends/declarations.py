@@ -101,7 +101,10 @@ class _Places:
             function.waits = True
             if not values:
                 return True
-        taker: Param | Target | Function | None = self._parameter(comment) or self._target(comment) or function
+        parameters = self._parameters(comment)
+        if len(parameters) > 1:
+            return False
+        taker: Param | Target | Function | None = next(iter(parameters), None) or self._target(comment) or function
         if taker is None:
             return False
         taker.annotation = _annotated(taker.annotation, values)
@@ -112,26 +115,26 @@ class _Places:
     # --- what a comment stands at
 
     def row_of(self, comment: _Comment) -> int:
-        """The row of what a comment is about: its own, or that below the comments that stand alone."""
+        """The row of what a comment is about: its own, or the next one with code if it stands alone."""
         row = comment.row
         if comment.before.strip() or comment.behind:
             return row
-        while row < len(self.lines) and self.lines[row].lstrip().startswith(("#", "//", "/*", "*")):
+        while row < len(self.lines) and not _NO_CODE.sub("", self.lines[row]).strip():
             row += 1
         return row + 1
 
-    def _parameter(self, comment: _Comment) -> Param | None:
+    def _parameters(self, comment: _Comment) -> list[Param]:
+        """The parameters that a comment may be about: those of its row, in a head of several rows, and the one before it."""
         row = self.row_of(comment)
         for function, (first, last) in self.functions.items():
             text = _NO_CODE.sub("", self.lines[row - 1] if row != comment.row else comment.before)
             if not first <= row <= last or (not comment.behind and _holds_all(function, text)):
                 continue
             held = [(found.start(), param) for param in function.params if (found := _place_of(param, text)) is not None]
-            if comment.behind and held:
-                return max(held, key=lambda one: one[0])[1]
-            if len(held) == 1:
-                return held[0][1]
-        return None
+            if held:
+                ordered = [param for _, param in sorted(held, key=lambda one: one[0])]
+                return ordered[-1:] if comment.behind else ordered
+        return []
 
     def _target(self, comment: _Comment) -> Target | None:
         row = self.row_of(comment)

@@ -301,6 +301,8 @@ class ModuleIR:
         module.included_at, module.defined = macros[:2]
         module.inline = [cls.load(path, one) for one in macros[2]]
         module.classes = [ClassIR(*one[:7], tuple(FieldIR(*field) for field in one[7]), *one[8:]) for one in classes]  # type: ignore[call-arg]
-        module.declared = tuple(DeclarationIR(*one[:3], tuple(Parameter(*each) for each in one[3]), one[4], one[5]) for one in declared)
+        module.declared = tuple(
+            DeclarationIR(one[0], one[1], one[2], tuple(Parameter(*each) for each in one[3]), one[4], one[5]) for one in declared
+        )
         module.outline, module._kept, module._codes = outline, codes, [None] * len(codes)
         return module
