@@ -54,21 +54,21 @@ class UnusedSuppression(Check):
 
 
 class ContradictedDeclaration(Check):
-    """The program shows something else than a declaration says.
+    """The program contradicts a declaration of memory or of a stream.
 
     ## What it does
 
-    Compares what is declared in code (`Annotated[torch.Tensor, "pinned"]`, `# streamlint: pinned`) with what the program shows: the
-    arguments of calls, and the values that are assigned, stored and returned. Known facts stay as they are, and the other rules follow
-    them; a declaration is only used where nothing else is known.
+    Compares declarations in code (`Annotated[torch.Tensor, "pinned"]`, `# streamlint: pinned`) with the arguments of calls, and with values
+    that are assigned, stored and returned. Known facts take precedence, and the other rules follow them; a declaration only replaces
+    unknown ones.
 
     ## Why is this bad
 
-    Where the program is not in view, rules rely on the declaration. A wrong one hides findings, or brings wrong ones.
+    For values from unknown code, the other rules rely on the declaration. A wrong one hides findings or causes false ones.
 
     ## When it is fine
 
-    Where the code shown is never run with the declared function. Suppress the finding there.
+    In code that never runs with the declared function. Suppress the finding there.
     """
 
     code, name, category, default = CONTRADICTED, "contradicted-declaration", Category.PORTABILITY, "on"

@@ -9,8 +9,8 @@ from streamlint.facts.facts import Facts
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import LibraryObject
 from streamlint.ir import Instruction
-from streamlint.transfer.actions import NAMED, Action, Stream, Synchronized
-from streamlint.transfer.modelled import operands_of
+from streamlint.transfer.actions import Action, Synchronized
+from streamlint.transfer.modelled import operands_of, stream_held
 
 
 def waited(facts: Facts, function: Function, one: Instruction, edges: Iterable[Edge]) -> Iterator[Action]:
@@ -21,11 +21,13 @@ def waited(facts: Facts, function: Function, one: Instruction, edges: Iterable[E
         return
     found = False
     for register in operands_of(function, one):
-        values = facts.values(function, register).values if register >= 0 else ()
-        kinds = {value.kind for value in values if isinstance(value, LibraryObject)}
-        if kinds & {"stream", "event"}:
+        values = list(facts.values(function, register).values) if register >= 0 else []
+        held = [value for value in values if isinstance(value, LibraryObject) and value.kind in ("stream", "event")]
+        if held:
             found = True
-            yield Synchronized(register if "event" in kinds else Stream(NAMED, register), name)
+            library = held[0].type.partition(".")[0] if "." in held[0].type else ""
+            is_event = any(value.kind == "event" for value in held)
+            yield Synchronized(register if is_event else stream_held(function, register, values, library), name)
     if not found:
         yield Synchronized(None, name)
 

@@ -106,7 +106,8 @@ def test_cython():
 
 
 def test_cpp():
-    text = "struct S {\n  float* a;  // streamlint: pinned\n};\nvoid f(float* b /* streamlint: device */) {\n  p = g();  // streamlint: managed\n}\n"
+    member = "struct S {\n  float* a;  // streamlint: pinned\n};\n"
+    text = member + "void f(float* b /* streamlint: device */) {\n  p = g();  // streamlint: managed\n}\n"
     assert declared(text, cuda.lower) == ({"Any,'pinned'", "Any,'device'", "Any,'managed'"}, [])
 
 
