@@ -102,7 +102,14 @@ class Declared(KeyedFlow):
         return value
 
     def found_for(self, frame: Frame, register: int, node: Node) -> Node:
-        said = self.declarations.of_register(frame.function, register) if self.program.declares else None
+        if not self.program.declares:
+            return node
+        said = self.declarations.of_register(frame.function, register)
+        annotation = frame.function.code.declared.get(register, "") if said is None and register >= 0 else ""
+        held = self.declared_node(frame.function.unit, annotation) if annotation and not frame.function.is_cpp else None
+        for value in held.values if held is not None else ():  # a variable that is declared to hold elements of a kind
+            if isinstance(value, Group):
+                self.solver.add(node, value)
         return self.as_declared(said, node)
 
     def found_for_field(self, owner: ClassInfo, member: str, node: Node) -> Node:

@@ -69,6 +69,7 @@ class FunctionLowering:
         self.references: list[tuple[int, str]] = []  # C++ reference parameters
         self.temporaries = 0
         self.methods: list[tuple[str, int]] = []  # of a class's body: names and codes
+        self.declaring = ""  # what a comment declares of the assignment at hand
 
     # --- names
 

@@ -85,6 +85,8 @@ class StatementLowering(ExpressionLowering):
         count = len(target.items)
         parts = [self.emit(op.UNPACK, item.at, value, index, count, star) for index, item in enumerate(target.items)]
         for item, part in zip(target.items, parts, strict=True):
+            if self.declaring:
+                self.code.declared.setdefault(part, self.declaring)
             self.assign(item, part, at)
 
     def _assign(self, node: Assign) -> None:
@@ -97,14 +99,15 @@ class StatementLowering(ExpressionLowering):
         value = self.value(node.value)
         self.declare_annotation(node)
         for target in node.targets:
-            if node.commented:
-                self.declare(target, value, node.annotation)
-            self.assign(target, value, node.at)
+            self.assign_declared(target, value, node.at, node.annotation if node.commented else None)
 
-    def declare(self, target: Expression, value: int, annotation: Expression | None) -> None:
-        """What a comment declares of the value of an assignment; of a member of C++ it is said by its declaration."""
-        if not isinstance(target, Collection):
-            self.code.declared.setdefault(value, annotation_text(annotation))
+    def assign_declared(self, target: Expression, value: int, at: Position, annotation: Expression | None) -> None:
+        """An assignment of whose value a comment may declare something; of each part, where it is unpacked."""
+        self.declaring = annotation_text(annotation)
+        if self.declaring and not isinstance(target, Collection):
+            self.code.declared.setdefault(value, self.declaring)
+        self.assign(target, value, at)
+        self.declaring = ""
 
     def declare_annotation(self, node: Assign) -> None:
         """An annotated name or attribute: its declared type is kept for the program's facts."""
@@ -146,9 +149,7 @@ class StatementLowering(ExpressionLowering):
             before, after = self.augment(node.target, node.op, node.value, node.at)
             return before if node.before else after
         value = self.rvalue(node.value)
-        if node.annotation is not None:
-            self.declare(node.target, value, node.annotation)
-        self.assign(node.target, value, node.at)
+        self.assign_declared(node.target, value, node.at, node.annotation)
         return value
 
     def rvalue(self, node: Expression) -> int:

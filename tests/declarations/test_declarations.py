@@ -23,7 +23,7 @@ def test_sections(section, tmp_path):
         path.write_text(file.text, encoding="utf-8")
         sources.append(Source(str(path), file.text, file.language))
     assert {source.language for source in sources} <= set(SUFFIXES)
-    report = analyse(sources, Options(codes=ON | {CONTRADICTED}))
+    report = analyse(sources, Options(codes=ON | {CONTRADICTED, *(mark.code for mark in section.marked("error"))}))
     assert report.problems == []
 
     def name(path):
