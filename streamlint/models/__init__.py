@@ -5,17 +5,15 @@ from __future__ import annotations
 import fnmatch
 import functools
 import json
-import re
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from streamlint.models.rows import read_rows
+from streamlint import toml
 from streamlint.models.tables import read_head, rows
 from streamlint.models.vocabulary import ModelError, Row, Selector
 from streamlint.records import field, record, replace
-from streamlint.shipped import model_files, text_of
+from streamlint.shipped import head_of, model_files, text_of
 
 __all__ = ["ModelError", "Models", "RoundRow", "Row", "StepRow", "TypeRow", "builtin", "load", "load_file"]
 
@@ -239,28 +237,13 @@ def load_file(path: Path) -> dict[str, Any]:
     Raises ModelError if it is not TOML, and StreamlintError if it cannot be read.
     """
     text = text_of(path)
-    if (rows := read_rows(text)) is not None:
-        return rows
-    if sys.version_info >= (3, 11):
-        import tomllib  # start-up: for rows that are not kept
-    else:
-        import tomli as tomllib  # start-up: the same
     try:
-        return tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        return toml.read(text)
+    except toml.TomlError as error:
         raise ModelError(f"{path.name}: {error}") from None
 
 
 _shipped = functools.cache(load_file)
-_LANGUAGE = re.compile(r'^language = "(\w+)"$', re.MULTILINE)
-
-
-def _language_of(path: Path) -> str:
-    """The language of a shipped file, which is not parsed for it: a run of Python alone needs no rows of C++."""
-    found = _LANGUAGE.search(text_of(path))
-    return found[1] if found is not None else ""
-
-
 # Cython calls both, and has names of its own.
 _SPOKEN = {"cython": ("python", "cuda", "cython")}
 
@@ -279,7 +262,7 @@ def load(language: str, user_rows: tuple[tuple[str, dict[str, Any]], ...]) -> Mo
 def _loaded(language: str, user_rows: tuple[tuple[str, dict[str, Any]], ...]) -> Models:
     models = Models()
     for path in model_files():
-        if _language_of(path) in _SPOKEN.get(language, (language,)):
+        if head_of(path).get("language", "") in _SPOKEN.get(language, (language,)):  # a run of Python alone needs no rows of C++
             models.add(_shipped(path), path.name)
     for source, data in user_rows:
         if data.get("language", language) == language:

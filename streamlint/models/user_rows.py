@@ -10,10 +10,10 @@ from typing import Any
 from streamlint.models import Models, builtin, is_covered
 from streamlint.models.effects import EFFECTS
 from streamlint.models.keys import ROWS, Key
-from streamlint.models.rows import read_rows
 from streamlint.models.tables import rows
 from streamlint.models.vocabulary import ModelError, nearest
 from streamlint.shipped import model_files, text_of
+from streamlint.toml import read_rows
 
 __all__ = ["ModelError", "check", "is_module", "kind_of", "libraries", "shipped_types"]
 
