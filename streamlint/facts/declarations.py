@@ -179,14 +179,13 @@ class Declarations:
 
     def _default(self, unit: Unit, said: Said) -> Object:
         """Memory, or a stream, of the type that the libraries have which a file imports."""
-        wanted = "stream" if said.stream else "buffer"
-        roots = dict.fromkeys(module.partition(".")[0] for module, _ in unit.imports)
-        rows = [row for row in self.types.models.types.values() if row.kind == wanted and row.name.partition(".")[0] in roots]
-        fitting = sorted((row for row in rows if row.space in ("unknown", said.space)), key=lambda row: row.space != "unknown")
-        name = fitting[0].name if fitting else "torch.cuda.Stream" if said.stream else "torch.Tensor"
+        models, roots = self.types.models, {module.partition(".")[0] for module, _ in unit.imports}
+        library = next((each for each in models.array_types.values() if each in roots), next(iter(models.array_types.values()), ""))
         if said.stream:
-            return self.types.objects(LibraryObject, name, "stream", said.stream, None)
-        return self._memory(name, said)
+            return self.types.objects(LibraryObject, models.own_type(library, "stream") or "", "stream", said.stream, None)
+        rows = [row for row in models.types.values() if row.kind == "buffer" and row.base is None and row.name.partition(".")[0] in roots]
+        fitting = sorted((row for row in rows if row.space in ("unknown", said.space)), key=lambda row: row.space != "unknown")
+        return self._memory(fitting[0].name if fitting else next(iter(models.array_types), ""), said)
 
     def _of_cpp(self, function: Function, kind: TypeTuple | None, said: Said) -> Object:
         value = self.types.cpp_declared(function, kind) if kind is not None else None

@@ -30,6 +30,7 @@ class TypeRow:
     memory: str = "unknown"
     raw: bool = False
     holds_stream: bool = False
+    computes: bool = False
     fields: tuple[str, ...] = ()
 
 
@@ -88,6 +89,8 @@ class Models:
     _cache: dict[tuple[str, str], Row | None] = field(default_factory=dict)
     _no_types: set[str] = field(default_factory=set)  # names that no row of a type is about
     _heads: frozenset[str] | None = None
+    _arrays: dict[str, str] | None = None
+    _own: dict[tuple[str, str], str] = field(default_factory=dict)
     _with: dict[str, list[tuple[str, Row]]] = field(default_factory=dict)
 
     def with_effect(self, effect: str) -> Sequence[tuple[str, Row]]:
@@ -96,6 +99,24 @@ class Models:
             for name, row in self.calls.items():
                 self._with.setdefault(row.effect, []).append((name.replace("::", ".").rpartition(".")[2], row))
         return self._with.get(effect, ())
+
+    def own_type(self, library: str, kind: str) -> str | None:
+        """The type of a kind that a library's own functions take and give: the first that stands in its rows; None if there is none."""
+        if not self._own:
+            for row in self.types.values():
+                if row.base is None and not self._own.get((row.library, row.kind)):
+                    self._own[row.library, row.kind] = row.name
+        return self._own.get((library, kind))
+
+    @property
+    def array_types(self) -> Mapping[str, str]:
+        """The types of arrays and tensors that compute on a device, each with its library: those whose methods a value of which nothing is
+        known may have. The type with more methods comes first."""
+        if self._arrays is None:
+            found = {row.name: row.library for row in self.types.values() if row.computes}
+            counts = {name: sum(1 for each in self.calls if each.startswith(f"{name}.")) for name in found}
+            self._arrays = dict(sorted(found.items(), key=lambda one: -counts[one[0]]))
+        return self._arrays
 
     def is_known(self, package: str) -> bool:
         """Whether any row is about a package, by the first part of its name."""
@@ -207,6 +228,8 @@ class Models:
         self.rounds.extend(RoundRow(names, **values) for names, _, values in rows(data, "round", source))
         self._patterns.sort(key=lambda item: -len(item[0]))
         self._cache.clear()
+        self._own.clear()
+        self._arrays = None
         self._no_types.clear()
 
     def _add_types(self, found: Iterable[TypeRow]) -> None:
