@@ -9,7 +9,6 @@ from streamlint.facts.cpp_scopes import scope_of
 from streamlint.facts.cpp_types import CALLABLES, SMART, library_name
 from streamlint.facts.frames import Arguments, Frame
 from streamlint.facts.library import EFFECTS
-from streamlint.facts.library_effects import STREAM_TYPES
 from streamlint.facts.nodes import Node
 from streamlint.facts.objects import (
     Address,
@@ -141,7 +140,7 @@ class CppLibrary(CppCalls):
         """A tensor or a stream by its type in C++."""
         if isinstance(value, Memory) and value.type == "torch.Tensor":
             return self.objects(Memory, value.space, value.pinning, "at::Tensor", value.evidence)
-        if isinstance(value, LibraryObject) and value.type == STREAM_TYPES["torch"]:
+        if isinstance(value, LibraryObject) and value.type == self.models.own_type("torch", "stream"):
             return self.objects(LibraryObject, "at::cuda::CUDAStream", value.kind, value.detail, value.site)
         if isinstance(value, LibraryObject) and value.kind == "stream" and "." in value.type:  # a library without a type of its own
             return self.objects(LibraryObject, "cudaStream_t", value.kind, value.detail, value.site)

@@ -111,7 +111,7 @@ class DeviceOperations:
     def _is_tensor_method(self, function: Function, one: Instruction) -> bool:
         """Whether a method is one of tensors or arrays that computes, by its name."""
         models = self.transfer.facts.models
-        rows = (models.method(kind, function.text(one[4])) for kind in ("torch.Tensor", "cupy.ndarray"))
+        rows = (models.method(kind, function.text(one[4])) for kind in models.array_types)
         return any(row is not None and row.effect in ("compute", "view") for row in rows)
 
     def _any(self, function: Function, registers: Iterable[int]) -> bool:

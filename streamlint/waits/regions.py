@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from streamlint.facts.decoding import keeps_no_gradients
 from streamlint.facts.effects import DERIVES, Effects
 from streamlint.facts.functions import Function
 from streamlint.facts.hot import TRAINING, HotRegions, Progress, Region
@@ -23,7 +24,6 @@ from streamlint.waits.launching import Launching
 
 PARTS, STEP, LAUNCH = "parts", "step", "launch"
 """What a region does that is no row's: it takes a tensor apart, it is a step by itself, or it only launches work."""
-_KEEPS_NONE = frozenset({"torch.no_grad", "torch.inference_mode"})
 
 
 class WaitRegions(HotRegions):
@@ -111,7 +111,7 @@ class WaitRegions(HotRegions):
                     self._region(function, loop, None, None, {}, LAUNCH)
 
     def _forward(self, function: Function) -> StepRow | None:
-        if _KEEPS_NONE.intersection(function.decorators):
+        if keeps_no_gradients(self.facts, function):
             return None
         return self.frameworks.forward(function)
 
