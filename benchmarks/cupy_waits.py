@@ -4,10 +4,10 @@
     python benchmarks/cupy_waits.py look CODE …
     python benchmarks/cupy_waits.py tell RAW.jsonl … > benchmarks/cupy_waits.json
 
-A call is looked at in two ways. Work that lasts is queued in front of it: a call that returns before that is done did not wait. And CUPTI
-tells the calls of the driver that wait, and copies into pageable memory. Arguments come from the names of parameters: a parameter is an array
-unless its name says otherwise, and each function is tried with arrays of several types and shapes. A call that raises is left out. The
-functions are measured by several processes, since each compiles its kernels; names in ``DONE.jsonl`` are left out.
+A call is looked at in two ways. Work that lasts is queued in front of it: a call that returns before that is done did not wait. CUPTI
+tells the calls of the driver that wait, and copies into pageable memory. Arguments come from the names of parameters: a parameter is an
+array unless its name says otherwise, and each function is tried with arrays of several types and shapes. A call that raises is left out.
+The functions are measured by several processes, since each compiles its kernels; names in ``DONE.jsonl`` are left out.
 """
 
 from __future__ import annotations
@@ -101,11 +101,13 @@ def parameters(call: Any) -> list[inspect.Parameter]:
 
 
 def plain_codes(name: str, expression: str, call: Any) -> Iterator[tuple[str, str]]:
-    """Codes that call a function with what it must get, and each without its closing bracket: by hand, then with arrays of several kinds."""
+    """Codes that call a function with what it must get, each also without its closing bracket: by hand, then with several arrays."""
     yield from ((code, "") for code in cupy_calls.BY_HAND.get(name, ()))
     if not expression:
         return
-    required = [one for one in parameters(call) if one.default is one.empty and one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
+    required = [
+        one for one in parameters(call) if one.default is one.empty and one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)
+    ]
     for profile in cupy_calls.PROFILES:
         arguments = ", ".join(cupy_calls.argument(one.name, profile) for one in required)
         of = profile + expression[1:] if expression.startswith("x.") and profile in "vibc" else expression
@@ -142,6 +144,7 @@ class Meter:
         self.spin = cupy.RawKernel(SPIN, "spin")
         self.spin((1,), (1,), (1000,))
         self.event = cupy.cuda.Event(disable_timing=True)
+        self.names = cupy_calls.names()
         self.cupti = Cupti()
         self.cycles = self._cycles()
 
@@ -157,10 +160,9 @@ class Meter:
     def look(self, code: str) -> tuple[str, list[Any]]:
         """What came back, and ``[what CUPTI saw, whether the gate held]``; the problem, where the call fails."""
         body = compile(code, "call", "eval")
-        names = cupy_calls.names()
 
         def ready() -> Callable[[], Any]:
-            again = cupy_calls.prepared(names)
+            again = cupy_calls.prepared(self.names)
             self.cupy.cuda.Device().synchronize()
             return lambda: eval(body, again)
 
@@ -193,7 +195,6 @@ def work(share: int, start: int, out: Path, deadline: float, done: set[str]) -> 
     """Measure each function of a share, from a place on, a line for each; a line without results goes before."""
     warnings.simplefilter("ignore")
     meter = Meter()
-    names = cupy_calls.names()
     mine = [one for number, one in enumerate(functions()) if number % WORKERS == share]
     with out.open("a", encoding="utf-8") as file:
         for place, (name, expression) in enumerate(mine[start:], start):
@@ -203,16 +204,16 @@ def work(share: int, start: int, out: Path, deadline: float, done: set[str]) -> 
                 continue
             file.write(json.dumps({"place": place}) + "\n")
             file.flush()
-            file.write(json.dumps(measured(meter, name, expression, names, deadline)) + "\n")
+            file.write(json.dumps(measured(meter, name, expression, deadline)) + "\n")
             file.flush()
         file.write(json.dumps({"end": True}) + "\n")
 
 
-def measured(meter: Meter, name: str, expression: str, names: dict[str, Any], deadline: float) -> dict[str, Any]:
+def measured(meter: Meter, name: str, expression: str, deadline: float) -> dict[str, Any]:
     """What a function did in each call that succeeded."""
     found: dict[str, Any] = {"name": name, "calls": [], "failed": []}
     try:
-        call = eval(expression, cupy_calls.prepared(names)) if expression else None
+        call = eval(expression, cupy_calls.prepared(meter.names)) if expression else None
     except Exception as problem:
         return found | {"failed": [repr(problem)[:100]]}
     begin = time.time()
