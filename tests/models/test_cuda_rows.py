@@ -18,17 +18,14 @@ from streamlint.models.vocabulary import Selector
 FILES = ("cuda_runtime", "cuda_driver", "cuda_libraries", "thrust", "torch_cpp", "host_cpp")
 FOLDER = Path(__file__).parents[2] / "streamlint" / "models"
 
-# In the rows but in no CUDA header: HIP functions under the name that is looked up, and what CUDA 12 and 13 removed.
+# In the rows but not in the index: HIP functions under the name that is looked up, and what no C header declares.
 HIP = {
     *("cudaHostMalloc", "cudaHostFree", "cudaMemcpyWithStream", "cudaLaunchKernelGGL", "cudaModuleLaunchKernel"),
     *("cudaMemcpyHtoD", "cudaMemcpyDtoH", "cudaMemcpyDtoD", "cudaMemcpyHtoDAsync", "cudaMemcpyDtoHAsync", "cudaMemcpyDtoDAsync"),
 }
 INLINE = {"make_cudaPitchedPtr", "make_cudaExtent", "make_cudaPos", "__cudaPushCallConfiguration", "__cudaPopCallConfiguration"}
-REMOVED = {
-    *("cudaThreadSynchronize", "cudaThreadExit", "cudaMemAdvise_v2", "cudaMemPrefetchAsync_v2", "cudaGraphAddNode_v2"),
-    "cuGraphInstantiateWithFlags",  # a macro names it
-    *("cudaUnbindTexture", "cudaGetTextureReference", "cudaBindSurfaceToArray"),
-}
+# What CUDA 12 removed, and a name that cuda.h gives by a macro.
+REMOVED = {"cudaUnbindTexture", "cudaGetTextureReference", "cudaBindSurfaceToArray", "cuGraphInstantiateWithFlags"}
 
 # Rows whose stream parameter is what they are about, not where they work.
 ABOUT_STREAMS = {"none", "stream", "destroy", "synchronize", "query", "unknown"}
