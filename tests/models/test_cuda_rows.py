@@ -15,7 +15,7 @@ import pytest
 from streamlint.models import Models, Row, is_covered, load, load_file
 from streamlint.models.vocabulary import Selector
 
-FILES = ("cuda_runtime", "cuda_driver", "cuda_libraries", "thrust", "torch_cpp", "host_cpp")
+FILES = ("cuda_runtime", "cuda_driver", "cuda_libraries", "thrust", "torch_cpp", "torch_stable", "rapids", "host_cpp")
 FOLDER = Path(__file__).parents[2] / "streamlint" / "models"
 
 # In the rows but not in the index: HIP functions under the name that is looked up, and what no C header declares.
