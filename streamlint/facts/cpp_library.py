@@ -211,6 +211,13 @@ class CppLibrary(CppCalls):
 
         self.solver.when(node, arrived)
 
+    def cpp_stream_of(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
+        """A stream that exists, also where a pointer says (``cublasGetStream(handle, &stream)``)."""
+        if row.get("into") is None:
+            EFFECTS["stream_of"](self, row, receiver, arguments, target)
+        else:
+            self.into(row, arguments, target, self.objects(LibraryObject, "cudaStream_t", "stream", str(row.get("which")), arguments.site))
+
     def is_zero(self, value: Object) -> bool:
         """Whether a constant is 0."""
         return getattr(value, "value", None) == 0
@@ -334,6 +341,7 @@ _OPTIONS = "at::TensorOptions"
 CPP_EFFECTS: dict[str, Effect] = {
     "alloc": CppLibrary.cpp_alloc,
     "stream": CppLibrary.cpp_stream,
+    "stream_of": CppLibrary.cpp_stream_of,
     "event": CppLibrary.cpp_event,
     "communicator": CppLibrary.cpp_communicator,
     "object": CppLibrary.cpp_object,
