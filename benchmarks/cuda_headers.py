@@ -28,7 +28,7 @@ PER_THREAD = re.compile(r"_pt[sd][sz]?$")
 FILES = ("cuda-runtime", "cuda-driver")
 
 Forms = dict[str, list[str]]
-"""Versions of CUDA, separated by blanks, and the parameters that a function has in them: ``type name``, with ``=…`` where it may be left out."""
+"""Versions of CUDA, and the parameters that a function has in them: ``type name``, with ``=…`` where one may be left out."""
 
 
 # --- the headers

@@ -4,7 +4,7 @@
     python benchmarks/cupy_operators.py --write    make the rows anew
 
 The measurements are those of ``cupy_waits.json``. A function that waited in all of its calls waits; of one that waited in some, and of one
-that was not measured, nothing is said. Functions that no row by hand names exactly get a row where the row of a pattern says something else.
+that was not measured, nothing is said. Functions that no row by hand names get a row where the row of a pattern says something else.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from streamlint.models import Models, Row, builtin
 
 MEASURED = Path(__file__).with_name("cupy_waits.json")
 ROWS = Path(shipped.__file__).parent / "cupy_operators.toml"
-HEAD = """# Observed: what calls of CuPy's public functions gave, and whether the host waited for the device in all of them ({gpu}, driver {driver},
-# CuPy {cupy}, {date}): benchmarks/cupy_operators.py writes this file from benchmarks/cupy_waits.json. Rows of files that are written by hand
-# come first, rows by patterns last.
+HEAD = """# Observed: what calls of CuPy's public functions gave, and whether the host waited for the device in all of them.
+# {gpu}, driver {driver}, CuPy {cupy}, {date}: benchmarks/cupy_operators.py writes this file from benchmarks/cupy_waits.json.
+# Rows of files that are written by hand come first, rows by patterns last.
 library = "cupy"
 language = "python"
 version = 1

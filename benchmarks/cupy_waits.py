@@ -40,24 +40,26 @@ SPIN = r"""extern "C" __global__ void spin(long long n) { long long t = clock64(
 def functions() -> Iterator[tuple[str, str]]:
     """Dotted name of each public function, class and method, and the expression that gives it."""
     seen = set()
-    for module in cupy_calls.MODULES:
+    for module in cupy_calls.SAID["modules"]:
         try:
             names = sorted(public(importlib.import_module(module)))
         except ImportError:
             continue
         for name in names:
             dotted = f"{module}.{name}"
-            if dotted not in cupy_calls.LEFT and not any(dotted.startswith(start) for start in cupy_calls.LEFT_BELOW):
+            if dotted not in cupy_calls.SAID["left"] and not any(dotted.startswith(start) for start in cupy_calls.SAID["left_below"]):
                 seen.add(dotted)
                 yield dotted, dotted
-    for dotted, made in cupy_calls.OBJECTS.items():
+    for dotted, made in cupy_calls.SAID["objects"].items():
         kind = dotted.rpartition(".")
         try:
             owner = getattr(importlib.import_module(kind[0]), kind[2])
         except (ImportError, AttributeError):
             continue
-        for name in sorted(n for n in dir(owner) if (not n.startswith("_") or n in cupy_calls.OPERATORS) and callable(getattr(owner, n))):
-            if f"{dotted}.{name}" not in cupy_calls.LEFT:
+        for name in sorted(
+            n for n in dir(owner) if (not n.startswith("_") or n in cupy_calls.SAID["operators"]) and callable(getattr(owner, n))
+        ):
+            if f"{dotted}.{name}" not in cupy_calls.SAID["left"]:
                 yield f"{dotted}.{name}", f"{made}.{name}"
     for dotted in cupy_calls.BY_HAND:
         if dotted not in seen:
