@@ -57,7 +57,10 @@ RAW = [
     {"cupy": "14.2.0", "gpu": "A", "driver": "1", "date": "2026-11-28", "functions": ["cupy.f", "cupy.g", "cupy.h", "cupy.k", "cupy.m"]},
     {"name": "cupy.f", "calls": [["cupy.f(x)", "device array", ["cudaMemcpyAsync device-pageable", "cudaStreamSynchronize"], 1]]},
     {"name": "cupy.g", "calls": [["cupy.g(x)", "host scalar", ["cuStreamSynchronize"], 1], ["cupy.g(v)", "host scalar", [], 0]]},
-    {"name": "cupy.h", "calls": [["cupy.h(x)", "tuple of device array", [], 0], ["cupy.h(v)", "tuple of device array", ["cudaMemcpyAsync host-device"], 0]]},
+    {
+        "name": "cupy.h",
+        "calls": [["cupy.h(x)", "tuple of device array", [], 0], ["cupy.h(v)", "tuple of device array", ["cudaMemcpyAsync host-device"], 0]],
+    },
     {"name": "cupy.k", "calls": [["cupy.k(x)", "device array", [], 1]]},
 ]  # fmt: skip
 
