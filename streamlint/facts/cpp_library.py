@@ -126,7 +126,8 @@ class CppLibrary(CppCalls):
             else:
                 self._unknown_cpp_call(arguments, target)
             return
-        own = CPP_EFFECTS.get(row.effect)
+        is_given = row.effect == "stream_of" and row.get("into") is None
+        own = CPP_EFFECTS.get(row.effect) if not is_given else None
         shared = EFFECTS.get(row.effect)
         if own is not None:
             own(self, row, callee.receiver, arguments, target)
@@ -212,11 +213,8 @@ class CppLibrary(CppCalls):
         self.solver.when(node, arrived)
 
     def cpp_stream_of(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
-        """A stream that exists, also where a pointer says (``cublasGetStream(handle, &stream)``)."""
-        if row.get("into") is None:
-            EFFECTS["stream_of"](self, row, receiver, arguments, target)
-        else:
-            self.into(row, arguments, target, self.objects(LibraryObject, "cudaStream_t", "stream", str(row.get("which")), arguments.site))
+        """A stream that exists is stored where a pointer says (``cublasGetStream(handle, &stream)``)."""
+        self.into(row, arguments, target, self.objects(LibraryObject, "cudaStream_t", "stream", str(row.get("which")), arguments.site))
 
     def is_zero(self, value: Object) -> bool:
         """Whether a constant is 0."""
