@@ -125,7 +125,8 @@ class CppLibrary(CppCalls):
             else:
                 self._unknown_cpp_call(arguments, target)
             return
-        own = CPP_EFFECTS.get(row.effect)
+        is_given = row.effect == "stream_of" and row.get("into") is None
+        own = CPP_EFFECTS.get(row.effect) if not is_given else None
         shared = EFFECTS.get(row.effect)
         if own is not None:
             own(self, row, callee.receiver, arguments, target)
@@ -209,6 +210,10 @@ class CppLibrary(CppCalls):
             made(word if word in ("blocking", "non-blocking") else "blocking" if self.is_zero(value) else "created")
 
         self.solver.when(node, arrived)
+
+    def cpp_stream_of(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
+        """A stream that exists is stored where a pointer says (``cublasGetStream(handle, &stream)``)."""
+        self.into(row, arguments, target, self.objects(LibraryObject, "cudaStream_t", "stream", str(row.get("which")), arguments.site))
 
     def is_zero(self, value: Object) -> bool:
         """Whether a constant is 0."""
@@ -333,6 +338,7 @@ _OPTIONS = "at::TensorOptions"
 CPP_EFFECTS: dict[str, Effect] = {
     "alloc": CppLibrary.cpp_alloc,
     "stream": CppLibrary.cpp_stream,
+    "stream_of": CppLibrary.cpp_stream_of,
     "event": CppLibrary.cpp_event,
     "communicator": CppLibrary.cpp_communicator,
     "object": CppLibrary.cpp_object,

@@ -213,7 +213,7 @@ class DeviceOperations:
         library, name = row.library, call.name
         if effect in ("launch", "memset"):
             kind = "graph" if row.get("graph") else WORK
-            waits = bool(row.get("waits")) or (effect == "memset" and bool(row.get("waits")))
+            waits = call.waits_for_result()
             yield DeviceOperation(kind, name, library, call.stream(), waits=waits, call=call)
         elif effect == "compute" and not row.get("host"):
             given = call.all("reads") if row.get("reads") is not None else list(call.operands)

@@ -158,6 +158,11 @@ class ModelledCall:
         """Whether the host waits in the call, by its row; ``is_shown`` says whether a register holds a tensor of the device."""
         return makes_wait(self.row, self.given, partial(constants_of, self.facts, self.function), is_shown)
 
+    def waits_for_result(self) -> bool:
+        """Whether the host waits for the work of a launch: not where the result goes to memory of the device."""
+        told = self.one("told")
+        return bool(self.row.get("waits")) and not (told is not None and self.is_of_device(told))
+
     def is_of_device(self, register: int) -> bool:
         """Whether a register may hold memory of a device."""
         return any(value.space == "device" for value in self.memory(register))
