@@ -1,0 +1,57 @@
+"""The tracks: generated cases, those written by hand, and look-alikes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import yaml
+
+from benchmarks.streambench.cases import BAD, CLEAN, SEED, Case, cases
+from benchmarks.streambench.pieces import BenchError, lines_of
+
+HAND, QUIET = (Path(__file__).with_name(name) for name in ("hand", "quiet"))
+TRACKS = ("micro", "hand", "quiet")
+
+
+def read(tracks: Sequence[str] = TRACKS, seed: int = SEED) -> list[Case]:
+    """The cases of some tracks."""
+    found: list[Case] = []
+    for track in tracks:
+        found += cases(seed) if track == "micro" else written(HAND if track == "hand" else QUIET, track)
+    return found
+
+
+def written(folder: Path, track: str) -> Iterator[Case]:
+    """Cases of a track that are kept as files: one YAML file each, with its programs as text and marks as in templates."""
+    for path in sorted(folder.glob("*.yml")):
+        entry = yaml.safe_load(path.read_text(encoding="utf-8"))
+        try:
+            yield _case(entry, path.stem, track)
+        except (KeyError, TypeError, ValueError) as error:
+            raise BenchError(f"{path.name}: {error!r}") from None
+
+
+def _case(entry: dict[str, object], name: str, track: str) -> Case:
+    files = entry["files"]
+    if not isinstance(files, dict):
+        raise TypeError("files are a table of texts by name")
+    lines = {file: lines_of(text) for file, text in files.items()}
+    versions = {version: {file: _text(found, version) for file, found in lines.items()} for version in (BAD, CLEAN)}
+    bad = {file: [line for line in found if line.only != "good"] for file, found in lines.items()}
+    marks = tuple((file, row) for file, found in bad.items() for row, line in enumerate(found, 1) if line.mark)
+    if track == "quiet":
+        versions[BAD] = {}
+    elif not marks:
+        raise ValueError("no line is marked")
+    look = entry.get("look", {})
+    return Case(
+        name, track, str(entry["hazard"]), str(entry["api"]), str(entry.get("way", "hand")), str(entry["why"]),
+        versions[BAD], versions[CLEAN], marks, functions=int(look.get("functions", 1)) if isinstance(look, dict) else 1,
+        oracle=str(entry.get("oracle", "")),
+    )  # fmt: skip
+
+
+def _text(lines: Sequence[object], version: str) -> str:
+    other = "good" if version == BAD else "bad"
+    return "".join(f"{line.text}\n" for line in lines if line.only != other)  # type: ignore[attr-defined]
