@@ -95,8 +95,7 @@ def build(template: Template, way: str, depth: int = 1, seed: int = SEED, branch
     lines |= {path: lines_of(text) for path, text in template.files.items()}
     name = f"{template.name}-{way}" + (f"-{depth}" if way in _SAMPLED else "") + (f"-{branches}" if way == "branches" else "")
     bad = {path: [line for line in found if line.only != "good"] for path, found in lines.items()}
-    marks = tuple((path, row) for path, found in bad.items() for row, line in enumerate(found, 1) if line.mark)
-    links = tuple((path, row) for path, found in bad.items() for row, line in enumerate(found, 1) if line.link)
+    marks, links = places(bad)
     return Case(
         name,
         "micro",
@@ -113,6 +112,12 @@ def build(template: Template, way: str, depth: int = 1, seed: int = SEED, branch
         template.oracle,
     )
 
+
+
+def places(bad: dict[str, list[Line]]) -> tuple[tuple[tuple[str, int], ...], tuple[tuple[str, int], ...]]:
+    """Where the operations of a hazard and the calls between them stand."""
+    numbered = [(path, row, line) for path, found in bad.items() for row, line in enumerate(found, 1)]
+    return tuple((path, row) for path, row, line in numbered if line.mark), tuple((path, row) for path, row, line in numbered if line.link)
 
 
 def _text(lines: Iterator[Line] | list[Line]) -> str:

@@ -179,9 +179,11 @@ def loop_carried(build: Build) -> None:
     second = block("if (round > 0)", renamed(build.plain_second, {name: last for _, name, last in kept}))
     inner = [*second, *before, *plain(*(f"{last} = {name};" for _, name, last in kept))]
     given = typed(build.template.gives)[1] if build.template.gives else ""
-    rest = [line for line in after if not given or given not in re.findall(r"\w+", line.text)]
-    declared = plain(*(f"{kind} {last}{{}};" for kind, _, last in kept))
-    build.body = [*declared, *block("for (int round = 0; round < 8; ++round)", inner), *rest]
+    lost = {pair[1] for line in before for pair in declared(line.text)} - {name for _, name, _ in kept} | {given}
+    rest = [line for line in after if not lost & set(re.findall(r"\w+", line.text))]
+    rest = renamed(rest, {name: last for _, name, last in kept})
+    above = plain(*(f"{kind} {last}{{}};" for kind, _, last in kept))
+    build.body = [*above, *block("for (int round = 0; round < 8; ++round)", inner), *rest]
 
 
 def thread(build: Build) -> None:

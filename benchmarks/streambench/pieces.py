@@ -15,7 +15,7 @@ TEMPLATES = Path(__file__).with_name("templates")
 SLOT = "SECOND"
 """The line of a body at which the second part of a template stands."""
 _MARKS = re.compile(r"\s*#: (?P<marks>[a-z ]+)$")
-_WORDS = frozenset({"mark", "bad", "good"})
+_WORDS = frozenset({"mark", "link", "bad", "good"})
 
 
 class BenchError(Exception):
@@ -119,7 +119,7 @@ def lines_of(text: str) -> list[Line]:
         if words - _WORDS:
             raise BenchError(f"unknown marks: {raw}")
         only = next((word for word in ("bad", "good") if word in words), "")
-        found.append(Line(raw[: marks.start()] if marks else raw, "mark" in words, only))
+        found.append(Line(raw[: marks.start()] if marks else raw, "mark" in words, only, "link" in words))
     return found
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import yaml
 
-from benchmarks.streambench.cases import BAD, CLEAN, SEED, Case, cases
+from benchmarks.streambench.cases import BAD, CLEAN, SEED, Case, cases, places
 from benchmarks.streambench.pieces import BenchError, lines_of
 
 HAND, QUIET = (Path(__file__).with_name(name) for name in ("hand", "quiet"))
@@ -23,13 +23,13 @@ def read(tracks: Sequence[str] = TRACKS, seed: int = SEED) -> list[Case]:
 
 
 def written(folder: Path, track: str) -> Iterator[Case]:
-    """Cases of a track that are kept as files: one YAML file each, with its programs as text and marks as in templates."""
+    """Cases of a track that are written by hand: lists in YAML files, with the programs as text and marks as in templates."""
     for path in sorted(folder.glob("*.yml")):
-        entry = yaml.safe_load(path.read_text(encoding="utf-8"))
-        try:
-            yield _case(entry, path.stem, track)
-        except (KeyError, TypeError, ValueError) as error:
-            raise BenchError(f"{path.name}: {error!r}") from None
+        for entry in yaml.safe_load(path.read_text(encoding="utf-8")):
+            try:
+                yield _case(entry, str(entry["name"]), track)
+            except (KeyError, TypeError, ValueError) as error:
+                raise BenchError(f"{path.name}: {error!r}") from None
 
 
 def _case(entry: dict[str, object], name: str, track: str) -> Case:
@@ -39,7 +39,7 @@ def _case(entry: dict[str, object], name: str, track: str) -> Case:
     lines = {file: lines_of(text) for file, text in files.items()}
     versions = {version: {file: _text(found, version) for file, found in lines.items()} for version in (BAD, CLEAN)}
     bad = {file: [line for line in found if line.only != "good"] for file, found in lines.items()}
-    marks = tuple((file, row) for file, found in bad.items() for row, line in enumerate(found, 1) if line.mark)
+    marks, links = places(bad)
     if track == "quiet":
         versions[BAD] = {}
     elif not marks:
@@ -47,7 +47,7 @@ def _case(entry: dict[str, object], name: str, track: str) -> Case:
     look = entry.get("look", {})
     return Case(
         name, track, str(entry["hazard"]), str(entry["api"]), str(entry.get("way", "hand")), str(entry["why"]),
-        versions[BAD], versions[CLEAN], marks, functions=int(look.get("functions", 1)) if isinstance(look, dict) else 1,
+        versions[BAD], versions[CLEAN], marks, links, functions=int(look.get("functions", 1)) if isinstance(look, dict) else 1,
         oracle=str(entry.get("oracle", "")),
     )  # fmt: skip
 
