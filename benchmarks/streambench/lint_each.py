@@ -14,12 +14,12 @@ import json
 import multiprocessing
 import os
 import sys
-from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from benchmarks.streambench.sarif import log, result
 from streamlint import Settings, lint
 from streamlint.catalog import checks
 
@@ -32,18 +32,8 @@ def look(folder: Path, rules: str) -> list[dict[str, Any]]:
     return [result(finding.code, finding.message, str(folder / finding.span.file), finding.span.row) for finding in lint([folder], settings).findings]
 
 
-def result(code: str, message: str, file: str, row: int) -> dict[str, Any]:
-    place = {"artifactLocation": {"uri": file}, "region": {"startLine": row}}
-    return {"ruleId": code, "message": {"text": message}, "locations": [{"physicalLocation": place}]}
-
-
 def programs(tree: Path) -> list[Path]:
     return sorted(path for case in tree.iterdir() if case.is_dir() for path in case.iterdir() if path.is_dir())
-
-
-def log(name: str, results: Iterable[dict[str, Any]]) -> dict[str, Any]:
-    """A SARIF log of one run."""
-    return {"version": "2.1.0", "runs": [{"tool": {"driver": {"name": name}}, "results": list(results)}]}
 
 
 def main() -> int:

@@ -32,7 +32,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from streamlint.verify.lab import Lab, handle_of
+
 RUNS = 20
+STALL_RUNS = 5  # with each of three streams shut
 SCHEDULES = 4  # the default stream, and the first three that the program makes
 GATE_MS = {"race": 50.0, "stall": 500.0}
 MORE_WAITS = 8
@@ -44,8 +47,6 @@ class Bench:
     """The libraries that are there, one gate, and the streams that a program makes."""
 
     def __init__(self) -> None:
-        from streamlint.verify.lab import Lab  # optional: needs CuPy and a GPU
-
         self.lab = Lab()
         self.torch = _library("torch")
         self.numba = _library("numba.cuda")
@@ -80,7 +81,7 @@ class Bench:
 
             def stream(*words: Any) -> Any:
                 found = make(*words)
-                bench.made(int(getattr(found.handle, "value", found.handle)))
+                bench.made(handle_of(found))
                 return found
 
             self.numba.stream = stream
@@ -195,27 +196,28 @@ def race(bench: Bench, folder: Path) -> dict[str, Any]:
 
 
 def stall(bench: Bench, folder: Path) -> dict[str, Any]:
-    runs, counts = RUNS // 4, {}
+    """Which of three streams holds the bad program up most often: the default one, the first of its own, one that has no part in it."""
+    counts: dict[str, list[int]] = {}
     other = bench.lab.stream()
     for name in ("clean", "bad"):
         main = program(folder, name)
         main()
         main()
-        held = 0
-        for _ in range(runs):
+        counts[name] = [0, 0, 0]
+        for _ in range(STALL_RUNS):
             for schedule in (0, 1):
                 with bench.shut(schedule, GATE_MS["stall"]):
                     kept = main()
-                    held += bench.gate is not None and bench.gate.opened_at is not None
+                    counts[name][schedule] += bench.gate is not None and bench.gate.opened_at is not None
                 del kept
             with bench.lab.gate(other.ptr) as gate:
                 gate.open_after(GATE_MS["stall"])
                 kept = main()
-                held += gate.opened_at is not None
+                counts[name][2] += gate.opened_at is not None
                 gate.await_open()
             del kept
-        counts[name] = held
-    return {"bad": counts["bad"], "clean": counts["clean"], "runs": 3 * runs}
+    most = max(range(3), key=lambda schedule: counts["bad"][schedule] - counts["clean"][schedule])
+    return {"bad": counts["bad"][most], "clean": counts["clean"][most], "runs": STALL_RUNS}
 
 
 def calls(bench: Bench, folder: Path) -> dict[str, Any]:
