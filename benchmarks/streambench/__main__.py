@@ -1,9 +1,10 @@
 """StreamBench.
 
-    python -m benchmarks.streambench run --tool streamlint [--track micro quiet] [--only TEXT] [--json FILE] [--missed]
-    python -m benchmarks.streambench generate --output DIR
-    python -m benchmarks.streambench score SARIF --tree DIR --tool NAME
-    python -m benchmarks.streambench list [--only TEXT]
+python -m benchmarks.streambench run --tool streamlint [--track micro quiet] [--only TEXT] [--json FILE] [--missed]
+python -m benchmarks.streambench generate --output DIR
+python -m benchmarks.streambench score SARIF --tree DIR --tool NAME
+python -m benchmarks.streambench list [--only TEXT]
+python -m benchmarks.streambench oracle --tree DIR --output FILE          on a GPU
 """
 
 from __future__ import annotations
@@ -17,15 +18,16 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.streambench.cases import SEED, Case, write
+from benchmarks.streambench.oracle import ask_all
 from benchmarks.streambench.pieces import BenchError
 from benchmarks.streambench.score import Outcome, answers, count, judge, rows, table
 from benchmarks.streambench.tools import TOOLS, ask
-from benchmarks.streambench.tracks import TRACKS, read
+from benchmarks.streambench.tracks import OWN, TRACKS, read
 
 
 def chosen(words: argparse.Namespace) -> list[Case]:
     """The cases that the command line asks for."""
-    found = [case for case in read(words.track, words.seed) if words.only in f"{case.name} {case.hazard} {case.api}"]
+    found = [case for case in read(words.track, words.seed, words.mirrors) if words.only in f"{case.name} {case.hazard} {case.api}"]
     if not found:
         raise BenchError(f"no case holds {words.only!r}")
     return found
@@ -106,10 +108,16 @@ def listed(words: argparse.Namespace) -> int:
     return 0
 
 
+def asked(words: argparse.Namespace) -> int:
+    ask_all(words.tree, words.output, words.jobs, words.seconds)
+    return 0
+
+
 def main(words: Sequence[str] | None = None) -> int:
     common = argparse.ArgumentParser(add_help=False)
-    common.add_argument("--track", nargs="+", choices=TRACKS, default=list(TRACKS))
+    common.add_argument("--track", nargs="+", choices=TRACKS, default=list(OWN))
     common.add_argument("--only", default="", metavar="TEXT", help="cases whose name, hazard or API holds the text")
+    common.add_argument("--mirrors", type=Path, metavar="DIR", help="clones of repositories, for the track fixes")
     common.add_argument("--seed", type=int, default=SEED)
     answering = argparse.ArgumentParser(add_help=False, parents=[common])
     answering.add_argument("--tool", choices=TOOLS, default="streamlint")
@@ -126,6 +134,12 @@ def main(words: Sequence[str] | None = None) -> int:
     making.add_argument("--output", type=Path, required=True, metavar="DIR")
     making.set_defaults(act=generate)
     commands.add_parser("list", parents=[common], help="name the cases").set_defaults(act=listed)
+    asking = commands.add_parser("oracle", help="ask a GPU about the cases of a generated tree")
+    asking.add_argument("--tree", type=Path, required=True, metavar="DIR")
+    asking.add_argument("--output", type=Path, required=True, metavar="FILE")
+    asking.add_argument("--jobs", type=int, default=4)
+    asking.add_argument("--seconds", type=float, default=600)
+    asking.set_defaults(act=asked)
     options = parser.parse_args(words)
     try:
         return options.act(options)

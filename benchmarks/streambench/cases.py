@@ -42,6 +42,9 @@ class Case:
     functions: int = 1
     template: str = ""
     oracle: str = ""
+    source: str = ""
+    alarms: tuple[tuple[str, int], ...] = ()
+    """Where a finding in the clean version is a false alarm; anywhere if empty."""
 
     @property
     def files(self) -> int:
@@ -110,8 +113,8 @@ def build(template: Template, way: str, depth: int = 1, seed: int = SEED, branch
         1 if way == "direct" else depth + 1,
         template.name,
         template.oracle,
+        template.source,
     )
-
 
 
 def places(bad: dict[str, list[Line]]) -> tuple[tuple[tuple[str, int], ...], tuple[tuple[str, int], ...]]:
@@ -148,5 +151,6 @@ def described(case: Case) -> str:
         "look": {"functions": case.functions, "files": case.files},
         "template": case.template,
         "oracle": case.oracle,
+        "source": case.source,
     }
     return "".join(f"{key}: {json.dumps(value, ensure_ascii=False)}\n" for key, value in told.items())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -95,7 +96,9 @@ def typed(text: str) -> tuple[str, str]:
     return match["type"], match["name"]
 
 
-_DECLARATION = re.compile(r"^(?P<type>(?:const )?[\w:]+(?:<[\w ,:]*>)?)(?P<rest> [*\w].*);$|^(?P<pointer>(?:const )?\w+\*)(?P<more> \w.*);$")
+_DECLARATION = re.compile(
+    r"^(?P<type>(?:const )?[\w:]+(?:<[\w ,:]*>)?)(?P<rest> [*\w].*);$|^(?P<pointer>(?:const )?\w+\*)(?P<more> \w.*);$"
+)
 
 
 def declared(text: str) -> list[tuple[str, str]]:
@@ -191,7 +194,9 @@ def thread(build: Build) -> None:
     worker, name = build.names.new("value"), build.helper()
     given = typed(build.template.gives)[1] if build.template.gives else ""
     call = f"{given} = {name}({build.arguments});" if given else f"{name}({build.arguments});"
-    build.place(linked(*([f"{build.template.gives}{{}};"] if given else []), f"std::thread {worker}([&] {{ {call} }});", f"{worker}.join();"))
+    build.place(
+        linked(*([f"{build.template.gives}{{}};"] if given else []), f"std::thread {worker}([&] {{ {call} }});", f"{worker}.join();")
+    )
 
 
 def overriding(build: Build) -> None:
@@ -248,7 +253,7 @@ def depth(build: Build) -> None:
     names = [build.names.new("function") for _ in range(build.depth)]
     head = "return " if build.template.gives else ""
     build.add(build.function(names[-1]))
-    for outer, inner in reversed(list(zip(names, names[1:], strict=False))):
+    for outer, inner in reversed(list(itertools.pairwise(names))):
         build.add(build.function(outer, linked(f"{head}{inner}({build.arguments});")))
     build.place(build.calls(f"{names[0]}({build.arguments})"))
 
@@ -344,6 +349,7 @@ def _with_names(template: Template, fresh: dict[str, str]) -> Template:
         template,
         body=told(template.body),
         second=told(template.second),
+        entry=told(template.entry),
         takes=tuple(told(text) for text in template.takes),
         gives=told(template.gives),
     )

@@ -2,9 +2,9 @@
 
     python -m benchmarks.streambench.lint_each TREE [--rules widest|all|default] [--jobs 2]
 
-A program is a folder `CASE/bad` or `CASE/clean`. No program sees another one: each is a run of `streamlint.lint` of its own, without a cache.
-Rules: `default` are those that are on by default; `all` are all that have a code, with the default evidence; `widest` is `--select ALL`, which
-also reports what is only possible.
+A program is a folder `CASE/bad` or `CASE/clean`. No program sees another one: each is a run of `streamlint.lint` of its own, without a
+cache. Rules: `default` are those that are on by default; `all` are all that have a code, with the default evidence; `widest` is
+`--select ALL`, which also reports what is only possible.
 """
 
 from __future__ import annotations
@@ -23,13 +23,20 @@ from benchmarks.streambench.sarif import log, result
 from streamlint import Settings, lint
 from streamlint.catalog import checks
 
-RULES: dict[str, dict[str, Any]] = {"default": {}, "all": {"select": sorted(entry.code for entry in checks())}, "widest": {"select": ["ALL"]}}
+RULES: dict[str, dict[str, Any]] = {
+    "default": {},
+    "all": {"select": sorted(entry.code for entry in checks())},
+    "widest": {"select": ["ALL"]},
+}
 
 
 def look(folder: Path, rules: str) -> list[dict[str, Any]]:
     """The findings of one program, as results of SARIF; paths are absolute."""
     settings = replace(Settings.of(**RULES[rules]), root=folder, default_excludes=False, respect_gitignore=False)
-    return [result(finding.code, finding.message, str(folder / finding.span.file), finding.span.row) for finding in lint([folder], settings).findings]
+    return [
+        result(finding.code, finding.message, str(folder / finding.span.file), finding.span.row)
+        for finding in lint([folder], settings).findings
+    ]
 
 
 def programs(tree: Path) -> list[Path]:

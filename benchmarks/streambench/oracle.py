@@ -3,8 +3,8 @@
     python -m benchmarks.streambench.oracle TREE --output FILE [--jobs 4] [--seconds 100]
     python -m benchmarks.streambench.oracle TREE --case NAME          one case, in this process
 
-TREE is what `generate` wrote. Each case with an oracle runs in a process of its own: the repaired program first, then the bad one, each in 20
-runs with seeds of their own behind the gate of `streamlint.verify` on one stream. Oracles:
+TREE is what `generate` wrote. Each case with an oracle runs in a process of its own: the repaired program first, then the bad one, each
+in 20 runs with seeds of their own behind the gate of `streamlint.verify` on one stream. Oracles:
 
 - `race`: the bad program returns other values than the repaired one with the same seed. The gate shuts the default stream, the first, the
   second or the third stream that the program creates, in turns.
@@ -169,7 +169,7 @@ def alike(first: Any, second: Any) -> bool:
     if isinstance(first, list) and isinstance(second, list):
         return len(first) == len(second) and all(alike(*pair) for pair in zip(first, second, strict=True))
     if isinstance(first, float) and isinstance(second, float):
-        return abs(first - second) <= 1e-5 * max(1.0, abs(first), abs(second)) or first != first and second != second
+        return abs(first - second) <= 1e-5 * max(1.0, abs(first), abs(second)) or (first != first and second != second)
     return bool(first == second)
 
 
@@ -306,8 +306,21 @@ def platform() -> dict[str, str]:
     return found
 
 
+def ask_all(tree: Path, output: Path, jobs: int, seconds: float) -> None:
+    """Ask about all cases of a tree that have an oracle, within a time, and write what came of it."""
+    until = time.monotonic() + seconds
+    folders = [folder for folder in sorted(tree.iterdir()) if folder.is_dir() and described(folder)["oracle"]]
+    with ThreadPoolExecutor(jobs) as pool:
+        results = list(pool.map(lambda folder: apart(folder, described(folder)["oracle"], until), folders))
+    told = {
+        "platform": platform(),
+        "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d"),
+        "cases": {folder.name: {"oracle": described(folder)["oracle"], **result} for folder, result in zip(folders, results, strict=True)},
+    }
+    output.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+
+
 def main() -> int:
-    """Ask about all cases of a tree that have an oracle, and write what came of it."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("tree", type=Path)
     parser.add_argument("--output", type=Path)
@@ -324,18 +337,7 @@ def main() -> int:
             print(json.dumps({"failure": f"{type(problem).__name__}: {problem}"[:300]}))
         sys.stdout.flush()
         os._exit(0)  # a destructor may wait for a device that a failed capture has left
-    until = time.monotonic() + words.seconds
-    folders = [folder for folder in sorted(words.tree.iterdir()) if folder.is_dir() and described(folder)["oracle"]]
-    with ThreadPoolExecutor(words.jobs) as pool:
-        results = list(pool.map(lambda folder: apart(folder, described(folder)["oracle"], until), folders))
-    told = {
-        "platform": platform(),
-        "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d"),
-        "cases": {
-            folder.name: {"oracle": described(folder)["oracle"], **result} for folder, result in zip(folders, results, strict=True)
-        },
-    }
-    words.output.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+    ask_all(words.tree, words.output, words.jobs, words.seconds)
     return 0
 
 

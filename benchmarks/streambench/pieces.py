@@ -92,7 +92,13 @@ def _template(entry: dict[str, Any], file: str) -> Template:
     try:
         template = Template(
             **{
-                key: tuple(value) if key in _LISTS else frozenset(value) if key in _SETS else value.strip("\n") if isinstance(value, str) else value
+                key: tuple(value)
+                if key in _LISTS
+                else frozenset(value)
+                if key in _SETS
+                else value.strip("\n")
+                if isinstance(value, str)
+                else value
                 for key, value in entry.items()
             }
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -63,7 +64,6 @@ class Build:
         module = self.names.new("file")
         self.others[f"{module}.py"] = ([*self.template.imports, *imports], list(lines))
         return module
-
 
     @property
     def kept(self) -> list[str]:
@@ -185,7 +185,12 @@ def base_method(build: Build) -> None:
 
 def lambda_(build: Build) -> None:
     name, act = build.helper(), build.names.new("value")
-    build.place([*linked(f"{act} = lambda {build.takes}: {name}({build.takes})".replace("lambda :", "lambda:")), *build.calls(f"{act}({build.takes})")])
+    build.place(
+        [
+            *linked(f"{act} = lambda {build.takes}: {name}({build.takes})".replace("lambda :", "lambda:")),
+            *build.calls(f"{act}({build.takes})"),
+        ]
+    )
 
 
 def partial(build: Build) -> None:
@@ -249,7 +254,7 @@ def depth(build: Build) -> None:
     """A chain of functions in one file, each of which calls the next."""
     names = [build.names.new("function") for _ in range(build.depth)]
     build.add(define(f"{names[-1]}({build.takes})", build.second))
-    for outer, inner in reversed(list(zip(names, names[1:], strict=False))):
+    for outer, inner in reversed(list(itertools.pairwise(names))):
         build.add(define(f"{outer}({build.takes})", linked(f"return {inner}({build.takes})")))
     build.place(build.calls(f"{names[0]}({build.takes})"))
 

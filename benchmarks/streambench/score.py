@@ -18,7 +18,10 @@ Answer = Mapping[str, Sequence[tuple[str, str, int]]]
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a tool says of one case. ``elsewhere``: a fitting result stands in the bad program, but neither on an operation nor on a call between."""
+    """What a tool says of one case.
+
+    ``elsewhere``: a fitting result stands in the bad program, but neither on an operation of the hazard nor on a call between.
+    """
 
     case: Case
     found: bool
@@ -69,7 +72,8 @@ def answers(log: Mapping[str, Any], tree: Path, hazards: Mapping[str, Sequence[s
 def judge(case: Case, answer: Answer) -> Outcome:
     """Hold what a tool says of both versions against the case."""
     told = [(file, row) for hazard, file, row in answer.get(f"{case.name}/{BAD}", ()) if hazard == case.hazard]
-    flagged = any(hazard == case.hazard for hazard, _, _ in answer.get(f"{case.name}/{CLEAN}", ()))
+    after = [(file, row) for hazard, file, row in answer.get(f"{case.name}/{CLEAN}", ()) if hazard == case.hazard]
+    flagged = any(not case.alarms or place in case.alarms for place in after)
     found = bool(set(told) & {*case.marks, *case.links})
     return Outcome(case, found, flagged, elsewhere=bool(told) and not found)
 
@@ -95,12 +99,12 @@ def table(title: str, found: Sequence[Row]) -> Iterator[str]:
     yield "|---|---:|---:|---:|---:|---:|---:|"
     for row in found:
         cells = (_part(row.found, row.bad), _percent(row.recall), _part(row.flagged, row.clean), _percent(row.alarms))
-        yield f"| {row.name} | {' | '.join(cells)} | {'–' if math.isnan(row.youden) else f'{row.youden:.2f}'} | {row.unknown} |"
+        yield f"| {row.name} | {' | '.join(cells)} | {'-' if math.isnan(row.youden) else f'{row.youden:.2f}'} | {row.unknown} |"
 
 
 def _part(hits: int, of: int) -> str:
-    return f"{hits} of {of}" if of else "–"
+    return f"{hits} of {of}" if of else "-"
 
 
 def _percent(share: float) -> str:
-    return "–" if math.isnan(share) else f"{100 * share:.1f} %"
+    return "-" if math.isnan(share) else f"{100 * share:.1f} %"

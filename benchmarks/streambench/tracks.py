@@ -7,18 +7,27 @@ from pathlib import Path
 
 import yaml
 
+from benchmarks.streambench import fixes
 from benchmarks.streambench.cases import BAD, CLEAN, SEED, Case, cases, places
 from benchmarks.streambench.pieces import BenchError, lines_of
 
 HAND, QUIET = (Path(__file__).with_name(name) for name in ("hand", "quiet"))
-TRACKS = ("micro", "hand", "quiet")
+OWN = ("micro", "hand", "quiet")
+TRACKS = (*OWN, "fixes")
 
 
-def read(tracks: Sequence[str] = TRACKS, seed: int = SEED) -> list[Case]:
-    """The cases of some tracks."""
+def read(tracks: Sequence[str] = OWN, seed: int = SEED, mirrors: Path | None = None) -> list[Case]:
+    """The cases of some tracks. Real fixes want a folder of clones: of those that are not there, nothing is said."""
     found: list[Case] = []
     for track in tracks:
-        found += cases(seed) if track == "micro" else written(HAND if track == "hand" else QUIET, track)
+        if track == "micro":
+            found += cases(seed)
+        elif track == "fixes":
+            if mirrors is None:
+                raise BenchError("the track fixes wants clones of the repositories: --mirrors DIR")
+            found += fixes.cases(mirrors)
+        else:
+            found += written(HAND if track == "hand" else QUIET, track)
     return found
 
 
@@ -48,7 +57,7 @@ def _case(entry: dict[str, object], name: str, track: str) -> Case:
     return Case(
         name, track, str(entry["hazard"]), str(entry["api"]), str(entry.get("way", "hand")), str(entry["why"]),
         versions[BAD], versions[CLEAN], marks, links, functions=int(look.get("functions", 1)) if isinstance(look, dict) else 1,
-        oracle=str(entry.get("oracle", "")),
+        oracle=str(entry.get("oracle", "")), source=str(entry.get("source", "")),
     )  # fmt: skip
 
 
