@@ -67,7 +67,7 @@ def record(tool: str, seconds: float, outcomes: Sequence[Outcome]) -> dict[str, 
         mine = [outcome for outcome in outcomes if outcome.case.track == track]
         for title, key in (("hazard", lambda case: case.hazard), ("api", lambda case: case.api), ("way", _way)):
             groups.setdefault(track, {})[title] = {row.name: [row.found, row.bad, row.flagged, row.clean] for row in rows(mine, key)}
-    return {"tool": tool, "seconds": round(seconds), "tracks": groups, "wrong": list(wrong(outcomes))}
+    return {"tool": tool, "seconds": round(seconds), "tracks": groups}
 
 
 def run(words: argparse.Namespace) -> int:
@@ -92,7 +92,8 @@ def _report(words: argparse.Namespace, cases: Sequence[Case], log: dict[str, Any
     if words.missed:
         print("\n".join(wrong(outcomes)))
     if words.json:
-        words.json.write_text(json.dumps(record(words.tool, seconds, outcomes), indent=1) + "\n", encoding="utf-8")
+        told_of = record(words.tool, seconds, outcomes) | ({"wrong": list(wrong(outcomes))} if words.missed else {})
+        words.json.write_text(json.dumps(told_of, indent=1) + "\n", encoding="utf-8")
     return 0
 
 
@@ -121,7 +122,7 @@ def main(words: Sequence[str] | None = None) -> int:
     common.add_argument("--seed", type=int, default=SEED)
     answering = argparse.ArgumentParser(add_help=False, parents=[common])
     answering.add_argument("--tool", choices=TOOLS, default="streamlint")
-    answering.add_argument("--missed", action="store_true", help="name the cases that went wrong")
+    answering.add_argument("--missed", action="store_true", help="name the cases that went wrong, in the JSON file as well")
     answering.add_argument("--json", type=Path, metavar="FILE", help="write the counts there, too")
     parser = argparse.ArgumentParser(prog="streambench", description=(__doc__ or "").partition("\n")[0])
     commands = parser.add_subparsers(required=True)

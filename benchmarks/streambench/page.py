@@ -26,10 +26,9 @@ TOOLS = {
 HEAD = """# StreamBench
 
 A benchmark of hazards of CUDA streams in host code that anybody can run: generated pairs of a bad program and its repaired twin for every
-rule, pairs written by hand, and look-alikes that are right. How cases are made and scored is said in
-[its README](https://github.com/streamlint/streamlint/tree/main/benchmarks/streambench); in short: a case is found if a result of a fitting
-rule stands, to the line, on an operation of the hazard or on a call between its operations, and a fitting result anywhere in the twin is a
-false alarm.
+rule, pairs written by hand, and look-alikes that are right. `benchmarks/streambench/README.md` says how cases are made and scored; in short:
+a case is found if a result of a fitting rule stands, to the line, on an operation of the hazard or on a call between its operations, and a
+fitting result anywhere in the twin is a false alarm.
 
 ```console
 $ python -m benchmarks.streambench run --tool streamlint
@@ -40,8 +39,8 @@ of this can be seen without knowing streams. The micro track shows how far a haz
 [accuracy](accuracy.md) has figures of released packages.
 """
 SETTINGS = """
-Commands, in November 2026: ruff 0.17.5 `check --isolated --select ALL`, TorchFix 0.7.0 `--select ALL`, semgrep with five patterns of this
-repository for reads, waits and copies. The rules of ruff and TorchFix speak of none of these hazards. semgrep's patterns do not tell a bad program
+In November 2026: ruff 0.17.6 `check --isolated --select ALL`, TorchFix 0.7.0 `--select ALL`, semgrep 1.185.0 with the three patterns of
+`benchmarks/peers/semgrep.yml` (a read in a loop, a wait in a loop, a copy that asks not to block). The rules of ruff and TorchFix speak of none of these hazards. semgrep's patterns do not tell a bad program
 from its twin: a pattern matches the pinned copy as well as the pageable one.
 """
 DEPTH = """
