@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import random
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from benchmarks.streambench import cuda_ways, python_ways
 from benchmarks.streambench.pieces import Line, Names, Template, lines_of, read_templates
 
+RESULTS = Path(__file__).with_name("results")
 SEED = 1
 DEEPEST = 8
 BAD, CLEAN = "bad", "clean"
@@ -137,6 +140,33 @@ def write(case: Case, folder: Path) -> None:
     (folder / case.name / "case.yml").write_text(described(case), encoding="utf-8")
 
 
+@functools.cache
+def oracle_results() -> dict[str, str]:
+    """What GPUs said of cases, by name: `k of n` with the GPU and the day, of those that showed their hazard."""
+    found: dict[str, str] = {}
+    for path in sorted(RESULTS.glob("oracle-*.json")):
+        record = json.loads(path.read_text(encoding="utf-8"))
+        where = f"{record['platform']['gpu']}, driver {record['platform']['driver']}, {record['date']}"
+        for name, told in record["cases"].items():
+            if shows(told):
+                found[name] = f"{told['bad']} of {told['runs']} ({where})"
+    return found
+
+
+def shows(told: Mapping[str, Any]) -> bool:
+    """Whether an oracle's answer shows the hazard: in the bad program, and not in its twin."""
+    return bool(told.get("bad")) and not told.get("clean")
+
+
+def result_of(case: Case) -> str:
+    """What a GPU said of a case, else of the direct program of its template; `latent` where none shows it."""
+    results = oracle_results()
+    if case.name in results:
+        return results[case.name]
+    direct = results.get(f"{case.template}-direct")
+    return f"not run; the direct program: {direct}" if direct else "latent"
+
+
 def described(case: Case) -> str:
     """The YAML of a case: each value as JSON, which YAML reads."""
     told = {
@@ -151,6 +181,7 @@ def described(case: Case) -> str:
         "look": {"functions": case.functions, "files": case.files},
         "template": case.template,
         "oracle": case.oracle,
-        "source": case.source,
+        "result": result_of(case),
+        "source": case.source or f"streamlint rule {case.hazard}: Verify, References",
     }
     return "".join(f"{key}: {json.dumps(value, ensure_ascii=False)}\n" for key, value in told.items())

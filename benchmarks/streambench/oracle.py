@@ -41,6 +41,7 @@ GATE_MS = {"race": 50.0, "stall": 500.0}
 MORE_WAITS = 8
 ERROR_RUNS = 3
 LIMIT_S = 60
+NO_TIME = "no time left"
 
 
 class Bench:
@@ -284,7 +285,7 @@ def apart(folder: Path, oracle: str, until: float) -> dict[str, Any]:
     """The same in a process of its own."""
     left = min(LIMIT_S, until - time.monotonic())
     if left < 5:
-        return {"failure": "no time left"}
+        return {"failure": NO_TIME}
     command = [sys.executable, "-m", "benchmarks.streambench.oracle", str(folder.parent), "--case", folder.name, "--oracle", oracle]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=left, check=False)
@@ -307,15 +308,20 @@ def platform() -> dict[str, str]:
 
 
 def ask_all(tree: Path, output: Path, jobs: int, seconds: float) -> None:
-    """Ask about all cases of a tree that have an oracle, within a time, and write what came of it."""
+    """Ask about all cases of a tree that have an oracle, direct programs first, and write what came of those that the time sufficed for."""
     until = time.monotonic() + seconds
     folders = [folder for folder in sorted(tree.iterdir()) if folder.is_dir() and described(folder)["oracle"]]
+    folders.sort(key=lambda folder: described(folder)["way"] != "direct")
     with ThreadPoolExecutor(jobs) as pool:
         results = list(pool.map(lambda folder: apart(folder, described(folder)["oracle"], until), folders))
     told = {
         "platform": platform(),
         "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d"),
-        "cases": {folder.name: {"oracle": described(folder)["oracle"], **result} for folder, result in zip(folders, results, strict=True)},
+        "cases": {
+            folder.name: {"oracle": described(folder)["oracle"], **result}
+            for folder, result in zip(folders, results, strict=True)
+            if result.get("failure") != NO_TIME
+        },
     }
     output.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
 

@@ -1,6 +1,6 @@
 """Write docs/streambench.md from results/*.json and depth.json.
 
-    python -m benchmarks.streambench.page
+python -m benchmarks.streambench.page
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ TOOLS = {
 HEAD = """# StreamBench
 
 A benchmark of hazards of CUDA streams in host code that anybody can run: generated pairs of a bad program and its repaired twin for every
-rule, pairs written by hand, and look-alikes that are right. `benchmarks/streambench/README.md` says how cases are made and scored; in short:
-a case is found if a result of a fitting rule stands, to the line, on an operation of the hazard or on a call between its operations, and a
-fitting result anywhere in the twin is a false alarm.
+rule, pairs written by hand, and look-alikes that are right. `benchmarks/streambench/README.md` says how cases are made and scored. In
+short: a case is found if a result of a fitting rule stands, to the line, on an operation of the hazard or on a call between its
+operations, and a fitting result anywhere in the twin is a false alarm.
 
 ```console
 $ python -m benchmarks.streambench run --tool streamlint
 ```
 
-The templates were written by people who know streamlint, for its rules: other tools were made for other ends, and are listed to show how much
-of this can be seen without knowing streams. The micro track shows how far a hazard is followed, not how often such code occurs;
+The templates were written by people who know streamlint, for its rules: other tools were made for other ends, and are listed to show how
+much of this can be seen without knowing streams. The micro track shows how far a hazard is followed, not how often such code occurs:
 [accuracy](accuracy.md) has figures of released packages.
 """
 SETTINGS = """
 In November 2026: ruff 0.17.6 `check --isolated --select ALL`, TorchFix 0.7.0 `--select ALL`, semgrep 1.185.0 with the three patterns of
-`benchmarks/peers/semgrep.yml` (a read in a loop, a wait in a loop, a copy that asks not to block). The rules of ruff and TorchFix speak of none of these hazards. semgrep's patterns do not tell a bad program
-from its twin: a pattern matches the pinned copy as well as the pageable one.
+`benchmarks/peers/semgrep.yml` (a read in a loop, a wait in a loop, a copy that asks not to block). The rules of ruff and TorchFix speak
+of none of these hazards. semgrep's patterns do not tell a bad program from its twin: one matches the pinned copy as well as the other.
 """
 DEPTH = """
 ## Depth and size
@@ -101,8 +101,9 @@ def _oracles(oracles: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     yield "## What a GPU says\n"
     for record in oracles.values():
         where = record["platform"]
-        yield f"{where['gpu']}, driver {where['driver']}, {record['date']}. *race*: other values than the twin with the same seed; *stall*: the"
-        yield "program came back only after the gate had opened; *calls*: more waits than the twin; *error*: a failure. Cases that show nothing are latent.\n"
+        yield f"{where['gpu']}, driver {where['driver']}, {record['date']}. *race*: other values than the twin with the same seed; *stall*:"
+        yield "the program came back only after the gate had opened; *calls*: more waits than the twin; *error*: a failure. A case whose"
+        yield "bad program shows nothing, or whose twin shows it too, is latent.\n"
         yield "| case | oracle | bad | twin | of |"
         yield "|---|---|---:|---:|---:|"
         for name, told in sorted(record["cases"].items()):
