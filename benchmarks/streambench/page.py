@@ -113,11 +113,17 @@ def _oracles(oracles: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
                 yield f"| {name} | {told['oracle']} | {told['bad']} | {told['clean']} | {told['runs']} |"
 
 
-def main() -> int:
+def text() -> str:
+    """The page of the records that are kept."""
     records = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in RESULTS.glob("*.json")}
     oracles = {name: records.pop(name) for name in sorted(records) if name.startswith("oracle-")}
     depth = json.loads((RESULTS.parent / "depth.json").read_text(encoding="utf-8"))
-    PAGE.write_text("\n".join(page(records, depth, oracles)).rstrip() + "\n", encoding="utf-8")
+    return "\n".join(page(records, depth, oracles)).rstrip() + "\n"
+
+
+def main() -> int:
+    """Write the page."""
+    PAGE.write_text(text(), encoding="utf-8")
     return 0
 
 

@@ -6,6 +6,7 @@ import ast
 import importlib
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -150,3 +151,76 @@ def test_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "--only", "no such case"]) == 2
     assert main(["run", "--track", "fixes"]) == 2
     assert "--mirrors DIR" in capsys.readouterr().err
+
+
+def test_real_fixes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A finding within five lines finds the bug; only one beside the mended place is a false alarm; clones that are not there are left out."""
+    fixes = importlib.import_module("benchmarks.streambench.fixes")
+    known = [fix for fix in fixes.read_fixes() if fix.path.endswith(".py")][:2]
+    monkeypatch.setattr(fixes, "read_fixes", lambda: known)
+    monkeypatch.setattr(fixes, "clone_of", lambda repository, _: object() if repository == known[0].repository else None)
+    monkeypatch.setattr(fixes, "needed", lambda _, revision, fix: {fix.path: revision.encode()})
+    case = next(iter(fixes.cases(tmp_path)))
+    fix = known[0]
+    assert (case.bad[fix.path], case.clean[fix.path], case.hazard) == (f"{fix.commit}^", fix.commit, fix.rule)
+    told = score()
+    near = told.judge(case, {f"{case.name}/bad": [(fix.rule, fix.path, fix.before[0] + 5)]})
+    far = told.judge(case, {f"{case.name}/bad": [(fix.rule, fix.path, max(fix.before) + 6)]})
+    assert (near.found, far.found) == (True, False)
+    alarm, elsewhere = (
+        told.judge(case, {f"{case.name}/clean": [(fix.rule, fix.path, row)]}).flagged for row in (fix.after[0], max(fix.after) + 2)
+    )
+    assert (alarm, elsewhere) == (True, False)
+
+
+def test_the_page_is_that_of_the_records() -> None:
+    page = importlib.import_module("benchmarks.streambench.page")
+    assert page.PAGE.read_text(encoding="utf-8") == page.text()
+
+
+def test_oracle_asks_direct_programs_first(bench: Any, small: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cases for which there was no time are left out of the record, and so are those that no GPU can show."""
+    oracle = importlib.import_module("benchmarks.streambench.oracle")
+    for way in ("closure", "direct", "helper"):
+        bench.write(replace(bench.build(small, way), oracle="" if way == "closure" else "race"), tmp_path / "tree")
+    asked: list[str] = []
+
+    def apart(folder: Path, kind: str, until: float) -> dict[str, Any]:
+        asked.append(folder.name)
+        return {"failure": oracle.NO_TIME} if len(asked) > 1 else {"bad": 3, "clean": 0, "runs": 20}
+
+    monkeypatch.setattr(oracle, "apart", apart)
+    monkeypatch.setattr(oracle, "platform", lambda: {"gpu": "GPU", "driver": "1"})
+    oracle.ask_all(tmp_path / "tree", tmp_path / "oracle-gpu.json", 1, 60)
+    assert asked == ["small-direct", "small-helper"]
+    assert json.loads((tmp_path / "oracle-gpu.json").read_text())["cases"] == {
+        "small-direct": {"oracle": "race", "bad": 3, "clean": 0, "runs": 20}
+    }
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "same"),
+    [
+        ([1.0, [2.0]], [1.0, [2.0 + 1e-7]], True),
+        ([1.0], [1.0, 1.0], False),
+        (float("nan"), float("nan"), True),
+        (1.0, 1.1, False),
+        (None, None, True),
+    ],
+)
+def test_values_are_alike_but_for_rounding(first: Any, second: Any, same: bool) -> None:
+    assert importlib.import_module("benchmarks.streambench.oracle").alike(first, second) is same
+
+
+def test_results_of_a_gpu(bench: Any, small: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A case is latent unless its bad program shows the hazard and its twin does not."""
+    assert [bench.shows(told) for told in ({"bad": 1, "clean": 0}, {"bad": 5, "clean": 1}, {"bad": 0, "clean": 0}, {"failure": "x"})] == [
+        True,
+        False,
+        False,
+        False,
+    ]
+    direct, helper = bench.build(small, "direct"), bench.build(small, "helper")
+    assert bench.result_of(direct) == "latent"
+    monkeypatch.setattr(bench, "oracle_results", lambda: {"small-direct": "3 of 20 (GPU)"})
+    assert (bench.result_of(direct), bench.result_of(helper)) == ("3 of 20 (GPU)", "not run; the direct program: 3 of 20 (GPU)")
