@@ -71,6 +71,7 @@ def record(tool: str, seconds: float, outcomes: Sequence[Outcome]) -> dict[str, 
 
 
 def run(words: argparse.Namespace) -> int:
+    """Write the cases to a folder, ask a tool about them, and score it."""
     cases = chosen(words)
     with tempfile.TemporaryDirectory() as folder:
         tree = Path(folder).resolve()
@@ -81,6 +82,7 @@ def run(words: argparse.Namespace) -> int:
 
 
 def score(words: argparse.Namespace) -> int:
+    """Score a SARIF log of a tree that was generated before."""
     log = json.loads(words.sarif.read_text(encoding="utf-8"))
     return _report(words, chosen(words), log, words.tree.resolve(), 0.0)
 
@@ -98,23 +100,27 @@ def _report(words: argparse.Namespace, cases: Sequence[Case], log: dict[str, Any
 
 
 def generate(words: argparse.Namespace) -> int:
+    """Write the cases."""
     for case in chosen(words):
         write(case, words.output)
     return 0
 
 
 def listed(words: argparse.Namespace) -> int:
+    """Name the cases."""
     for case in chosen(words):
         print(f"{case.track:6} {case.hazard} {case.api:12} {case.way:20} {case.name}")
     return 0
 
 
 def asked(words: argparse.Namespace) -> int:
+    """Ask a GPU about the cases of a tree."""
     ask_all(words.tree, words.output, words.jobs, words.seconds)
     return 0
 
 
 def main(words: Sequence[str] | None = None) -> int:
+    """The command line; returns the exit code, 2 for what cannot be done."""
     common = argparse.ArgumentParser(add_help=False)
     common.add_argument("--track", nargs="+", choices=TRACKS, default=list(OWN))
     common.add_argument("--only", default="", metavar="TEXT", help="cases whose name, hazard or API holds the text")
@@ -143,7 +149,7 @@ def main(words: Sequence[str] | None = None) -> int:
     asking.set_defaults(act=asked)
     options = parser.parse_args(words)
     try:
-        return options.act(options)
+        return int(options.act(options))
     except (BenchError, OSError) as error:
         print(error, file=sys.stderr)
         return 2

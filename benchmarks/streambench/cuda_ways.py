@@ -42,18 +42,22 @@ class Build:
 
     @property
     def parameters(self) -> str:
+        """The parameters of a function that does the second part."""
         return ", ".join(self.template.takes)
 
     @property
     def arguments(self) -> str:
+        """The arguments of its call."""
         return ", ".join(name for _, name in self.takes)
 
     @property
     def result(self) -> str:
+        """The type that it returns."""
         return typed(self.template.gives)[0] if self.template.gives else "void"
 
     @property
     def plain_second(self) -> list[Line]:
+        """The second part as it stands in the direct program."""
         return lines_of(self.template.second)
 
     @property
@@ -62,21 +66,27 @@ class Build:
         return [*self.plain_second, *plain(*([f"return {typed(self.template.gives)[1]};"] if self.template.gives else []))]
 
     def calls(self, expression: str) -> list[Line]:
+        """A statement that keeps what the second part gives."""
         return linked(f"{self.template.gives} = {expression};" if self.template.gives else f"{expression};")
 
     def need(self, *includes: str) -> None:
+        """Includes of the file with the entry function."""
         self.includes += [text for text in includes if text not in self.includes]
 
     def add(self, lines: Sequence[Line]) -> None:
+        """Code above the entry function."""
         self.above += [*lines, Line("")]
 
     def place(self, lines: Sequence[Line]) -> None:
+        """Let the entry function do this in place of the second part."""
         self.body = put(lines_of(self.template.body), lines)
 
     def function(self, name: str, body: Sequence[Line] | None = None, prefix: str = "static ") -> list[Line]:
+        """A function that does the second part, or something else in its place."""
         return block(f"{prefix}{self.result} {name}({self.parameters})", self.second if body is None else body)
 
     def helper(self) -> str:
+        """The second part as a function above the entry function; its name."""
         name = self.names.new("function")
         self.add(self.function(name))
         return name
@@ -112,6 +122,7 @@ def declared(text: str) -> list[tuple[str, str]]:
 
 
 def block(header: str, body: Sequence[Line], end: str = "}") -> list[Line]:
+    """A header, braces, and what stands between them."""
     return [Line(f"{header} {{"), *indent(body, "  "), Line(end)]
 
 
@@ -119,10 +130,12 @@ def block(header: str, body: Sequence[Line], end: str = "}") -> list[Line]:
 
 
 def direct(build: Build) -> None:
+    """Both parts in the entry function."""
     build.place(build.plain_second)
 
 
 def helper(build: Build) -> None:
+    """The second part as a function above the entry function; its name."""
     build.place(build.calls(f"{build.helper()}({build.arguments})"))
 
 
@@ -139,18 +152,21 @@ def _maker(build: Build, prefix: str) -> tuple[list[Line], list[Line], list[Line
 
 
 def returned(build: Build) -> None:
+    """The first part is a function that hands back what the second one takes."""
     made, call, after = _maker(build, "static ")
     build.add(made)
     build.body = [*call, *build.plain_second, *after]
 
 
 def returned_elsewhere(build: Build) -> None:
+    """The first part is a function of a header."""
     made, call, after = _maker(build, "inline ")
     build.need(build.elsewhere(made))
     build.body = [*call, *build.plain_second, *after]
 
 
 def other_file(build: Build) -> None:
+    """The second part is a function of a header."""
     name = build.names.new("function")
     build.need(build.elsewhere(build.function(name, prefix="inline ")))
     build.place(build.calls(f"{name}({build.arguments})"))
@@ -190,6 +206,7 @@ def loop_carried(build: Build) -> None:
 
 
 def thread(build: Build) -> None:
+    """The second part runs in a thread that is joined at once."""
     build.need("#include <thread>")
     worker, name = build.names.new("value"), build.helper()
     given = typed(build.template.gives)[1] if build.template.gives else ""
@@ -200,6 +217,7 @@ def thread(build: Build) -> None:
 
 
 def overriding(build: Build) -> None:
+    """A virtual method that a derived class overrides, called through a reference to the base."""
     base, owner, act, drive, held = (build.names.new(kind) for kind in ("class", "class", "function", "function", "value"))
     abstract = plain(f"virtual ~{base}() = default;", f"virtual {build.result} {act}({build.parameters}) = 0;")
     build.add(block(f"struct {base}", abstract, "};"))
@@ -212,12 +230,14 @@ def overriding(build: Build) -> None:
 
 
 def lambda_(build: Build) -> None:
+    """The second part is a lambda in a variable."""
     act = build.names.new("value")
     body = block(f"auto {act} = [&]({build.parameters})", build.second, "};")
     build.place([*body, *build.calls(f"{act}({build.arguments})")])
 
 
 def std_function(build: Build) -> None:
+    """The call goes through a `std::function`."""
     build.need("#include <functional>")
     name, act = build.helper(), build.names.new("value")
     kinds = ", ".join(kind for kind, _ in build.takes)
@@ -225,6 +245,7 @@ def std_function(build: Build) -> None:
 
 
 def function_pointer(build: Build) -> None:
+    """The call goes through a pointer to a function."""
     name, act = build.helper(), build.names.new("value")
     kinds = ", ".join(kind for kind, _ in build.takes)
     build.place([*plain(f"{build.result} (*{act})({kinds}) = {name};"), *build.calls(f"{act}({build.arguments})")])
@@ -241,6 +262,7 @@ def function_template(build: Build) -> None:
 
 
 def in_struct(build: Build) -> None:
+    """What the second part needs goes through a struct."""
     owner, held, name = build.names.new("class"), build.names.new("value"), build.names.new("function")
     build.add(block(f"struct {owner}", plain(*(f"{text};" for text in build.template.takes)), "};"))
     own = {taken: f"{held}.{taken}" for _, taken in build.takes}
@@ -250,6 +272,7 @@ def in_struct(build: Build) -> None:
 
 
 def depth(build: Build) -> None:
+    """A chain of functions in one file, each of which calls the next."""
     names = [build.names.new("function") for _ in range(build.depth)]
     head = "return " if build.template.gives else ""
     build.add(build.function(names[-1]))
@@ -259,6 +282,7 @@ def depth(build: Build) -> None:
 
 
 def files(build: Build) -> None:
+    """The same chain, each function in a header of its own."""
     names = [build.names.new("function") for _ in range(build.depth)]
     head = "return " if build.template.gives else ""
     needed, within = "", build.second
@@ -270,8 +294,8 @@ def files(build: Build) -> None:
 
 
 def branches(build: Build) -> None:
-    name, level, told = build.names.new("function"), build.names.new("value"), "static int told(int level);"
-    del told
+    """Branches that have nothing to do with the hazard stand before the call of the second part, and in it."""
+    name, level = build.names.new("function"), build.names.new("value")
 
     def padding(number: int) -> list[Line]:
         return plain(f'if (std::getenv("LEVEL_{number}")) {{', f"  {level} += {number + 1};", "} else {", f"  {level} -= 1;", "}")

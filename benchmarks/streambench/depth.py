@@ -122,6 +122,7 @@ def picture(record: dict[str, Any], to: Path = PICTURE) -> None:
 
 
 def main() -> int:
+    """Measure, or draw."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("what", choices=("measure", "picture"))
     parser.add_argument("--tool", choices=TOOLS, default="streamlint")

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.recall.measure import NEAR, STILL, Fix, clone_of, needed, read_fixes
+from benchmarks.recall.clones import clone_of, needed
+from benchmarks.recall.measure import NEAR, STILL, Fix, read_fixes
 from benchmarks.streambench.cases import Case
 
 

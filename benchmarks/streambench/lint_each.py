@@ -40,10 +40,12 @@ def look(folder: Path, rules: str) -> list[dict[str, Any]]:
 
 
 def programs(tree: Path) -> list[Path]:
+    """The programs of a tree, in a fixed order."""
     return sorted(path for case in tree.iterdir() if case.is_dir() for path in case.iterdir() if path.is_dir())
 
 
 def main() -> int:
+    """Lint all programs and print one log."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("tree", type=Path)
     parser.add_argument("--rules", choices=RULES, default="all")

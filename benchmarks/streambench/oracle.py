@@ -115,6 +115,7 @@ class Bench:
             self.lab.settle()
 
     def seed(self, number: int) -> None:
+        """Seed all generators of random numbers."""
         import numpy  # optional: comes with CuPy
 
         numpy.random.seed(number)
@@ -175,6 +176,7 @@ def alike(first: Any, second: Any) -> bool:
 
 
 def race(bench: Bench, folder: Path) -> dict[str, Any]:
+    """How often each version returns other values than the repaired one with the same seed and no gate."""
     clean, bad = program(folder, "clean"), program(folder, "bad")
     expected, counts = {}, {}
     for number in range(1, RUNS + 1):
@@ -222,6 +224,7 @@ def stall(bench: Bench, folder: Path) -> dict[str, Any]:
 
 
 def calls(bench: Bench, folder: Path) -> dict[str, Any]:
+    """In how many runs the bad program waits at least eight times more than the repaired one."""
     torch = bench.torch
     own = {"count": 0}
 
@@ -252,6 +255,7 @@ def calls(bench: Bench, folder: Path) -> dict[str, Any]:
 
 
 def error(bench: Bench, folder: Path) -> dict[str, Any]:
+    """In how many runs each version fails."""
     counts = {}
     for name in ("clean", "bad"):
         main, failed = program(folder, name), 0
@@ -327,6 +331,7 @@ def ask_all(tree: Path, output: Path, jobs: int, seconds: float) -> None:
 
 
 def main() -> int:
+    """The command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("tree", type=Path)
     parser.add_argument("--output", type=Path)

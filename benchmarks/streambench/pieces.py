@@ -35,6 +35,7 @@ class Line:
     link: bool = False
 
     def indented(self, by: str) -> Line:
+        """The line, further to the right."""
         return replace(self, text=f"{by}{self.text}" if self.text else "")
 
 
@@ -68,6 +69,7 @@ class Template:
 
     @property
     def language(self) -> str:
+        """`cuda` or `python`."""
         return "cuda" if self.api in {"cuda-c++", "extension"} else "python"
 
     @property
@@ -88,20 +90,18 @@ def read_templates(folder: Path = TEMPLATES) -> list[Template]:
     return found
 
 
+def _value(key: str, value: Any) -> Any:
+    """A value of the YAML as a template keeps it."""
+    if key in _LISTS:
+        return tuple(value)
+    if key in _SETS:
+        return frozenset(value)
+    return value.strip("\n") if isinstance(value, str) else value
+
+
 def _template(entry: dict[str, Any], file: str) -> Template:
     try:
-        template = Template(
-            **{
-                key: tuple(value)
-                if key in _LISTS
-                else frozenset(value)
-                if key in _SETS
-                else value.strip("\n")
-                if isinstance(value, str)
-                else value
-                for key, value in entry.items()
-            }
-        )
+        template = Template(**{key: _value(key, value) for key, value in entry.items()})
     except TypeError as error:
         raise BenchError(f"{file}: {entry.get('name', '?')}: {error}") from None
     texts = (template.body, template.second, template.module, template.bottom, *template.files.values())
@@ -130,6 +130,7 @@ def lines_of(text: str) -> list[Line]:
 
 
 def plain(*texts: str) -> list[Line]:
+    """Lines without marks."""
     return [Line(text) for text in texts]
 
 
@@ -139,6 +140,7 @@ def linked(*texts: str) -> list[Line]:
 
 
 def indent(lines: Iterable[Line], by: str = "    ") -> list[Line]:
+    """Lines, further to the right."""
     return [line.indented(by) for line in lines]
 
 

@@ -28,6 +28,7 @@ class Build:
 
     @property
     def takes(self) -> str:
+        """What the second part is given, as parameters or arguments."""
         return ", ".join(self.template.takes)
 
     @property
@@ -44,9 +45,11 @@ class Build:
         return linked(f"{self.template.gives} = {expression}" if self.template.gives else expression)
 
     def need(self, *imports: str) -> None:
+        """Imports of the file with `main`."""
         self.imports += [text for text in imports if text not in self.imports]
 
     def add(self, lines: Sequence[Line]) -> None:
+        """Code above `main`."""
         self.above += [*lines, *plain("", "")]
 
     def place(self, lines: Sequence[Line]) -> None:
@@ -78,6 +81,7 @@ _ASSIGNED = re.compile(r"^\s*\w+(?:, \w+)*(?= = )|(?<= as )\w+(?=:)")
 
 
 def define(header: str, body: Sequence[Line]) -> list[Line]:
+    """A function."""
     return [Line(f"def {header}:"), *indent(body or plain("pass"))]
 
 
@@ -85,10 +89,12 @@ def define(header: str, body: Sequence[Line]) -> list[Line]:
 
 
 def direct(build: Build) -> None:
+    """Both parts in `main`."""
     build.place(build._second)
 
 
 def helper(build: Build) -> None:
+    """The second part is a function."""
     build.place(build.calls(f"{build.helper()}({build.takes})"))
 
 
@@ -102,6 +108,7 @@ def returned(build: Build) -> None:
 
 
 def other_file(build: Build) -> None:
+    """The second part is a function of another file."""
     name = build.names.new("function")
     module = build.elsewhere(define(f"{name}({build.takes})", build.second))
     build.need(f"from {module} import {name}")
@@ -145,6 +152,7 @@ def loop_carried(build: Build) -> None:
 
 
 def thread(build: Build) -> None:
+    """The second part runs in a thread that is joined at once."""
     build.need("import threading")
     worker, name = build.names.new("value"), build.names.new("function")
     gives = build.template.gives
@@ -184,6 +192,7 @@ def base_method(build: Build) -> None:
 
 
 def lambda_(build: Build) -> None:
+    """The function is called through a lambda."""
     name, act = build.helper(), build.names.new("value")
     build.place(
         [
@@ -194,6 +203,7 @@ def lambda_(build: Build) -> None:
 
 
 def partial(build: Build) -> None:
+    """The function is called through `functools.partial`, which holds its first argument."""
     build.need("import functools")
     name, act = build.helper(), build.names.new("value")
     first, *rest = build.template.takes or ("",)
@@ -202,6 +212,7 @@ def partial(build: Build) -> None:
 
 
 def keyword(build: Build) -> None:
+    """The function takes keywords alone."""
     name = build.names.new("function")
     star = "*, " if build.takes else ""
     build.add(define(f"{name}({star}{build.takes})", build.second))
@@ -217,6 +228,7 @@ def kwargs(build: Build) -> None:
 
 
 def decorated(build: Build) -> None:
+    """The function has a decorator that hands on whatever it is given."""
     build.need("import functools")
     wrap, inner, name = build.names.new("function"), build.names.new("function"), build.names.new("function")
     passing = define(f"{inner}(*args, **options)", linked("return act(*args, **options)"))
@@ -232,6 +244,7 @@ def closure(build: Build) -> None:
 
 
 def in_dataclass(build: Build) -> None:
+    """What the second part needs goes through a dataclass."""
     build.need("from dataclasses import dataclass")
     owner, held, name = build.names.new("class"), build.names.new("value"), build.names.new("function")
     fields = plain(*(f"{taken}: object" for taken in build.template.takes)) or plain("pass")
@@ -273,7 +286,7 @@ def files(build: Build) -> None:
 def branches(build: Build) -> None:
     """Branches that have nothing to do with the hazard stand before the call of the second part, and in it."""
     build.need("import sys")
-    name, count, level = build.names.new("function"), build.names.new("value"), build.names.new("value")
+    name, level = build.names.new("function"), build.names.new("value")
 
     def padding(number: int) -> list[Line]:
         return plain(f"if len(sys.argv) > {number + 2}:", f"    {level} += {number + 1}", "else:", f"    {level} -= 1")
@@ -282,7 +295,6 @@ def branches(build: Build) -> None:
     inside = [*plain(f"{level} = 0"), *(line for number in halves[1] for line in padding(number))]
     build.add(define(f"{name}({build.takes})", [*inside, *build.second]))
     outside = [*plain(f"{level} = 0"), *(line for number in halves[0] for line in padding(number))]
-    del count
     build.place([*outside, *build.calls(f"{name}({build.takes})")])
 
 

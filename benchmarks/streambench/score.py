@@ -42,10 +42,12 @@ class Row:
 
     @property
     def recall(self) -> float:
+        """The share of bad programs that were found."""
         return self.found / self.bad if self.bad else math.nan
 
     @property
     def alarms(self) -> float:
+        """The share of clean programs that were flagged."""
         return self.flagged / self.clean if self.clean else math.nan
 
     @property

@@ -154,7 +154,7 @@ def test_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_real_fixes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A finding within five lines finds the bug; only one beside the mended place is a false alarm; clones that are not there are left out."""
+    """A finding within five lines finds the bug; one beside the mended place is a false alarm; clones that are not there are left out."""
     fixes = importlib.import_module("benchmarks.streambench.fixes")
     known = [fix for fix in fixes.read_fixes() if fix.path.endswith(".py")][:2]
     monkeypatch.setattr(fixes, "read_fixes", lambda: known)
