@@ -43,9 +43,10 @@ In November 2026: ruff 0.17.6 `check --isolated --select ALL`, TorchFix 0.7.0 `-
 `benchmarks/peers/semgrep.yml` (a read in a loop, a wait in a loop, a copy that asks not to block). The rules of ruff and TorchFix speak
 of none of these hazards. semgrep's patterns do not tell a bad program from its twin: one matches the pinned copy as well as the other.
 """
-MISSED = """Most of what is missed, by mechanism: the second part runs in a thread that is joined at once; `functools.partial` in a variable holds the
-first argument; SL015, SL022, SL032 (C++) and SL037 (Python) behind any helper; `**options` that are handed on, decorators, dataclasses and
-dicts as carriers of streams and handles (SL006, SL007, SL012, SL027, SL042, SL043); numba's `select_device` and copies in threads. The
+MISSED = """\
+Most of what is missed, by mechanism: the second part runs in a thread that is joined at once; `functools.partial` in a variable holds
+the first argument; SL015, SL022, SL032 (C++) and SL037 (Python) behind any helper; `**options` that are handed on, decorators, dataclasses
+and dicts as carriers of streams and handles (SL006, SL007, SL012, SL027, SL042, SL043); numba's `select_device` and copies in threads. The
 false alarms: a wait within a helper that SL027 does not count, and helpers behind `partial` that give back what they were given.
 """
 DEPTH = """
