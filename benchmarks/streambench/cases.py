@@ -142,14 +142,13 @@ def write(case: Case, folder: Path) -> None:
 
 @functools.cache
 def oracle_results() -> dict[str, str]:
-    """What GPUs said of cases, by name: `k of n` with the GPU and the day, of those that showed their hazard."""
+    """What GPUs said of cases, by name: `k of n` with the GPU and the day; `latent` of those that did not show their hazard."""
     found: dict[str, str] = {}
     for path in sorted(RESULTS.glob("oracle-*.json")):
         record = json.loads(path.read_text(encoding="utf-8"))
         where = f"{record['platform']['gpu']}, driver {record['platform']['driver']}, {record['date']}"
         for name, told in record["cases"].items():
-            if shows(told):
-                found[name] = f"{told['bad']} of {told['runs']} ({where})"
+            found[name] = f"{told['bad']} of {told['runs']} ({where})" if shows(told) else f"latent ({where})"
     return found
 
 
@@ -159,12 +158,12 @@ def shows(told: Mapping[str, Any]) -> bool:
 
 
 def result_of(case: Case) -> str:
-    """What a GPU said of a case, else of the direct program of its template; `latent` where none shows it."""
+    """What a GPU said of a case, else of the direct program of its template; `latent` of those that have no oracle."""
     results = oracle_results()
-    if case.name in results:
-        return results[case.name]
+    if not case.oracle:
+        return "latent"
     direct = results.get(f"{case.template}-direct")
-    return f"not run; the direct program: {direct}" if direct else "latent"
+    return results.get(case.name) or (f"not run; the direct program: {direct}" if direct else "not run")
 
 
 def described(case: Case) -> str:

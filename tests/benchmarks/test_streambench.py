@@ -23,6 +23,7 @@ TEMPLATE = """\
   imports: [import torch]
   takes: [host]
   gives: text
+  oracle: race
   body: |
     stream = torch.cuda.current_stream()
     host = torch.rand(8, device="cuda").to("cpu", non_blocking=True)  #: mark
@@ -213,7 +214,7 @@ def test_values_are_alike_but_for_rounding(first: Any, second: Any, same: bool) 
 
 
 def test_results_of_a_gpu(bench: Any, small: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A case is latent unless its bad program shows the hazard and its twin does not."""
+    """A case shows its hazard where its bad program does and its twin does not; without an oracle it is latent."""
     assert [bench.shows(told) for told in ({"bad": 1, "clean": 0}, {"bad": 5, "clean": 1}, {"bad": 0, "clean": 0}, {"failure": "x"})] == [
         True,
         False,
@@ -221,6 +222,7 @@ def test_results_of_a_gpu(bench: Any, small: Any, monkeypatch: pytest.MonkeyPatc
         False,
     ]
     direct, helper = bench.build(small, "direct"), bench.build(small, "helper")
-    assert bench.result_of(direct) == "latent"
+    monkeypatch.setattr(bench, "oracle_results", dict)
+    assert (bench.result_of(direct), bench.result_of(replace(direct, oracle=""))) == ("not run", "latent")
     monkeypatch.setattr(bench, "oracle_results", lambda: {"small-direct": "3 of 20 (GPU)"})
     assert (bench.result_of(direct), bench.result_of(helper)) == ("3 of 20 (GPU)", "not run; the direct program: 3 of 20 (GPU)")
