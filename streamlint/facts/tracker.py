@@ -264,10 +264,11 @@ def _names_computed(function: Function, one: Instruction) -> Iterator[str]:
     if len(one) <= 6 or function.dotted(one[3]) != "getattr":
         return
     name = function.constant(one[6])
+    owner = function.method.owner if function.method is not None else None
     if isinstance(name, str):
         yield name
-    elif function.method is not None:
-        yield from (held for held in function.method.owner.assigned if _may_be_computed(function, held))
+    elif owner is not None:
+        yield from (held for held in owner.assigned if _may_be_computed(function, held))
 
 
 def _may_be_computed(function: Function, name: str) -> bool:
