@@ -107,7 +107,7 @@ def _fail(problem: str) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="open_questions.py", description="Answer the open questions of the knowledge base, on one GPU.")
     letters = sorted(MODULES)
-    parser.add_argument("--only", nargs="+", choices=letters, default=letters, metavar="LETTER", help="these questions: A to E")
+    parser.add_argument("--only", nargs="+", choices=letters, default=letters, metavar="LETTER", help="these questions: A to F")
     parser.add_argument("--output", type=Path, metavar="FILE", help="write the rows and answers as JSON")
     parser.add_argument("--child", choices=letters, help=argparse.SUPPRESS)
     parser.add_argument("--part", help=argparse.SUPPRESS)

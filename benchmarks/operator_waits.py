@@ -65,11 +65,11 @@ class Cupti:
                 if is_named and _ASKED.match((name.value or b"").decode()):
                     self.library.cuptiEnableCallback(1, subscriber, domain, number)
 
-    def _called(self, _user: Any, domain: int, _number: int, data: Any) -> None:
+    def _called(self, _user: Any, _domain: int, _number: int, data: Any) -> None:
         one = data.contents
         if one.site == 0:
             name = re.sub(r"(_v2|_ptsz|_ptds|_v\d+)+$", "", one.name.decode())
-            if "emcpyAsync" in name and domain == 2 and one.params:
+            if re.match(r"cu(da)?Memcpy(HtoD|DtoH|DtoD)?Async$", name) and one.params:
                 to, source = (ctypes.cast(one.params, ctypes.POINTER(ctypes.c_uint64))[place] for place in range(2))
                 name += f" {self._kind(source)}-{self._kind(to)}"
             self.seen.append(name)

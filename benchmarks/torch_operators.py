@@ -19,8 +19,8 @@ from torch_tables import TENSOR, Facts, public, read
 
 from streamlint import models as shipped
 from streamlint.models import Models, Row, builtin
-from streamlint.models.rows import read_rows
 from streamlint.models.vocabulary import Selector
+from streamlint.toml import read_rows
 
 ROWS = Path(shipped.__file__).parent / "torch_operators.toml"
 

@@ -14,10 +14,15 @@ from collections.abc import Iterator
 UNREADABLE = "SL000"
 UNREADABLE_NAME = "unreadable-source"
 UNUSED = "SL900"
+CONTRADICTED = "SL901"
 
 Entry = collections.namedtuple("Entry", ("code", "name", "default"))
 CHECKS = os.path.join(os.path.dirname(__file__), "checks")
-OWN = (Entry(UNREADABLE, UNREADABLE_NAME, "off"), Entry(UNUSED, "unused-suppression", "off"))
+OWN = (
+    Entry(UNREADABLE, UNREADABLE_NAME, "off"),
+    Entry(UNUSED, "unused-suppression", "off"),
+    Entry(CONTRADICTED, "contradicted-declaration", "on"),
+)
 
 _FILE = re.compile(r"(sl\d{3})_(\w+)\.py")
 _DEFAULT = re.compile(r'^    default = "(\w+)"$', re.MULTILINE)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import functools
 import os
-import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from streamlint import TYPE_CHECKING
+from streamlint import TYPE_CHECKING, toml
 from streamlint.catalog import UNREADABLE, UNUSED
 from streamlint.errors import ConfigError, did_you_mean
 from streamlint.options import Options
@@ -252,16 +251,10 @@ def parse_toml(data: bytes, where: str) -> dict[str, Any]:
 
     Raises ConfigError, naming ``where``.
     """
-    if sys.version_info >= (3, 11):
-        import tomllib  # start-up: a run without configuration
-    else:
-        import tomli as tomllib  # start-up: the same
     try:
-        return tomllib.loads(data.decode("utf-8-sig"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        return toml.parse(data.decode("utf-8-sig"))
+    except (toml.TomlError, UnicodeDecodeError) as error:
         raise ConfigError(f"{where}: {error}") from None
-    except RecursionError:
-        raise ConfigError(f"{where}: nested too deeply") from None
 
 
 class Resolver:

@@ -37,7 +37,8 @@ _SEVERITY = {
 }
 
 
-_OWN_SEVERITY = {"SL000": Severity.WARNING}  # code that was not read is more than a question of portability
+# Code that was not read, and declarations that are wrong, are more than a question of portability.
+_OWN_SEVERITY = {"SL000": Severity.WARNING, "SL901": Severity.WARNING}
 
 
 @record(frozen=True, slots=True, order=True)

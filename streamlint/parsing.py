@@ -11,7 +11,7 @@ from streamlint import guard, progress
 from streamlint.bare import bare
 from streamlint.cache.intermediate import Representations
 from streamlint.findings import Problem
-from streamlint.frontends import LOST, NOT_READ, MissingParser, UnreadableSource
+from streamlint.frontends import LOST, MISPLACED, NOT_READ, MissingParser, UnreadableSource
 from streamlint.frontends.inline import modules_in
 from streamlint.ir import ModuleIR
 from streamlint.ir.modules import lower
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 WORTH_A_PROCESS = 1 << 16  # characters
 PARSING = "parsing"
+_TOLD = (NOT_READ, MISPLACED)  # of C++ in strings, and of comments
 
 
 class Parser:
@@ -156,7 +157,7 @@ def problems_of(path: str, made: ModuleIR | Problem) -> list[Problem]:
     if isinstance(made, Problem):
         return [made]
     found = [Problem(path, text, *at[:2], lost=True) for at, text in made.problems if text.startswith(LOST)]
-    return found + [Problem(path, text, *at[:2]) for at, text in made.problems if text.startswith(NOT_READ)]  # C++ in its strings
+    return found + [Problem(path, text, *at[:2]) for at, text in made.problems if text.startswith(_TOLD)]
 
 
 def parsed(source: Source, headers: Headers | None) -> ModuleIR | Problem:

@@ -1,14 +1,15 @@
-"""All rules that a user can name: the checks, and the two that the linter itself reports."""
+"""All rules that a user can name: the checks, and those about files, comments and declarations."""
 
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterable
 
-from streamlint.catalog import UNREADABLE, UNUSED, code_of
+from streamlint.catalog import CONTRADICTED, UNREADABLE, UNUSED, code_of
 from streamlint.checks.base import Check, registry
-from streamlint.findings import Category
+from streamlint.findings import Category, Finding, Span, Step
 
-__all__ = ["UNREADABLE", "UNUSED", "UnreadableSource", "UnusedSuppression", "all_rules", "code_of"]
+__all__ = ["UNREADABLE", "UNUSED", "ContradictedDeclaration", "UnreadableSource", "UnusedSuppression", "all_rules", "code_of"]
 
 
 class UnreadableSource(Check):
@@ -52,7 +53,36 @@ class UnusedSuppression(Check):
     code, name, category, default = UNUSED, "unused-suppression", Category.PORTABILITY, "off"
 
 
+class ContradictedDeclaration(Check):
+    """The program contradicts a declaration of memory or of a stream.
+
+    ## What it does
+
+    Compares declarations in code (`Annotated[torch.Tensor, "pinned"]`, `# streamlint: pinned`) with the arguments of calls, and with values
+    that are assigned, stored and returned. Known facts take precedence, and the other rules follow them; a declaration only replaces
+    unknown ones.
+
+    ## Why is this bad
+
+    For values from unknown code, the other rules rely on the declaration. A wrong one hides findings or causes false ones.
+
+    ## When it is fine
+
+    In code that never runs with the declared function. Suppress the finding there.
+    """
+
+    code, name, category, default = CONTRADICTED, "contradicted-declaration", Category.PORTABILITY, "on"
+
+    def told(self, at: Span, what: str, known: str, declared: str, trail: Iterable[Step], qualname: str) -> Finding:
+        """A contradiction as a finding: what the value is for, and what it is known and declared to be, in words."""
+        message = f"{what} is {known}, but {declared} is declared"
+        return self.finding_at(at, message, trail=trail, help="correct the declaration, or what is given", qualname=qualname)
+
+
+_OWN = (UnreadableSource, UnusedSuppression, ContradictedDeclaration)
+
+
 @functools.cache
 def all_rules() -> dict[str, type[Check]]:
     """Every rule by code, in the order of codes."""
-    return dict(sorted({**registry(), UNREADABLE: UnreadableSource, UNUSED: UnusedSuppression}.items()))
+    return dict(sorted({**registry(), **{one.code: one for one in _OWN}}.items()))

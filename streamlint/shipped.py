@@ -5,8 +5,12 @@ from __future__ import annotations
 import functools
 from pathlib import Path
 
+from streamlint import TYPE_CHECKING, toml
 from streamlint.errors import StreamlintError
 from streamlint.reading import Unreadable, read_bytes
+
+if TYPE_CHECKING:
+    from typing import Any
 
 MODELS = Path(__file__).parent / "models"
 MOST_BYTES = 1 << 22
@@ -31,4 +35,16 @@ def text_of(path: Path) -> str:
     try:
         return read_bytes(path, MOST_BYTES).decode()
     except (Unreadable, UnicodeDecodeError) as error:
+        raise StreamlintError(f"the model file {path} cannot be read: {error}") from None
+
+
+@functools.cache
+def head_of(path: Path) -> dict[str, Any]:
+    """The head of a model file: its library, its language, its triggers.
+
+    Raises StreamlintError where it cannot be read.
+    """
+    try:
+        return toml.head_of(text_of(path))
+    except toml.TomlError as error:
         raise StreamlintError(f"the model file {path} cannot be read: {error}") from None

@@ -4,18 +4,12 @@ from __future__ import annotations
 
 import functools
 import re
-import sys
 from collections.abc import Mapping, Sequence
 
-from streamlint import TYPE_CHECKING
+from streamlint import TYPE_CHECKING, toml
 
 if TYPE_CHECKING:
     from typing import Any
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 _HEAD = re.compile(r"\s*\[\[([\w\s.-]+)\]\]\s*(?:#.*)?$")
 MOST_LINES = 2000  # a statement longer than this is not followed
@@ -68,8 +62,8 @@ def line_of(text: str, keys: Sequence[str | int]) -> int | None:
 
 def _parsed(lines: Sequence[str]) -> dict[str, Any] | None:
     try:
-        return tomllib.loads("".join(lines))
-    except (tomllib.TOMLDecodeError, RecursionError):
+        return toml.parse("".join(lines))
+    except toml.TomlError:
         return None
 
 

@@ -47,7 +47,7 @@ def table() -> str:
         "What a rule claims about CUDA was run beside its remedy; the verdict is in the last column, the figures are on the rule's page. "
         "[Verify](../verify.md) runs the same on your GPU.\n\n"
         f'<div class="rules" markdown="1">\n\n{head}\n' + "\n".join(rows) + "\n\n</div>\n\n"
-        "Two more are the linter's own: " + " and ".join(f"[{rule.name}]({rule.name}.md) ({rule.code})" for rule in _own()) + ".\n\n"
+        "These are the linter's own: " + ", ".join(f"[{rule.name}]({rule.name}.md) ({rule.code})" for rule in _own()) + ".\n\n"
         "*stall*: the host or a stream waits without need. *race*: nothing orders two uses of memory. *deadlock*: two wait for each other. "
         "*error*: CUDA refuses it. *portability*: it holds on some systems or builds only. A rule that is in *preview* is on with "
         "`--preview`, one that is *off* is on when it is [selected](../configuration.md#select).\n"

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 Row = dict[str, Any]
 Say = Callable[[Row], None]
-MODULES = {"A": "ipc_queue", "B": "capture_on_null", "C": "first_launch", "D": "fresh_pages", "E": "holders"}
+MODULES = {"A": "ipc_queue", "B": "capture_on_null", "C": "first_launch", "D": "fresh_pages", "E": "holders", "F": "uploads"}
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from streamlint.frontends.cuda_headers import Headers
 
-MADE_BY = ("frontends", "ir", "program", "lines.py", "records.py", "recursion.py")
+MADE_BY = ("frontends", "ir", "program", "declared_words.py", "lines.py", "records.py", "recursion.py")
 """The folders and files of streamlint that decide what a file's intermediate representation is."""
 
 

@@ -40,7 +40,9 @@ class UnpinnedNonBlocking(Check):
     ```
 
     ## When it is fine
-    Small copies (up to 64 KB) are staged without a wait and are not reported. Memory of unknown kind is not reported, nor is a copy
+    Small copies (up to 64 KB) are staged without a wait and are not reported. A larger upload waits for its stream from 2 MiB on, or
+    once two uploads before it have not run yet, as in a loop whose host runs ahead (measured on an H100). Memory of unknown kind is not
+    reported; a comment (``# streamlint: pageable``) or a type (``Annotated[torch.Tensor, "pinned"]``) declares it. Nor is a copy reported
     whose stream is synchronized right after it. ``non_blocking=True`` itself is never wrong here: pin the memory and keep the flag.
 
     Some copies may cost nothing, and are reported with ``evidence = "possible"`` only: a C++ copy of unknown size outside of loops,

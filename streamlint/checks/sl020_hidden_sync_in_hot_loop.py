@@ -20,9 +20,10 @@ class HiddenSyncInHotLoop(Check):
     (``torch.linalg.cholesky`` at its status, ``one_hot`` without ``num_classes``). The value comes from the loss, the model's
     output, parameters, gradients or a moved batch, and only reaches logs, sums, text or containers.
 
-    A loop is a training loop if its body, through known calls, runs a backward pass or steps an optimizer. Framework steps
-    (``training_step`` of a LightningModule, ``compute_loss`` of a Trainer) and the ``forward`` of losses and layers are included with
-    ``hidden-sync = "all-loops"``.
+    A loop is a training loop if its body, through known calls, runs a backward pass or steps an optimizer. A method that a framework
+    calls in each step counts as well, where its class is shown to derive from the framework's own (``training_step`` of a
+    LightningModule, ``compute_loss`` of a Trainer). Loops that decode, denoise or serve, and the ``forward`` of losses and layers are
+    included with ``hidden-sync = "all-loops"``.
 
     ## Why is this bad
     The host blocks until the GPU has completed all work of the step, and the GPU then idles until the host has issued the next work.

@@ -17,7 +17,7 @@ def main(words: list[str]) -> int:
     """``debug waits DIR``: the findings, a line each, with the steps that lead to them."""
     parser = Parser("debug waits", ABOUT, (("streamlint debug waits src", ""),))
     parser.add_argument("folder", metavar="DIR", help="the program's folder")
-    parser.add_argument("--all-loops", action="store_true", help="also loops that decode, denoise or serve, and steps that frameworks call")
+    parser.add_argument("--all-loops", action="store_true", help="also loops that decode, denoise or serve, and forwards of modules")
     options = parser.read(words)
     if not Path(options.folder).is_dir():
         raise PathError(f"{options.folder}: no such folder")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from streamlint import declared_words
 from streamlint.discovery import triggers
 from streamlint.discovery.files import Found
 from streamlint.discovery.twins import speaks_hip, speaks_hip_alone
@@ -26,7 +27,7 @@ def flags_of(data: bytes, file: Found) -> int:
     flags |= COMMENTED * mentions_suppression(data)
     if flags & HIP and not file.given and speaks_hip_alone(data):
         return flags
-    if triggers.relevant(file.language, file.settings.models)(data):
+    if triggers.relevant(file.language, file.settings.models)(data) or declares(data):
         return flags | MENTIONS
     flags |= JOINS * triggers.seam(file.language)(data)
     if not flags & (JOINS | COMMENTED) and file.language != "cuda" and not data.isascii():
@@ -38,6 +39,11 @@ def mentions_suppression(data: bytes) -> bool:
     """Whether a file may hold a comment that hides a finding."""
     text = data.lower()  # with this two plain searches are a hundred times faster than one that folds case
     return b"streamlint:" in text or (b"noqa:" in text and _SUPPRESSION.search(text) is not None)
+
+
+def declares(data: bytes) -> bool:
+    """Whether a file may declare what memory or a stream is: others import its types, and such a file need not name CUDA."""
+    return (b"streamlint:" in data or b"Annotated" in data) and declared_words.declares(data.decode("utf-8", "replace"))
 
 
 def is_generated(data: bytes, file: Found) -> bool:

@@ -5,19 +5,15 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
 
 from streamlint import TYPE_CHECKING
-from streamlint.shipped import model_files, text_of
+from streamlint.shipped import head_of, model_files
 
 if TYPE_CHECKING:
     from typing import Any
 
 Relevant = Callable[[bytes], bool]
 MOST_WORDS = 40  # of one matcher
-_TEXT = r'"(?:[^"\\]|\\.)*"|\'[^\']*\''
-_PAIR = re.compile(rf"^(\w+) = ((?:{_TEXT})|\[(?:{_TEXT}|[^\]\"'])*\])", re.MULTILINE)
-_STRING = re.compile(r'"((?:[^"\\]|\\.)*)"|\'([^\']*)\'')
 
 
 def relevant(language: str, user_models: Iterable[tuple[str, Mapping[str, Any]]] = ()) -> Relevant:
@@ -50,16 +46,6 @@ def _seams(language: str) -> frozenset[str]:
 def _heads() -> tuple[dict[str, Any], ...]:
     """The heads of the shipped model files: what stands before the first table."""
     return tuple(map(head_of, model_files()))
-
-
-def head_of(path: Path) -> dict[str, Any]:
-    """The strings, and lists of strings, in the head of a model file. Read by hand: the TOML parser takes longer to import than a run."""
-    text = text_of(path).partition("\n[")[0]
-    return {key: _strings(value) if value[0] == "[" else _strings(value)[0] for key, value in _PAIR.findall(text)}
-
-
-def _strings(text: str) -> list[str]:
-    return [plain or re.sub(r"\\(.)", r"\1", quoted) for quoted, plain in _STRING.findall(text)]
 
 
 def _user_words(table: Mapping[str, Any]) -> list[str]:

@@ -9,7 +9,6 @@ from streamlint.facts.cpp_scopes import scope_of
 from streamlint.facts.cpp_types import CALLABLES, SMART, library_name
 from streamlint.facts.frames import Arguments, Frame
 from streamlint.facts.library import EFFECTS
-from streamlint.facts.library_effects import STREAM_TYPES
 from streamlint.facts.nodes import Node
 from streamlint.facts.objects import (
     Address,
@@ -126,7 +125,8 @@ class CppLibrary(CppCalls):
             else:
                 self._unknown_cpp_call(arguments, target)
             return
-        own = CPP_EFFECTS.get(row.effect)
+        is_given = row.effect == "stream_of" and row.get("into") is None
+        own = CPP_EFFECTS.get(row.effect) if not is_given else None
         shared = EFFECTS.get(row.effect)
         if own is not None:
             own(self, row, callee.receiver, arguments, target)
@@ -141,7 +141,7 @@ class CppLibrary(CppCalls):
         """A tensor or a stream by its type in C++."""
         if isinstance(value, Memory) and value.type == "torch.Tensor":
             return self.objects(Memory, value.space, value.pinning, "at::Tensor", value.evidence)
-        if isinstance(value, LibraryObject) and value.type == STREAM_TYPES["torch"]:
+        if isinstance(value, LibraryObject) and value.type == self.models.own_type("torch", "stream"):
             return self.objects(LibraryObject, "at::cuda::CUDAStream", value.kind, value.detail, value.site)
         if isinstance(value, LibraryObject) and value.kind == "stream" and "." in value.type:  # a library without a type of its own
             return self.objects(LibraryObject, "cudaStream_t", value.kind, value.detail, value.site)
@@ -210,6 +210,10 @@ class CppLibrary(CppCalls):
             made(word if word in ("blocking", "non-blocking") else "blocking" if self.is_zero(value) else "created")
 
         self.solver.when(node, arrived)
+
+    def cpp_stream_of(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
+        """A stream that exists is stored where a pointer says (``cublasGetStream(handle, &stream)``)."""
+        self.into(row, arguments, target, self.objects(LibraryObject, "cudaStream_t", "stream", str(row.get("which")), arguments.site))
 
     def is_zero(self, value: Object) -> bool:
         """Whether a constant is 0."""
@@ -334,6 +338,7 @@ _OPTIONS = "at::TensorOptions"
 CPP_EFFECTS: dict[str, Effect] = {
     "alloc": CppLibrary.cpp_alloc,
     "stream": CppLibrary.cpp_stream,
+    "stream_of": CppLibrary.cpp_stream_of,
     "event": CppLibrary.cpp_event,
     "communicator": CppLibrary.cpp_communicator,
     "object": CppLibrary.cpp_object,

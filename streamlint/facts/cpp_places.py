@@ -137,6 +137,7 @@ class CppPlaces(CppTypes):
 
     def _field(self, owner: ClassInfo, name: str, node: Node) -> None:
         kind = next((one.type for one in owner.ir.fields if one.name == name), None)
+        node = self.found_for_field(owner, name, node)
         raw = Node(None)
         for register in owner.assigned.get(name, ()):
             self.solver.edge(self.register(self.base(owner.body), register), raw)

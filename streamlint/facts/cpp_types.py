@@ -113,6 +113,9 @@ class CppTypes(Language):
             return None
         return self.objects(LibraryObject, meant.name, meant.kind)
 
+    def cpp_declared(self, function: Function, kind: TypeTuple) -> Object | None:
+        return self.object_of(function, kind, ("declared", function), False)
+
     def _sequence(self, function: Function, kind: TypeTuple, home: tuple[object, ...]) -> Object:
         name, args, pointers, _, array = kind
         element: TypeTuple | None = (name, args, pointers, False, None) if array is not None else args[0] if args else None

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamlint.facts.call_graph import CallGraph
+from streamlint.facts.facts import Facts
 from streamlint.facts.functions import Function
 from streamlint.facts.loops import Body
 from streamlint.facts.objects import Instance, LibraryObject, Memory, Unknown
+from streamlint.facts.scopes import ExternalName
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-
-_WITHOUT_GRADIENTS = frozenset({"torch.no_grad", "torch.inference_mode"})
 
 
 def may_feed_back(function: Function) -> bool:
@@ -34,7 +34,7 @@ def feeds_back(graph: CallGraph, body: Body) -> Iterator[int]:
                 if (
                     call[2] in back
                     and is_module(graph, function, call)
-                    and (_keeps_no_gradients(function) or any(_is_tensor(graph, function, held) for held in back))
+                    and (keeps_no_gradients(graph.facts, function) or any(_is_tensor(graph, function, held) for held in back))
                 ):
                     yield index
                     break
@@ -67,8 +67,11 @@ def _slice(function: Function, registers: list[int], blocks: frozenset[int], bod
     return found
 
 
-def _keeps_no_gradients(function: Function) -> bool:
-    return any(name in _WITHOUT_GRADIENTS for name in function.decorators)
+def keeps_no_gradients(facts: Facts, function: Function) -> bool:
+    """Whether a decorator of a library says that a function keeps no gradients."""
+    meant = (one for name in function.decorators if name for one in facts.scopes.find(function.unit, name))
+    rows = (facts.models.named(one.name) for one in meant if isinstance(one, ExternalName))
+    return any(row is not None and row.get("without_gradients") for row in rows)
 
 
 def _is_tensor(graph: CallGraph, function: Function, register: int) -> bool:

@@ -103,6 +103,12 @@ class Facts(Bindings):
         self.solver.solve()
         return node
 
+    def held_by(self, value: Instance, name: str) -> Node:
+        """What an attribute of the objects of a class may hold."""
+        node = self.solver.demand(self.attribute(value, name))
+        self.solver.solve()
+        return node
+
     def elements(self, value: Object) -> list[Object]:
         """What the elements of a value may be."""
         node = self.solver.demand(self.any_element(value))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from streamlint.facts.declarations import annotation_of
 from streamlint.facts.frames import Arguments, Frame, Joint
 from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.hierarchy import Hierarchy
@@ -138,8 +139,18 @@ class Flow:
         if found is None:
             definition = frame.function.definitions[register]
             place = (frame.function, definition) if definition is not None and definition[1] >= 0 else None
-            found = frame.registers[register] = Node(lambda node: self.define(frame, definition, node), place)
+            found = frame.registers[register] = Node(
+                lambda node: self.define(frame, definition, self.found_for(frame, register, node)), place
+            )
         return found
+
+    def found_for(self, frame: Frame, register: int, node: Node) -> Node:
+        """The node at which what is found for a register arrives: it passes by what the user declares of it."""
+        raise NotImplementedError
+
+    def found_for_field(self, owner: ClassInfo, member: str, node: Node) -> Node:
+        """The same of a member of the objects of a class."""
+        raise NotImplementedError
 
     def define(self, frame: Frame, instruction: Instruction | None, node: Node) -> None:
         """Find where a register's objects come from."""
@@ -295,6 +306,7 @@ class Flow:
 
     def _attribute(self, value: Instance, name: str, node: Node) -> None:
         order = self.hierarchy.order(value.definition)
+        node = self.found_for_field(value.definition, name, node)
         for one in order:
             self._stored_in(one, value, name, node)
         if not value.exact:
@@ -321,15 +333,8 @@ class Flow:
         return self.base(function)
 
     def _declared_in(self, order: list[ClassInfo], name: str, node: Node) -> bool:
-        for one in order:
-            annotation = next((member.annotation for member in one.ir.fields if member.name == name), "")
-            if not annotation:
-                codes = [method.code.number for methods in one.methods.values() for method in methods]
-                texts = (one.unit.ir.annotations.get((number, f"self.{name}"), "") for number in codes)
-                annotation = next((text for text in texts if text), "")
-            if annotation and self.declared(one.unit, annotation, node):
-                return True
-        return False
+        said = ((one, annotation_of(one, name)[0]) for one in order)
+        return any(self.declared(one.unit, annotation, node) for one, annotation in said if annotation)
 
     def stored_outside(self, value: Instance, name: str, node: Node) -> None:
         """Stores to an attribute from outside of the methods of the class."""

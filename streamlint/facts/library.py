@@ -49,7 +49,7 @@ class Library(LibraryEffects):
                 self.solver.add(target, self.objects(Group, "tuple", (self.holding(self.scalar), made)), None, arguments.site)
             effect(self, row, callee.receiver, arguments, made)
         else:
-            self.solver.add(target, self.scalar)
+            self.solver.add(target, self.objects(External, "builtins.identity") if row.get("decorates") else self.scalar)
 
     def library_object_call(self, callee: Object, arguments: Arguments, target: Node) -> None:
         """A module computes on what it is given; a scope that decorates a function gives it back."""

@@ -22,8 +22,6 @@ from streamlint.facts.selectors import UNMOVED, Selectors
 from streamlint.models import Row
 from streamlint.models.vocabulary import Selector
 
-STREAM_TYPES = {"torch": "torch.cuda.Stream", "cupy": "cupy.cuda.Stream", "numba": "numba.cuda.cudadrv.driver.Stream"}
-"""The type of a library's current stream, whose methods it has."""
 HOST_ARRAY = "numpy.ndarray"
 SYMBOLS = "symbols"
 """The kind of a shared library that is opened."""
@@ -287,18 +285,9 @@ class LibraryEffects(Selectors):
 
     def _type_of(self, row: Row, kind: str) -> str:
         """The type of a stream or an event that a row makes: a constructor's own, else that of its library."""
-        if "." not in row.names[0] or self.models.type_named(row.names[0]) is not None:
-            is_own = "." in row.names[0] or row.effect in ("stream", "event")
-            return row.names[0] if is_own else STREAM_TYPES.get(row.library, f"{row.library}.stream")
-        key = row.library, kind
-        if key not in self._kinds:
-            types = (name for name, one in self.models.types.items() if one.library == row.library and one.kind == kind)
-            self._kinds[key] = next(types, f"{row.library}.{kind}")
-        return self._kinds[key]
-
-    @cached_property
-    def _kinds(self) -> dict[tuple[str, str], str]:
-        return {}
+        name = row.names[0]
+        is_own = row.effect in ("stream", "event") if "." not in name else self.models.type_named(name) is not None
+        return name if is_own else self.models.own_type(row.library, kind) or f"{row.library}.{kind}"
 
     def _record(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
         """The event that is recorded, or a new one."""

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property, partial
 from os.path import dirname
 
+from streamlint import declared_words
 from streamlint.facts.cpp_scopes import CppScopes, Meaning, Variable, last_part
 from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.modules import Resolver
@@ -286,6 +287,11 @@ class Program:
         for number, inner in enumerate(unit.ir.inline):
             source = SourceFile(unit.path, "cuda", unit.source.text, partial(_given, inner))
             self.units[f"{unit.path}#{number}"] = Unit(self, source, len(self.units))
+
+    @cached_property
+    def declares(self) -> bool:
+        """Whether a file declares what memory or a stream is, in a comment or a type."""
+        return any(declared_words.declares(unit.source.text) for unit in self.units.values())
 
     @cached_property
     def _mentions(self) -> dict[str, list[Unit]]:

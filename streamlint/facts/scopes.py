@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from streamlint.declared_words import METADATA
 from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.program import Unit
 from streamlint.ir import opcodes as op
@@ -21,6 +22,8 @@ class ExternalName:
 
 
 Definition = ClassInfo | Function | Unit | ExternalName
+_TRANSPARENT = frozenset({"Optional", "Union", "Final", "ClassVar", "Required", "NotRequired", "ReadOnly"})
+"""Types that stand for those in their brackets."""
 _WORD = re.compile(r"[A-Za-z_][\w.]*")
 
 
@@ -121,7 +124,8 @@ class Scopes:
     def annotated(self, unit: Unit, annotation: str) -> Iterator[tuple[str, list[str], ClassInfo | ExternalName]]:
         """The classes that an annotation names, each with its last word and what stands in its brackets: of ``Optional[X]``, ``X | None``
         and ``"X"`` those of ``X``; of ``type[X]`` those of ``X`` with the word ``type``; of ``list[X]`` the list."""
-        text = annotation.replace(" ", "").replace('"', "").replace("'", "")
+        text = annotation.replace(" ", "")
+        text = text if METADATA in text else text.replace('"', "").replace("'", "")
         for part in _alternatives(text):
             word, inner = _head(part)
             if word.rpartition(".")[2] in ("type", "Type") and inner:
@@ -129,6 +133,70 @@ class Scopes:
                     yield from (("type", [], one) for one in self._classes_named(unit, _head(each)[0]))
             else:
                 yield from ((word.rpartition(".")[2], inner, one) for one in self._classes_named(unit, word))
+
+    def with_metadata(self, unit: Unit, annotation: str, depth: int = 0) -> Iterator[tuple[Unit, str, tuple[str, ...]]]:
+        """The types that an annotation names, each with the file in which it is written, and with the metadata that ``Annotated`` gives
+        it. Aliases are followed, also those that are imported."""
+        for part in _split(annotation.strip(), "|"):
+            word, inner = _head(part.strip("\"'") if part[:1] == part[-1:] and part[:1] in "\"'" else part)
+            alias = self.alias(unit, word) if word and not inner and depth < DEEPEST else None
+            if inner and word.rpartition(".")[2] in _TRANSPARENT:
+                for each in inner:
+                    yield from self.with_metadata(unit, each, depth + 1)
+            elif inner and self._gives_metadata(unit, word):
+                for home, base, metadata in self.with_metadata(unit, inner[0], depth + 1):
+                    yield home, base, (*metadata, *inner[1:])
+            elif alias is not None:
+                yield from self.with_metadata(*alias, depth + 1)
+            else:
+                yield unit, part, ()
+
+    def _gives_metadata(self, unit: Unit, word: str) -> bool:
+        """Whether a name means ``Annotated``."""
+        if word.rpartition(".")[2] != METADATA:
+            return False
+        found = self.find(unit, word) if not unit.is_cpp else ()
+        return all(isinstance(one, ExternalName) for one in found)
+
+    def alias(self, unit: Unit, name: str, depth: int = 0) -> tuple[Unit, str] | None:
+        """The type that a name stands for, as text, and the file in which it is written; None if it stands for none."""
+        if depth > DEEPEST or unit.is_cpp:
+            return None
+        head, _, last = name.rpartition(".")
+        if head:
+            meant = self.find(unit, head)
+            homes = (unit.program.imported(one.name, unit) if isinstance(one, ExternalName) else one for one in meant)
+            units = (one for one in homes if isinstance(one, Unit))
+            return next((found for one in units if (found := self.alias(one, last, depth + 1)) is not None), None)
+        for function, register in unit.globals.get(name, ()):
+            one = function.definitions[register]
+            if one is not None and one[0] == op.IMPORT and one[4] != op.NONE:
+                target = unit.program.imported(function.text(one[3]), unit)
+                return self.alias(target, function.text(one[4]), depth + 1) if target is not None else None
+            if one is not None and one[0] in (op.ITEM, op.BINARY, op.NAME):
+                text = self.spelled(function, register)
+                return (unit, text) if text and text != name else None
+        stars = (unit.program.imported(module, unit) for module, taken in unit.imports if taken == "*") if name not in unit.globals else ()
+        targets = (one for one in stars if one is not None and one is not unit)
+        return next((found for one in targets if (found := self.alias(one, name, depth + 1)) is not None), None)
+
+    def spelled(self, function: Function, register: int) -> str:
+        """A type that code computes, as an annotation spells it; "" where it is none."""
+        one = function.definitions[register] if register >= 0 else None
+        if one is None:
+            return ""
+        if one[0] in (op.NAME, op.ATTR):
+            return function.dotted(register)
+        if one[0] == op.CONST:
+            value = function.constant(register)
+            return repr(value) if isinstance(value, str) else "None" if value is None else ""
+        if one[0] == op.BUILD:
+            return ",".join(self.spelled(function, each) for each in one[4:])
+        if one[0] == op.ITEM:
+            return f"{self.spelled(function, one[3])}[{self.spelled(function, one[4])}]"
+        if one[0] == op.BINARY:
+            return f"{self.spelled(function, one[4])}|{self.spelled(function, one[5])}"
+        return ""
 
     def exactly(self, unit: Unit, annotation: str) -> ClassInfo | None:
         """The class of the program that an annotation names and nothing beside."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import functools
+from collections.abc import Callable, Iterator
 
 from streamlint import TYPE_CHECKING
 from streamlint.facts.containers import MUTATORS
@@ -34,6 +35,7 @@ class Tracker:
         self.changes: dict[Place, None] = {}  # instructions that may store something in it
         self._seen: set[tuple[Function, int, int]] = set()
         self._waiting: list[tuple[Function, int, int]] = []
+        self._late: list[Callable[[], None]] = []  # places that names alone make likely: only where nothing else waits
         self._attributes: set[str] = set()
         self._returned: set[Function] = set()
 
@@ -50,7 +52,10 @@ class Tracker:
 
     def run(self) -> None:
         """Follow until nothing new is found, or too much was."""
-        while self._waiting and len(self._seen) < MOST_PLACES:
+        while (self._waiting or self._late) and len(self._seen) < MOST_PLACES:
+            if not self._waiting:
+                self._late.pop()()
+                continue
             function, register, depth = self._waiting.pop()
             for use in function.uses[register]:
                 self._use(function, register, use, depth)
@@ -124,8 +129,8 @@ class Tracker:
             for function, one in near.attribute_uses.get(name, ()):
                 self._attribute_use(function, one, depth)
             for function, one, taken in near.computed_uses:
-                if taken == name or (taken is None and near is unit):
-                    self.follow(function, one[2], depth)
+                if taken == name or (taken is None and _may_be_computed(function, name)):
+                    self._late.append(functools.partial(self.follow, function, one[2], depth))
 
     def _attribute_use(self, function: Function, one: Instruction, depth: int) -> None:
         if one[0] == op.INVOKE:
@@ -162,13 +167,28 @@ class Tracker:
             self._held_by(function, use[3], depth)
         targets = list(self._static_targets(function, use, name))
         for target, offset in targets:
-            for number in _positions(target.code.parameters, index + offset, kind):
-                for one in target.by_opcode[op.PARAM]:
-                    if one[3] == number:
-                        spread = target.code.parameters[number].kind in ("star", "double")
-                        self.follow(target, one[2], depth + (1 if spread else 0))
+            self._parameter(target, index + offset, kind, depth)
+        if not targets and use[0] == op.CALL:
+            for target in self._made_decorators(function, use):
+                self._late.append(functools.partial(self._parameter, target, index, kind, depth))
         if not targets or any(one.decorations for one, _ in targets):
             self.follow(function, use[2], depth)  # a library's function, or a decorator, may give it back
+
+    def _parameter(self, target: Function, position: int, kind: object, depth: int) -> None:
+        """The value is the argument of a function at this position."""
+        for number in _positions(target.code.parameters, position, kind):
+            for one in target.by_opcode[op.PARAM]:
+                if one[3] == number:
+                    spread = target.code.parameters[number].kind in ("star", "double")
+                    self.follow(target, one[2], depth + (1 if spread else 0))
+
+    def _made_decorators(self, function: Function, use: Instruction) -> Iterator[Function]:
+        """The functions that the callee of a call is, where another function has returned it: a decorator with arguments."""
+        made = function.definitions[use[3]]
+        if made is not None and made[0] in (op.CALL, op.INVOKE):
+            for maker, _ in self._static_targets(function, made, function.text(made[4]) if made[0] == op.INVOKE else ""):
+                inner = (_local_function(maker, end[2]) for end in maker.by_opcode[op.RETURN] if end[2] >= 0)
+                yield from (each for each in inner if each is not None)
 
     def _static_targets(self, function: Function, use: Instruction, name: str) -> Iterator[tuple[Function, int]]:
         """The functions that a call may enter by the names in it, each with the number of arguments before the first."""
@@ -187,11 +207,6 @@ class Tracker:
         yield from ((target, 0) for target in self.flow.bound_to(named, name))
         if use[0] == op.CALL and not found and (local := _local_function(function, use[3])) is not None:
             yield local, 0
-        made = function.definitions[use[3]] if use[0] == op.CALL and not found else None
-        if made is not None and made[0] in (op.CALL, op.INVOKE):  # a function that makes decorators
-            for maker, _ in self._static_targets(function, made, function.text(made[4]) if made[0] == op.INVOKE else ""):
-                inner = (_local_function(maker, end[2]) for end in maker.by_opcode[op.RETURN] if end[2] >= 0)
-                yield from ((each, 0) for each in inner if each is not None)
         if use[0] == op.INVOKE and all(isinstance(one, ExternalName) for one in found) and not self._is_library(found):
             for method in self.flow.methods_named(name, function.unit):
                 yield method, 1 if method.has_receiver else 0
@@ -218,7 +233,7 @@ class Tracker:
             self.attribute(function.text(one[4]), function.unit, depth + 1)
         elif one[0] == op.CALL:
             for name in _names_computed(function, one):
-                self.attribute(name, function.unit, depth + 1)
+                self._late.append(functools.partial(self.attribute, name, function.unit, depth + 1))
         elif one[0] == op.NAME:
             self._name(function.unit.body, function.text(one[3]), depth + 1)
         elif one[0] == op.LOAD:
@@ -253,10 +268,16 @@ def _names_computed(function: Function, one: Instruction) -> Iterator[str]:
     if isinstance(name, str):
         yield name
     elif owner is not None:
-        body = owner.body.definitions
-        for held, registers in owner.assigned.items():
-            if any((made := body[register]) is not None and made[0] in (op.BUILD, op.DICT) for register in registers):
-                yield held
+        yield from (held for held in owner.assigned if _may_be_computed(function, held))
+
+
+def _may_be_computed(function: Function, name: str) -> bool:
+    """Whether a computed name in a method may be that of a container which its class's body makes."""
+    owner = function.method.owner if function.method is not None else None
+    if owner is None:
+        return False
+    made = (owner.body.definitions[register] for register in owner.assigned.get(name, ()))
+    return any(one is not None and one[0] in (op.BUILD, op.DICT) for one in made)
 
 
 def _positions(parameters: tuple[Parameter, ...], position: int, kind: object) -> list[int]:

@@ -10,7 +10,8 @@ from streamlint.frontends.cuda_definitions import DefinitionReader
 from streamlint.frontends.cuda_macros import Definitions, Expander
 from streamlint.frontends.cuda_pieces import Piece, Pieces
 from streamlint.frontends.cuda_positions import Places
-from streamlint.frontends.cuda_preprocess import Preprocessed, preprocess, without_annotations
+from streamlint.frontends.cuda_preprocess import Preprocessed, comments_of, preprocess, without_annotations
+from streamlint.frontends.declarations import attach
 from streamlint.program import Defined, Module
 from streamlint.recursion import deeper
 
@@ -48,6 +49,9 @@ def lower(path: str, text: str, headers: Headers | None = None, architecture: in
         reader = DefinitionReader(code, Places(text, pieces), module, device_lambdas)
         reader.of_device = bool(architecture)
         reader.read(tree.root_node)
+        if "streamlint:" in text:
+            attach(module, comments_of(text), reader.declarations, source.text)
+        reader.join()
     return module
 
 

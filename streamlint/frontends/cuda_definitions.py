@@ -44,11 +44,10 @@ class DefinitionReader(FunctionReader):
         self.unnamed = False  # in a namespace without a name: functions are the file's own, as if they were static
 
     def read(self, root: Syntax) -> None:
-        """Lower a whole translation unit."""
+        """Lower a whole translation unit; `join` has to follow."""
         self.lacks_braces = root.has_error and lacks_braces(root, self.code)
         self.scope_body(root, "")
         self.flush_stray()
-        self.join()
 
     # --- scopes
 
@@ -356,6 +355,8 @@ class DefinitionReader(FunctionReader):
             if same_place and len(function.params) == len(declared.params) and not _differ(function, declared):
                 for own, other in zip(function.params, declared.params, strict=True):
                     own.default = own.default or other.default
+                    own.annotation = own.annotation or other.annotation
+                function.annotation, function.waits = function.annotation or declared.annotation, function.waits or declared.waits
                 function.static = function.static or declared.static
                 return
         declared.kind = "function"

@@ -6,6 +6,7 @@ Every step keeps the length of the text, so offsets stay those of the file; what
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from streamlint.frontends.cuda_conditions import ARCHITECTURE, defined, holds
 from streamlint.records import field, record
@@ -58,6 +59,11 @@ def blank(text: str) -> str:
 def without_comments(text: str) -> str:
     """``text`` with blanks for comments."""
     return _OPAQUE.sub(lambda match: blank(match.group()) if match.group()[0] == "/" else match.group(), text)
+
+
+def comments_of(text: str) -> Iterator[tuple[int, str]]:
+    """The comments of a text, each with its offset."""
+    return ((match.start(), match.group()) for match in _OPAQUE.finditer(text) if match.group()[0] == "/")
 
 
 def masked(text: str) -> str:

@@ -19,6 +19,8 @@ from streamlint.frontends import UnreadableSource, parser_of
 from streamlint.frontends.ast_expressions import Unlike
 from streamlint.frontends.ast_formatted import place
 from streamlint.frontends.ast_statements import lower_module
+from streamlint.frontends.declarations import attach
+from streamlint.frontends.python_comments import comments_of
 from streamlint.lines import line_starts, place_at
 from streamlint.program import Module
 
@@ -60,8 +62,10 @@ def lower(path: str, text: str) -> Module:
     _refuse_null_bytes(text)
     _refuse_deep_brackets(text)
     _refuse_long_chains(text)
-    made = _plainly(path, text)
-    return made if made is not None else _by_libcst(path, text)
+    made = _plainly(path, text) or _by_libcst(path, text)
+    if "streamlint:" in text:
+        attach(made, comments_of(text))
+    return made
 
 
 def tree_of(text: str) -> ast.Module | None:

@@ -1,11 +1,14 @@
 """Python without its comments: they say nothing to whoever lowers and runs it, and an edit of one changes nothing that is found.
 
-What is left keeps its place: a comment ends its line, so it is cut off, with the blanks before it.
+What is left keeps its place: a comment ends its line, so it is cut off, with the blanks before it. Those stay that declare something.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+
+from streamlint.declared_words import COMMENT
 
 # What no alternative begins with is passed over in one go, in a long string as well.
 _STRING = (
@@ -37,12 +40,28 @@ def _is_nested(text: str) -> bool:
 
 def _cut(text: str) -> str:
     found: list[str] = []
+    for code, comment in _parts(text):
+        kept = COMMENT.search(comment) if "streamlint:" in comment else None
+        found.append(code + comment if kept is not None else code.rstrip(" \t") if comment else code)
+    return "".join(found).rstrip() + "\n"
+
+
+def comments_of(text: str) -> Iterator[tuple[int, str]]:
+    """The comments of a text of Python, each with its offset."""
+    at = 0
+    for code, comment in _parts(text):
+        if comment:
+            yield at + len(code), comment
+        at += len(code) + len(comment)
+
+
+def _parts(text: str) -> Iterator[tuple[str, str]]:
+    """Stretches of code, each with the comment behind it."""
     at, end = 0, len(text)
     while at < end:
         code = _CODE.match(text, at)
-        if code is not None:
-            at = code.end()
-            found.append(code[0] if at == end else code[0].rstrip(" \t"))
+        begin, at = at, code.end() if code is not None else at
         comment = _LINE.match(text, at)
-        at = comment.end() if comment is not None and at < end else end
-    return "".join(found).rstrip() + "\n"
+        after = comment.end() if comment is not None and at < end else end
+        yield text[begin:at], text[at:after]
+        at = after

@@ -54,7 +54,9 @@ class CopiesOnNull(RacesBehindNull):
         self.of = waits
 
     def is_wanted(self, lane: Lane) -> bool:
-        return bool(lane.made) and all(self.of.streams.asked_blocking(site) is False for site in lane.made)
+        if not lane.made:  # of a stream that is not made in view, a declaration may say it
+            return lane.blocking is False and lane.library not in ("", "torch")
+        return all(self.of.streams.asked_blocking(site) is False for site in lane.made)
 
     def is_legacy(self, function: Function, one: Instruction) -> bool:
         return self.of.legacy_copy(function, one) is not None

@@ -227,6 +227,7 @@ class _Search:
         if site is None:
             return
         words = {
+            "declared": "declared to be in pageable memory here",
             "fetched": "allocated in pageable host memory by the copy itself",
             "loader": "the loader does not pin its batches",
             "pinned": "pinned here, and a part of it is copied",

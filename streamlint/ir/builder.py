@@ -212,6 +212,9 @@ class Builder:
         final, count = self._final_registers(blocks, same)
         self.code.blocks = [[_renamed(one, final, number) for one in block] for block in blocks]
         self.code.registers = count
+        self.code.statics = tuple(final[one] for one in self.code.statics if final[one] >= 0)
+        declared = self.code.declared.items()
+        self.code.declared = {final[one] if one >= 0 else one: text for one, text in declared if one < 0 or final[one] >= 0}
 
     def _final_registers(self, blocks: list[list[Instruction]], same: dict[int, int]) -> tuple[list[int], int]:
         """For each register its number in the order of definitions, and how many there are."""

@@ -49,6 +49,7 @@ class Code:
         "blocks",
         "cells",
         "class_name",
+        "declared",
         "decorators",
         "first_row",
         "flags",
@@ -82,6 +83,7 @@ class Code:
         self.decorators: tuple[str, ...] = ()  # as text, without their arguments, the outermost first
         self.template: tuple[str, ...] = ()  # C++: names of template parameters
         self.stores: tuple[str, ...] = ()  # a kernel's: the parameters that its body plainly stores through
+        self.declared: dict[int, str] = {}  # by register the annotation of what it is assigned to; C++: under NONE that of the result
         self.parts: dict[str, tuple[str, ...]] = {}  # a kernel's: by parameter, what its body touches of it: a kind, and what tells
         self.statics: tuple[int, ...] = ()  # C++: the registers with which its static variables begin
         self.first_row = 0
@@ -127,7 +129,7 @@ class Code:
         head = (self.number, self.name, self.qualname, self.kind, self.parent, self.class_name, tuple(sorted(self.flags)))
         parameters = tuple(tuple(one) for one in self.parameters)
         data: tuple[Any, ...] = (parameters, self.returns, self.cells, self.positions.tobytes(), self.registers)
-        rest = (*data, self.templates, self.decorators, self.template, self.stores, self.statics, self.parts)
+        rest = (*data, self.templates, self.decorators, self.template, self.stores, self.statics, self.parts, self.declared)
         return marshal.dumps((head, rest, *_pack_blocks(self.blocks), self.handlers), 2)
 
     @classmethod
@@ -139,7 +141,7 @@ class Code:
         code.parameters = tuple(Parameter(*one) for one in rest[0])
         code.first_row, code.returns, code.cells = first_row, rest[1], rest[2]
         code.positions.frombytes(rest[3])
-        code.registers, code.templates, code.decorators, code.template, code.stores, code.statics, code.parts = rest[4:]
+        code.registers, code.templates, code.decorators, code.template, code.stores, code.statics, code.parts, code.declared = rest[4:]
         code.blocks, code.handlers = _unpack_blocks(lengths, stream), handlers
         return code
 
@@ -214,6 +216,8 @@ class DeclarationIR(NamedTuple):
     class_name: str
     static: bool
     parameters: tuple[Parameter, ...]
+    annotation: str = ""  # what a comment declares of the result
+    waits: bool = False  # a comment declares that it waits for its stream
 
 
 class ModuleIR:
@@ -283,7 +287,7 @@ class ModuleIR:
         codes = self._kept or [zlib.compress(self.code(number).dump(), _LEVEL) for number in range(len(self))]
         classes = [(*one[:7], tuple(tuple(field) for field in one.fields), *one[8:]) for one in self.classes]
         about = (self.language, self.includes, self.namespaces, self.using, self.annotations, self.globals, self.aliases, self.problems)
-        declared = tuple((*one[:3], tuple(map(tuple, one.parameters))) for one in self.declared)
+        declared = tuple((*one[:3], tuple(map(tuple, one.parameters)), *one[4:]) for one in self.declared)
         macros = (self.included_at, self.defined, [one.dump() for one in self.inline])
         return marshal.dumps((about, self.constants, classes, self.outline, codes, declared, macros), 2)
 
@@ -298,7 +302,7 @@ class ModuleIR:
         module.inline = [cls.load(path, one) for one in macros[2]]
         module.classes = [ClassIR(*one[:7], tuple(FieldIR(*field) for field in one[7]), *one[8:]) for one in classes]  # type: ignore[call-arg]
         module.declared = tuple(
-            DeclarationIR(qualname, owner, static, tuple(Parameter(*each) for each in given)) for qualname, owner, static, given in declared
+            DeclarationIR(one[0], one[1], one[2], tuple(Parameter(*each) for each in one[3]), one[4], one[5]) for one in declared
         )
         module.outline, module._kept, module._codes = outline, codes, [None] * len(codes)
         return module

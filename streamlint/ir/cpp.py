@@ -127,6 +127,8 @@ class CppLowering(DefinitionLowering):
             return
         self.declare_local(node.name, node.type)
         variable = self.variable(node.name)
+        if node.annotation is not None:
+            self.module.annotate(self.code, variable, annotation_text(node.annotation))
         if node.type.reference and isinstance(node.value, _LVALUES) and self.code.kind not in ("module", "class"):
             self.cells.discard(variable)
             self.builder.write(variable, value)
@@ -276,7 +278,8 @@ class CppLowering(DefinitionLowering):
     def declaration(self, function: Function) -> DeclarationIR:
         """A function without a body."""
         parameters = tuple(self.parameter(param) for param in function.params)
-        return DeclarationIR(function.qualname, function.class_name, function.static, parameters)
+        said = annotation_text(function.annotation)
+        return DeclarationIR(function.qualname, function.class_name, function.static, parameters, said, function.waits)
 
     def initialise(self, function: Function) -> None:
         """A constructor's member initialisers."""

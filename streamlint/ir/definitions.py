@@ -78,6 +78,8 @@ class DefinitionLowering(AddressLowering):
         code.template, code.stores = function.template, tuple(sorted(function.stores))
         code.parts = _parts(function)
         code.returns = type_tuple(function.returns) if function.returns else annotation_text(function.annotation)
+        if self.is_cpp and function.annotation is not None:
+            code.declared[op.NONE] = annotation_text(function.annotation)
         inner = self.nested(code, scope)
         defaults: list[int] = []
         if not self.is_cpp:
@@ -217,7 +219,7 @@ class DefinitionLowering(AddressLowering):
 
 
 def _flags(function: Function) -> frozenset[str]:
-    named = {"async": function.is_async, "generator": function.is_generator, "static": function.static}
+    named = {"async": function.is_async, "generator": function.is_generator, "static": function.static, "waits": function.waits}
     return frozenset(name for name, is_set in named.items() if is_set) | ({function.space} - {"host"})
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from streamlint.declared_words import METADATA
 from streamlint.ir import opcodes as op
 from streamlint.ir.builder import Builder, Constants
 from streamlint.ir.code import Code, TypeTuple
@@ -68,6 +69,7 @@ class FunctionLowering:
         self.references: list[tuple[int, str]] = []  # C++ reference parameters
         self.temporaries = 0
         self.methods: list[tuple[str, int]] = []  # of a class's body: names and codes
+        self.declaring = ""  # what a comment declares of the assignment at hand
 
     # --- names
 
@@ -114,6 +116,8 @@ class FunctionLowering:
     def write_name(self, name: str, value: int, at: Position) -> None:
         """Bind a name."""
         variable = self.variable(name)
+        if (self.code.number, variable) in self.module.annotations and value >= 0:
+            self.code.declared.setdefault(value, self.module.annotations[self.code.number, variable])
         if variable in self.aliases:
             self.builder.add(op.SET_DEREF, at, self.builder.read(variable), value)
         elif variable in self.locals:
@@ -230,7 +234,11 @@ def annotation_text(node: Expression | None) -> str:
     if isinstance(node, Attr):
         return f"{annotation_text(node.value)}.{node.name}"
     if isinstance(node, Index):
-        return f"{annotation_text(node.value)}[{','.join(annotation_text(one) for one in node.indices)}]"
+        head, parts = annotation_text(node.value), [annotation_text(one) for one in node.indices]
+        if head.endswith(METADATA):  # the words of its metadata are no names
+            texts = [one.value if isinstance(one, Const) else None for one in node.indices]
+            parts[1:] = [repr(text) if isinstance(text, str) else part for text, part in zip(texts[1:], parts[1:], strict=True)]
+        return f"{head}[{','.join(parts)}]"
     if isinstance(node, Call):
         return annotation_text(node.function)
     left, right, items = getattr(node, "left", None), getattr(node, "right", None), getattr(node, "items", None)

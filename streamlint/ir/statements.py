@@ -85,6 +85,8 @@ class StatementLowering(ExpressionLowering):
         count = len(target.items)
         parts = [self.emit(op.UNPACK, item.at, value, index, count, star) for index, item in enumerate(target.items)]
         for item, part in zip(target.items, parts, strict=True):
+            if self.declaring:
+                self.code.declared.setdefault(part, self.declaring)
             self.assign(item, part, at)
 
     def _assign(self, node: Assign) -> None:
@@ -95,13 +97,23 @@ class StatementLowering(ExpressionLowering):
             self.augment(node.targets[0], node.op, node.value, node.at)
             return
         value = self.value(node.value)
-        for target in node.targets:
-            self.assign(target, value, node.at)
         self.declare_annotation(node)
+        for target in node.targets:
+            self.assign_declared(target, value, node.at, node.annotation if node.commented else None)
+
+    def assign_declared(self, target: Expression, value: int, at: Position, annotation: Expression | None) -> None:
+        """An assignment of whose value a comment may declare something; of each part, where it is unpacked."""
+        self.declaring = annotation_text(annotation)
+        if self.declaring and not isinstance(target, Collection):
+            self.code.declared.setdefault(value, self.declaring)
+        self.assign(target, value, at)
+        self.declaring = ""
 
     def declare_annotation(self, node: Assign) -> None:
         """An annotated name or attribute: its declared type is kept for the program's facts."""
         text = annotation_text(node.annotation)
+        if node.commented and isinstance(node.targets[0], Name):
+            return
         target = node.targets[0]
         if text and isinstance(target, Attr):
             self.module.annotate(self.code, f"{annotation_text(target.value)}.{target.name}", text)
@@ -137,7 +149,7 @@ class StatementLowering(ExpressionLowering):
             before, after = self.augment(node.target, node.op, node.value, node.at)
             return before if node.before else after
         value = self.rvalue(node.value)
-        self.assign(node.target, value, node.at)
+        self.assign_declared(node.target, value, node.at, node.annotation)
         return value
 
     def rvalue(self, node: Expression) -> int:

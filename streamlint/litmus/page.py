@@ -68,7 +68,7 @@ def page() -> str:
         _differences(),
         _held(),
         _self_test(_evidence("self-test.json")),
-        questions.section(_evidence("questions.json")),
+        questions.section(_evidence("questions*.json")),
     ]
     return "\n\n".join(part.strip() for part in parts if part) + "\n"
 

@@ -34,6 +34,13 @@ not.
 pending), `cudaGraphLaunch` and `cudaLaunchHostFunc` return and hold nobody. A host function that blocks keeps other streams' host
 functions of the device from running, and nothing else.
 """,
+    "F": """
+An asynchronous upload of pageable memory returns at once up to 2 MiB exactly, and waits for its stream from the next byte on: the same
+for the runtime, CuPy and PyTorch, on the null stream, blocking and non-blocking streams (H100). While the stream is shut, uploads of more
+than 64 KiB share staging memory for two: the third in a row waits (of 2 MiB the second), also where the others stand on streams of other
+threads. Up to 64 KiB some 4 MiB in all return. So a loop that uploads more than 64 KiB at a time on a busy stream waits in
+its third copy, and a single copy of 1 MiB does not wait.
+""",
 }
 _COLUMNS = {
     "A": ("case", "runs", "new", "old", "answer_ms"),
@@ -65,6 +72,7 @@ _COLUMNS = {
         "null launch",
         "host function",
     ),
+    "F": ("case", "stream", "kib", "idle_us", "waits", "returned"),
 }
 
 
@@ -90,4 +98,6 @@ def _plain(value: Any) -> str:
         return ""
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, float) and value >= 1000:
+        return f"{value:.7g}"
     return f"{value:.3g}" if isinstance(value, float) else str(value).replace("|", "\\|").replace("\n", " ")

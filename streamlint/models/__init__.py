@@ -5,17 +5,15 @@ from __future__ import annotations
 import fnmatch
 import functools
 import json
-import re
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from streamlint.models.rows import read_rows
+from streamlint import toml
 from streamlint.models.tables import read_head, rows
 from streamlint.models.vocabulary import ModelError, Row, Selector
 from streamlint.records import field, record, replace
-from streamlint.shipped import model_files, text_of
+from streamlint.shipped import head_of, model_files, text_of
 
 __all__ = ["ModelError", "Models", "RoundRow", "Row", "StepRow", "TypeRow", "builtin", "load", "load_file"]
 
@@ -32,6 +30,7 @@ class TypeRow:
     memory: str = "unknown"
     raw: bool = False
     holds_stream: bool = False
+    computes: bool = False
     fields: tuple[str, ...] = ()
 
 
@@ -90,6 +89,8 @@ class Models:
     _cache: dict[tuple[str, str], Row | None] = field(default_factory=dict)
     _no_types: set[str] = field(default_factory=set)  # names that no row of a type is about
     _heads: frozenset[str] | None = None
+    _arrays: dict[str, str] | None = None
+    _own: dict[tuple[str, str], str] = field(default_factory=dict)
     _with: dict[str, list[tuple[str, Row]]] = field(default_factory=dict)
 
     def with_effect(self, effect: str) -> Sequence[tuple[str, Row]]:
@@ -98,6 +99,24 @@ class Models:
             for name, row in self.calls.items():
                 self._with.setdefault(row.effect, []).append((name.replace("::", ".").rpartition(".")[2], row))
         return self._with.get(effect, ())
+
+    def own_type(self, library: str, kind: str) -> str | None:
+        """The type of a kind that a library's own functions take and give: the first that stands in its rows; None if there is none."""
+        if not self._own:
+            for row in self.types.values():
+                if row.base is None and not self._own.get((row.library, row.kind)):
+                    self._own[row.library, row.kind] = row.name
+        return self._own.get((library, kind))
+
+    @property
+    def array_types(self) -> Mapping[str, str]:
+        """The types of arrays and tensors that compute on a device, each with its library: those whose methods a value of which nothing is
+        known may have. The type with more methods comes first."""
+        if self._arrays is None:
+            found = {row.name: row.library for row in self.types.values() if row.computes}
+            counts = {name: sum(1 for each in self.calls if each.startswith(f"{name}.")) for name in found}
+            self._arrays = dict(sorted(found.items(), key=lambda one: -counts[one[0]]))
+        return self._arrays
 
     def is_known(self, package: str) -> bool:
         """Whether any row is about a package, by the first part of its name."""
@@ -209,6 +228,8 @@ class Models:
         self.rounds.extend(RoundRow(names, **values) for names, _, values in rows(data, "round", source))
         self._patterns.sort(key=lambda item: -len(item[0]))
         self._cache.clear()
+        self._own.clear()
+        self._arrays = None
         self._no_types.clear()
 
     def _add_types(self, found: Iterable[TypeRow]) -> None:
@@ -239,28 +260,13 @@ def load_file(path: Path) -> dict[str, Any]:
     Raises ModelError if it is not TOML, and StreamlintError if it cannot be read.
     """
     text = text_of(path)
-    if (rows := read_rows(text)) is not None:
-        return rows
-    if sys.version_info >= (3, 11):
-        import tomllib  # start-up: for rows that are not kept
-    else:
-        import tomli as tomllib  # start-up: the same
     try:
-        return tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        return toml.read(text)
+    except toml.TomlError as error:
         raise ModelError(f"{path.name}: {error}") from None
 
 
 _shipped = functools.cache(load_file)
-_LANGUAGE = re.compile(r'^language = "(\w+)"$', re.MULTILINE)
-
-
-def _language_of(path: Path) -> str:
-    """The language of a shipped file, which is not parsed for it: a run of Python alone needs no rows of C++."""
-    found = _LANGUAGE.search(text_of(path))
-    return found[1] if found is not None else ""
-
-
 # Cython calls both, and has names of its own.
 _SPOKEN = {"cython": ("python", "cuda", "cython")}
 
@@ -279,7 +285,7 @@ def load(language: str, user_rows: tuple[tuple[str, dict[str, Any]], ...]) -> Mo
 def _loaded(language: str, user_rows: tuple[tuple[str, dict[str, Any]], ...]) -> Models:
     models = Models()
     for path in model_files():
-        if _language_of(path) in _SPOKEN.get(language, (language,)):
+        if head_of(path).get("language", "") in _SPOKEN.get(language, (language,)):  # a run of Python alone needs no rows of C++
             models.add(_shipped(path), path.name)
     for source, data in user_rows:
         if data.get("language", language) == language:

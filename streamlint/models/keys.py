@@ -114,6 +114,11 @@ TYPE = (
     key("memory", "word", "The memory of a buffer on the host.", "pageable pinned managed unknown"),
     key("raw", "bool", "Values allocate with `cudaMalloc` and free with `cudaFree`, without a pool (C++ containers)."),
     key("holds_stream", "bool", "A function that is given such a handle is given the stream to work on (RAFT's resources)."),
+    key(
+        "computes",
+        "bool",
+        "Methods of the type put work on the device; an unknown value may have them, by their names, where a file uses the library.",
+    ),
     key("fields", "texts", "The fields of a struct that is made from a list of values, or the parts of a tuple, in their order."),
 )
 CONSTANT = (

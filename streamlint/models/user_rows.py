@@ -10,10 +10,10 @@ from typing import Any
 from streamlint.models import Models, builtin, is_covered
 from streamlint.models.effects import EFFECTS
 from streamlint.models.keys import ROWS, Key
-from streamlint.models.rows import read_rows
 from streamlint.models.tables import rows
 from streamlint.models.vocabulary import ModelError, nearest
-from streamlint.shipped import model_files, text_of
+from streamlint.shipped import head_of, model_files, text_of
+from streamlint.toml import read_rows
 
 __all__ = ["ModelError", "check", "is_module", "kind_of", "libraries", "shipped_types"]
 
@@ -26,14 +26,12 @@ BARE_TYPES = ("pointer", "element")  # results that have no type of their own (C
 _PYTHON_NAME = re.compile(r"[\w*]+(\.[\w*]+)*")
 _CPP_NAME = re.compile(r"[\w*]+(::~?[\w*]+)*(\.[\w*]+)*(::operator\W{1,3})?")
 _TYPE_ROW = re.compile(r"^\[\[type\]\]\n(?:.+\n?)*", re.MULTILINE)
-_LIBRARY = re.compile(r'^library = "([^"]+)"$', re.MULTILINE)
-_LANGUAGE = re.compile(r'^language = "(\w+)"$', re.MULTILINE)
 
 
 @functools.cache
 def libraries() -> tuple[str, ...]:
     """The libraries of the shipped rows."""
-    return tuple(sorted({found[1] for path in model_files() if (found := _LIBRARY.search(text_of(path))) is not None}))
+    return tuple(sorted({found for path in model_files() if (found := head_of(path).get("library"))}))
 
 
 @functools.cache
@@ -44,10 +42,8 @@ def shipped_types(language: str) -> dict[str, str]:
     """
     found: dict[str, str] = {}
     for path in model_files():
-        text = text_of(path)
-        spoken = _LANGUAGE.search(text)
-        if language in ("", "cython") or (spoken is not None and spoken[1] == language):
-            for block in _TYPE_ROW.findall(text):
+        if language in ("", "cython", head_of(path).get("language")):
+            for block in _TYPE_ROW.findall(text_of(path)):
                 for row in (read_rows(block) or {}).get("type", ()):
                     names = row["names"]
                     found.update(dict.fromkeys([names] if isinstance(names, str) else names, row["kind"]))

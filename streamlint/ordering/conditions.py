@@ -6,6 +6,7 @@ No hazard is looked for behind an error of CUDA: a call of the runtime or driver
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cached_property
 from typing import NamedTuple
 
 from streamlint.facts.conditions import Conditions as Branches
@@ -14,6 +15,7 @@ from streamlint.facts.objects import CppName, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY
+from streamlint.models import Row
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.operands import operand_of
 from streamlint.waits.questions import Key, alike, unnegated
@@ -101,6 +103,11 @@ class Conditions:
         rows = [self.transfer.facts.cpp_models.call(value.name) if isinstance(value, CppName) else None for value in values]
         return True if rows and None not in rows else None
 
+    @cached_property
+    def _asking(self) -> frozenset[str]:
+        """The names of functions that say whether there is a CUDA device."""
+        return self.transfer.names({"none"}, _asks_for_cuda)
+
     def _says_cuda(self, function: Function, one: Instruction) -> bool | None:
         """Whether a condition that asks for CUDA holds: what a path follows is on a device of it. None where it asks for something else."""
         if one[0] == op.ATTR and function.text(one[4]) == "is_cuda":
@@ -109,8 +116,9 @@ class Conditions:
             words = (function.constant(register) for register in one[4:6])
             if any(isinstance(word, str) and word.partition(":")[0] == "cuda" for word in words):
                 return function.text(one[3]) == "=="
-        if one[0] == op.INVOKE and function.text(one[4]) == "is_available":
-            return True if any(call.name == "torch.cuda.is_available" for call in self.transfer.libraries(function, one)) else None
+        if one[0] == op.INVOKE and function.text(one[4]) in self._asking:
+            rows = (call.row for call in self.transfer.libraries(function, one))
+            return True if any(row is not None and row.get("asks_for_cuda") for row in rows) else None
         return None
 
     def _constant(self, frame: Frame, register: int, depth: int = _DEEPEST) -> tuple[object] | None:
@@ -243,3 +251,7 @@ def deciding(function: Function, block: int) -> set[tuple[Key, bool]]:
                 found.add((alike(function, asked), (edge == end[3]) != is_turned))
         block = graph.dominators[block] if graph.dominators[block] != block else NOBODY
     return found
+
+
+def _asks_for_cuda(row: Row) -> bool:
+    return bool(row.get("asks_for_cuda"))

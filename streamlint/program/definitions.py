@@ -37,7 +37,8 @@ class Function(Node):
     is_lambda: bool = False
     # C++ only
     returns: Type | None = None
-    annotation: Expression | None = None  # Python return annotation
+    annotation: Expression | None = None  # Python return annotation; C++: what a comment declares of the result
+    waits: bool = False  # a comment declares that it waits for its stream
     space: Literal["host", "device", "kernel"] = "host"  # __global__ is "kernel"; __device__ alone is "device"
     stores: frozenset[str] = frozenset()  # of a kernel: the parameters that its body plainly stores through
     accumulates: dict[str, str] = field(default_factory=dict)  # of a kernel: those that one kind of atomic operation alone touches

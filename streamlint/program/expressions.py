@@ -214,6 +214,7 @@ class AssignExpr(Expression):
     value: Expression
     op: str | None = None
     before: bool = False
+    annotation: Expression | None = None  # what a comment declares
 
 
 @record(eq=False, slots=True)

@@ -28,12 +28,14 @@ class ExprStatement(Statement):
 
 @record(eq=False, slots=True)
 class Assign(Statement):
-    """``targets`` are assigned from left to right; ``op`` is set for augmented assignment. Annotated: ``annotation``."""
+    """``targets`` are assigned from left to right; ``op`` is set for augmented assignment. Annotated: ``annotation``, which holds for this
+    assignment alone if it is ``commented``."""
 
     targets: tuple[Expression, ...]
     value: Expression | None
     op: str | None = None
     annotation: Expression | None = None
+    commented: bool = False
 
 
 @record(eq=False, slots=True)
@@ -49,6 +51,7 @@ class Declare(Statement):
     args: tuple[Arg, ...] | None = None
     static: bool = False
     names: tuple[str, ...] = ()
+    annotation: Expression | None = None  # what a comment declares
 
 
 @record(eq=False, slots=True)

@@ -111,7 +111,7 @@ class DeviceOperations:
     def _is_tensor_method(self, function: Function, one: Instruction) -> bool:
         """Whether a method is one of tensors or arrays that computes, by its name."""
         models = self.transfer.facts.models
-        rows = (models.method(kind, function.text(one[4])) for kind in ("torch.Tensor", "cupy.ndarray"))
+        rows = (models.method(kind, function.text(one[4])) for kind in models.array_types)
         return any(row is not None and row.effect in ("compute", "view") for row in rows)
 
     def _any(self, function: Function, registers: Iterable[int]) -> bool:
@@ -213,7 +213,7 @@ class DeviceOperations:
         library, name = row.library, call.name
         if effect in ("launch", "memset"):
             kind = "graph" if row.get("graph") else WORK
-            waits = bool(row.get("waits")) or (effect == "memset" and bool(row.get("waits")))
+            waits = call.waits_for_result()
             yield DeviceOperation(kind, name, library, call.stream(), waits=waits, call=call)
         elif effect == "compute" and not row.get("host"):
             given = call.all("reads") if row.get("reads") is not None else list(call.operands)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from streamlint.facts.absent import truth_on_cuda
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import Constant, External, Memory
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.models import Row
 from streamlint.transfer.contexts import Context, Contexts, Known, entered_by
 from streamlint.transfer.modelled import operands_of
 from streamlint.transfer.transfer import Transfer
@@ -18,7 +21,6 @@ _OTHER = {"device": "host", "host": "device", "pinned": "", "": ""}
 _NAMES = {"cuda": "device", "cpu": "host"}
 _EQUAL = {"==": True, "is": True, "!=": False, "is not": False}
 _CASES = frozenset({"lower", "upper", "strip"})
-_OF_ARRAYS = frozenset({"cupy.get_array_module", "cupyx.scipy.get_array_module"})
 _MODULES = {"numpy": "host", "cupy": "device"}
 _INTERFACE = "__cuda_array_interface__"
 
@@ -161,11 +163,16 @@ class Guards:
     def _array_asked(self, function: Function, register: int) -> int:
         """The array whose library a register holds, as CuPy tells it."""
         one = function.definitions[register] if register >= 0 else None
-        if one is None or one[0] not in (op.CALL, op.INVOKE) or "get_array_module" not in function.called_names:
+        if one is None or one[0] not in (op.CALL, op.INVOKE) or self._of_arrays.isdisjoint(function.called_names):
             return op.NONE
         given = operands_of(function, one, receiver=False)
-        is_asked = any(call.name in _OF_ARRAYS for call in self.transfer.libraries(function, one))
+        is_asked = any(call.row is not None and call.row.get("library_of") for call in self.transfer.libraries(function, one))
         return given[0] if is_asked and len(given) == 1 else op.NONE
+
+    @cached_property
+    def _of_arrays(self) -> frozenset[str]:
+        """The names of functions that tell the library of an array."""
+        return self.transfer.names({"unknown"}, _tells_library)
 
     def excluded(self, function: Function, block: int, context: Context) -> bool:
         """Whether a block is not reached in a context: a flag that a call gives decides against it."""
@@ -209,3 +216,7 @@ class Guards:
         values = list(self.contexts.values(given))
         constants = [value.value for value in values if isinstance(value, Constant)]
         return constants if len(constants) == len(values) else [], given.function is not known.function
+
+
+def _tells_library(row: Row) -> bool:
+    return row.get("library_of") is not None

@@ -215,7 +215,7 @@ class Launches(LaunchRows):
             reads, writes = tuple(call.all("reads")), tuple(call.all("writes"))
             is_told = row.get("reads") is not None or row.get("writes") is not None
             given = tuple(call.all("given")) or call.operands
-            waits = bool(row.get("waits"))
+            waits = call.waits_for_result()
             kind = "kernel" if row.get("kernel") is not None else "library"
             kernel = call.one("kernel")
             arguments: list[int] = []

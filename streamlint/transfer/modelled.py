@@ -122,19 +122,7 @@ class ModelledCall:
 
     def stream_in(self, register: int) -> Stream:
         """The stream that a register holds."""
-        values, library = list(self.values(register)), self.row.library
-        constants = {value.value for value in values if isinstance(value, Constant)}
-        if values and len(constants) == 1 and all(isinstance(value, Constant) for value in values) and constants <= {None, 0}:
-            is_current = library in ("torch", "cupy") and constants == {None}
-            return Stream(CURRENT if is_current else NULL, library=library)
-        kinds = {value.detail for value in values if isinstance(value, LibraryObject) and value.kind == "stream"}
-        has_unknown = any(isinstance(value, Unknown) for value in values)
-        one = self.function.definitions[register] if register >= 0 and has_unknown else None
-        if kinds == {"current"} and not (one is not None and one[0] == op.ITEM):  # another element may be any stream
-            return Stream(CURRENT, register, library)
-        if kinds and kinds <= {"default", "null"} and not has_unknown:
-            return Stream(NULL, register, library)
-        return Stream(NAMED, register, library)
+        return stream_held(self.function, register, list(self.values(register)), self.row.library)
 
     def switch(self, key: str) -> tuple[int, bool | None]:
         """The register of a flag, and what it says: None, with a register, where callers say both; without one, where nobody knows."""
@@ -169,6 +157,11 @@ class ModelledCall:
     def waits(self, is_shown: Callable[[int], bool]) -> bool:
         """Whether the host waits in the call, by its row; ``is_shown`` says whether a register holds a tensor of the device."""
         return makes_wait(self.row, self.given, partial(constants_of, self.facts, self.function), is_shown)
+
+    def waits_for_result(self) -> bool:
+        """Whether the host waits for the work of a launch: not where the result goes to memory of the device."""
+        told = self.one("told")
+        return bool(self.row.get("waits")) and not (told is not None and self.is_of_device(told))
 
     def is_of_device(self, register: int) -> bool:
         """Whether a register may hold memory of a device."""
@@ -247,3 +240,19 @@ def packed_arguments(call: ModelledCall) -> list[int]:
     while one is not None and one[0] in (op.CAST, op.COPY):
         one = function.definitions[one[4 if one[0] == op.CAST else 3]]
     return list(one[4:]) if one is not None and one[0] == op.BUILD else []
+
+
+def stream_held(function: Function, register: int, values: list[Object], library: str) -> Stream:
+    """The stream that a register holds which may have some values, as a call of a library takes it."""
+    constants = {value.value for value in values if isinstance(value, Constant)}
+    if values and len(constants) == 1 and all(isinstance(value, Constant) for value in values) and constants <= {None, 0}:
+        is_current = library in ("torch", "cupy") and constants == {None}
+        return Stream(CURRENT if is_current else NULL, library=library)
+    kinds = {value.detail for value in values if isinstance(value, LibraryObject) and value.kind == "stream"}
+    has_unknown = any(isinstance(value, Unknown) for value in values)
+    one = function.definitions[register] if register >= 0 and has_unknown else None
+    if kinds == {"current"} and not (one is not None and one[0] == op.ITEM):  # another element may be any stream
+        return Stream(CURRENT, register, library)
+    if kinds and kinds <= {"default", "null"} and not has_unknown:
+        return Stream(NULL, register, library)
+    return Stream(NAMED, register, library)

@@ -15,7 +15,8 @@ from streamlint.transfer.modelled import ModelledCall, operands_of
 from streamlint.transfer.work import Worked
 
 Libraries = Callable[[Function, Instruction], Iterable[LibraryCall]]
-_COMPILING = frozenset({"numba.cuda.jit", "numba.cuda.autojit"})
+COMPILING = frozenset({"numba.cuda.jit", "numba.cuda.autojit"})
+"""Decorators that make kernels."""
 _COMMUTING = frozenset({"add", "sub", "min", "max", "and_", "or_", "xor"})
 _PLAIN = frozenset({op.ATTR, op.ITEM, op.PHI, op.BRANCH})
 
@@ -30,7 +31,7 @@ def kernel_in(facts: Facts, libraries: Libraries, function: Function, register: 
             made = parent.definitions[call[3]]
             if made is not None and made[0] in (op.CALL, op.INVOKE):
                 names |= {each.name for each in libraries(parent, made)}
-            if names & _COMPILING:
+            if names & COMPILING:
                 return value.function
     return None
 

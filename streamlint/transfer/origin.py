@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from streamlint.facts.declarations import Declaration
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Object, Site
+from streamlint.facts.objects import Memory, Object, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.transfer.batches import Batches
@@ -30,7 +31,7 @@ class Origin(NamedTuple):
     evidence: str = "none"
     passed: tuple[Site, ...] = ()
     views: tuple[Site, ...] = ()
-    how: str = "factory"  # factory, alloc, computed, fetched, pinned, loader, kept, chosen
+    how: str = "factory"  # factory, alloc, computed, fetched, pinned, loader, kept, chosen, declared
 
     @property
     def site(self) -> Site | None:
@@ -41,6 +42,24 @@ class Origin(NamedTuple):
 def chosen(origin: Origin) -> Origin:
     """Memory that may be on the host, though nobody in view wants it there: it is neither pageable nor pinned."""
     return origin._replace(pinning="unknown", how=CHOSEN)
+
+
+def as_declared(declaration: Declaration, origins: Iterable[Origin], way: Way) -> Iterator[Origin]:
+    """Origins as the user declares them: what nothing tells of one, and where there is none, the declaration says."""
+    said, declared, found = declaration.said, declaration.object, False
+    kind = declared.type if isinstance(declared, Memory) else ""
+    whole = Origin(way.known, said.space, said.pinning or "unknown", kind, "literal", way.passed, way.views, "declared")
+    for origin in origins if said.space else ():
+        found = True
+        if origin.space == "unknown":
+            yield whole._replace(type=origin.type or kind)
+        elif origin.space == "host" == said.space and origin.pinning == "unknown" and said.pinning:
+            yield origin._replace(pinning=said.pinning, how="declared")
+        else:
+            is_here = origin.how == "kept" and origin.known == way.known and (origin.space, origin.pinning) == (said.space, said.pinning)
+            yield origin._replace(how="declared") if is_here else origin
+    if not found and said.space:
+        yield whole
 
 
 class Way(NamedTuple):

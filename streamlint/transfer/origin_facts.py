@@ -7,7 +7,7 @@ from functools import cached_property, partial
 
 from streamlint.facts.functions import Function
 from streamlint.facts.nodes import Node
-from streamlint.facts.objects import LibraryObject, Memory, Site, Unknown
+from streamlint.facts.objects import Instance, LibraryObject, Memory, Site, Unknown
 from streamlint.facts.selectors import space_of
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -61,7 +61,7 @@ class Kept(Base):
                 yield here._replace(pinning="unknown")
                 continue
             if last is None or not op.DEFINES[last.instruction[0]] or last.instruction is one:
-                yield self._of_loader(here, one)
+                yield here._replace(how="declared") if self._is_declared(known, one) else self._of_loader(here, one)
                 continue
             if value.space == "host" and self._is_elsewhere(node, last):
                 yield chosen(here)
@@ -131,6 +131,18 @@ class Kept(Base):
                 if call.row.effect == "prepare" or (call.row.get("moves") and self.is_kept_by_module(site.function, site.instruction)):
                     return True
         return False
+
+    def _is_declared(self, known: Known, one: Instruction | None) -> bool:
+        """Whether the user declares what a member is that is read."""
+        if one is None or one[0] not in (op.ATTR, op.NAME) or not self.facts.program.declares:
+            return False
+        name = known.function.text(one[4] if one[0] == op.ATTR else one[3])
+        if one[0] == op.ATTR:
+            owners = [value.definition for value in self.held(known, one[3]) if isinstance(value, Instance)]
+        else:
+            owner = self.facts.member_of(known.function, name) if known.function.is_cpp else None
+            owners = [owner] if owner is not None else []
+        return any(self.facts.declarations.of_field(owner, name) is not None for owner in owners)
 
     def may_pin(self, site: Site) -> bool:
         """Whether a call runs one of several functions, and one of them pins: the one for CUDA does, whatever the others give back."""

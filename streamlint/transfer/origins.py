@@ -14,7 +14,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.transfer.contexts import Context, Known, entered_by
 from streamlint.transfer.modelled import operands_of
-from streamlint.transfer.origin import DEEPEST_CALLS, Origin, Way, chosen
+from streamlint.transfer.origin import DEEPEST_CALLS, Origin, Way, as_declared, chosen
 from streamlint.transfer.origin_parts import Parts, guarded
 from streamlint.transfer.receivers import Receivers
 from streamlint.transfer.transfer import Transfer
@@ -61,6 +61,12 @@ class Origins(Parts):
         self._active.discard(asked)
         return found
 
+    def without_declaration(self, function: Function, register: int) -> list[Origin]:
+        """The origins of what a register holds, whatever the user declares of it."""
+        way = Way(Known(function, register, ()))
+        one = self.contexts.definition(way.known)
+        return list(dict.fromkeys(self._found(way, one))) if one is not None else []
+
     def walk(self, way: Way) -> Iterator[Origin]:
         known = way.known
         if (known, len(way.views)) in self._seen or max(len(self._seen), self._above) > _MOST or self._spent > _MOST_IN_ALL:
@@ -70,6 +76,11 @@ class Origins(Parts):
         one = self.contexts.definition(known)
         if one is None:
             return
+        said = self.facts.declarations.of_register(known.function, known.register) if self.facts.program.declares else None
+        yield from self._found(way, one) if said is None else as_declared(said, self._found(way, one), way)
+
+    def _found(self, way: Way, one: Instruction) -> Iterator[Origin]:
+        """The origins of what an instruction gives; by the program facts, where it gives something and no step tells what."""
         found = False
         for origin in self._step(way, one):
             found = True
@@ -260,6 +271,15 @@ class Origins(Parts):
         if callee.code.name == "__init__" or callee.by_opcode[op.YIELD]:
             yield from self.kept(way)
             return
+        said = self.facts.declarations.of_result(callee) if self.facts.program.declares else None
+        if said is not None:
+            yield from as_declared(said, self._ends(inside), way)
+            return
+        yield from self._ends(inside)
+
+    def _ends(self, inside: Way) -> Iterator[Origin]:
+        """What the ends of a function give."""
+        callee = inside.known.function
         for end in callee.by_opcode[op.RETURN]:
             if end[2] >= 0 and not self.guards.excluded(callee, callee.blocks[end], inside.known.context):
                 said = self.guards.at(callee, end, end[2])

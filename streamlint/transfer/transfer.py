@@ -21,6 +21,7 @@ from streamlint.models.vocabulary import Selector
 from streamlint.transfer import (
     collectives,
     copies,
+    declared_waits,
     kernel_texts,
     language,
     memory,
@@ -63,7 +64,6 @@ _INSIDE = frozenset({"begin", "end", "cbegin", "cend", "data", "get", "front", "
 """Methods of C++ containers and smart pointers that lead to their memory."""
 _NAMED = frozenset({op.CALL, op.INVOKE, op.CONSTRUCT})
 _TENSOR_HEADERS = frozenset({"torch", "ATen", "c10"})
-_ARRAYS = (("torch", "torch.Tensor"), ("cupy", "cupy.ndarray"))
 
 
 class Order(NamedTuple):
@@ -145,7 +145,7 @@ class Transfer:
         """The method that tensors have, of a value of which nothing is known, in a file that uses them."""
         if one[0] != op.INVOKE or function.is_cpp or is_of_host(self.facts, function, one, one[3]):
             return
-        for library, kind in _ARRAYS:
+        for kind, library in self.facts.models.array_types.items():
             row = self.facts.models.method(kind, function.text(one[4]))
             if row is not None and row.names[0].endswith("*") and not self.is_tensor(function, one[3]):
                 continue  # any method of a tensor, but this may be none
@@ -257,6 +257,8 @@ class Transfer:
         if function.is_cpp and opcode in (op.CALL, op.INVOKE):
             yield Touched(operands_of(function, one))
         yield from language.filled(function, one)
+        if self.facts.program.declares:
+            yield from declared_waits.waited(self.facts, function, one, self.edges(function, one))
         modelled = list(self.modelled(function, one))
         for call in modelled:
             effect = EFFECTS.get(call.row.effect)

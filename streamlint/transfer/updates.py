@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamlint.models.vocabulary import Selector
-from streamlint.transfer.actions import Action, Read, Updated
+from streamlint.transfer.actions import Action, Read, Synchronized, Updated
 from streamlint.transfer.modelled import ModelledCall
 
 
@@ -19,6 +19,8 @@ def updates(call: ModelledCall) -> Iterator[Action]:
 def launched(call: ModelledCall) -> Iterator[Action]:
     """A call that queues work, or does it on the host."""
     yield from updates(call)
+    if call.row.get("told") is not None and call.waits_for_result():
+        yield Synchronized(None, call.name)  # for the stream of a handle: which one that is, is not asked here
     if call.row.get("policy") and call.operands:
         policy = call.function.dotted(call.operands[0])
         if call.facts.cpp_models.constants.get(policy) == "host-policy":

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from streamlint.catalog import CONTRADICTED
 from streamlint.findings import Category, Finding, Span
 from streamlint.records import replace
 
@@ -47,7 +48,7 @@ def winners(findings: Iterable[Finding]) -> Iterator[Finding]:
     """One code an operation, and one a conflicting pair: the others are listed as related."""
     places: dict[Any, list[Finding]] = {}
     for finding in _without_consequences(list(best(findings))):
-        places.setdefault(finding.span, []).append(finding)
+        places.setdefault((finding.span, finding.code == CONTRADICTED), []).append(finding)  # which is about no operation
     for group in places.values():
         group.sort(key=_rank)
         winner, *others = group

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from streamlint.catalog import UNUSED, code_of
+from streamlint.declared_words import VOCABULARY, words_in
+from streamlint.errors import did_you_mean
 from streamlint.findings import Finding, Problem, Span
 from streamlint.records import field, record, replace
 from streamlint.triage.layout import Comment, Layout, layout
 
-OWN = re.compile(r"streamlint:\s*(?P<form>[\w-]+)\s*(?:\[(?P<codes>[^\]]*)\])?(?P<reason>[^\r\n]*)")
+OWN = re.compile(r"streamlint:\s*(?P<form>ignore(?:-file)?)\b(?![\w-])\s*(?:\[(?P<codes>[^\]]*)\])?(?P<reason>[^\r\n]*)")
 NOQA = re.compile(r"noqa:\s*(?P<codes>[A-Za-z]+\d+(?:[,\s]+[A-Za-z]+\d+)*)(?P<reason>[^\r\n]*)", re.IGNORECASE)
 UNTIL = re.compile(r"\buntil=(\S+)")
 FIRST_LINES = 10
+_FORMS = ("ignore", "ignore-file")
+_EITHER = "'ignore[…]' or 'ignore-file[…]'"
+_LISTED = ", ".join(VOCABULARY)
 
 
 @record(slots=True)
@@ -104,6 +109,7 @@ def _parse(file: str, places: Layout) -> tuple[list[Suppression], list[Problem]]
     suppressions, problems = [], []
     first_code = places.statements[0][0] if places.statements else len(places.code)
     for comment in places.comments:
+        problems += [Problem(file, fault, comment.row, comment.column) for fault in _misspelled(comment)]
         for pattern in (OWN, NOQA):
             if not (match := pattern.search(comment.text)):
                 continue
@@ -116,17 +122,23 @@ def _parse(file: str, places: Layout) -> tuple[list[Suppression], list[Problem]]
     return suppressions, problems
 
 
+def _misspelled(comment: Comment) -> Iterator[str]:
+    """What is wrong with the words that a comment declares."""
+    words = words_in(comment.text) if "streamlint:" in comment.text else []
+    for word in [word.partition("[")[0] for word in words if word not in VOCABULARY][:1]:
+        near = did_you_mean(word, (*VOCABULARY, *_FORMS))
+        yield f"unknown comment 'streamlint: {word}'{near or f'; it is {_EITHER}, or declares one of {_LISTED}'}"
+
+
 def _read(comment: Comment, match: re.Match[str], is_noqa: bool) -> tuple[Suppression | None, list[str]]:
     """One comment, and what is wrong with it."""
     words = [word for word in re.split(r"[,\s]+", match["codes"] or "") if word]
     form = "ignore" if is_noqa else match["form"]
-    if form not in ("ignore", "ignore-file"):
-        return None, [f"unknown comment 'streamlint: {form}'; it is 'ignore[…]' or 'ignore-file[…]'"]
     if not words:
         return None, [f"'streamlint: {form}' names no rule; write '{form}[SL001]'"]
     known = code_of()
     faults = [f"suppression of an unknown rule '{word}'" for word in words if word not in known and (not is_noqa or word.startswith("SL"))]
-    reason = match["reason"].strip().removesuffix("*/").strip(" -:#")
+    reason = match["reason"].partition("# streamlint:")[0].strip().removesuffix("*/").strip(" -:#")
     until = None
     if ends := UNTIL.search(reason):
         reason = reason[: ends.start()].strip(" -:;,")

@@ -16,6 +16,7 @@ from streamlint.waits.indices import is_mask, is_of_numbers, is_uploaded, parts_
 from streamlint.waits.launching import OF_DEVICES, waits_for_device
 from streamlint.waits.operands import argument_registers, constants_of, is_element_type, makes_nothing, makes_wait, selected, selectors
 from streamlint.waits.origins import INPUT, LOSS, OF_TRAINING, TERM, UNSURE
+from streamlint.waits.sinks import is_group_entry, may_be_absent
 from streamlint.waits.tested import is_of_host
 from streamlint.waits.wait import CACHE, CAST, DEVICE, FETCH, NUMBER, READ, SIZE, UPLOAD, Wait
 
@@ -43,9 +44,14 @@ class WaitFinder:
         """The waits of a function that may be for values of a device, in the order of its instructions."""
         found: dict[tuple[Instruction, str, int], Wait] = {}
         for wait in (*self._calls(function), *(self._operators(function) if not function.is_cpp else ())):
-            found.setdefault((wait.instruction, wait.what, wait.value), wait)
+            if wait.what not in (CAST, READ) or not self._is_no_tensor(function, wait):
+                found.setdefault((wait.instruction, wait.what, wait.value), wait)
         order = {one: place for place, one in enumerate(function.code.instructions())}
         return sorted(found.values(), key=lambda wait: order[wait.instruction])
+
+    def _is_no_tensor(self, function: Function, wait: Wait) -> bool:
+        """Whether a branch has found that a value is none of a device, or it is a number that configures an optimizer's step."""
+        return is_of_host(self.facts, function, wait.instruction, wait.value) or is_group_entry(function, wait.value)
 
     def reasons(self, function: Function, register: int, is_read: bool = False) -> list[str]:
         """Why what a register holds is on a device; where it may also be on the host, only reasons of values that training computes.
@@ -225,10 +231,12 @@ class WaitFinder:
         for one in (*function.by_opcode[op.BINARY], *function.by_opcode[op.INVOKE]):
             yield from self._formatted(function, one)
         for one in function.by_opcode[op.BRANCH]:
-            if self.reasons(function, one[2]):
+            if self.reasons(function, one[2]) and not may_be_absent(function, one[2]):
                 yield Wait(function, one, CAST, "bool", one[2])
         for one in function.by_opcode[op.UNARY]:
             if function.unit.ir.constants[one[3]] == "not" and self.reasons(function, one[4]):
+                if may_be_absent(function, one[4]):
+                    continue
                 yield Wait(function, one, CAST, "bool", one[4])
         for one in function.by_opcode[op.ITEM]:
             yield from self._indexed(function, one)

@@ -1,13 +1,15 @@
-"""The hot regions in which waits are told: loops that train, and on request all that runs once in each round or step.
+"""The hot regions in which waits are told: what trains, and on request all that runs once in each round or step.
 
-On request: loops that decode, denoise or serve, methods that frameworks call in each step, the ``forward`` of modules, a step that is
-called by whoever owns the loop, and loops that take a tensor or the gradients apart.
+Loops train, and so do methods of classes that derive from a framework's own, which it calls in each step. On request: loops that decode,
+denoise or serve, the ``forward`` of modules, a step that is called by whoever owns the loop, and loops that take a tensor or the gradients
+apart.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from streamlint.facts.decoding import keeps_no_gradients
 from streamlint.facts.effects import DERIVES, Effects
 from streamlint.facts.functions import Function
 from streamlint.facts.hot import TRAINING, HotRegions, Progress, Region
@@ -22,7 +24,6 @@ from streamlint.waits.launching import Launching
 
 PARTS, STEP, LAUNCH = "parts", "step", "launch"
 """What a region does that is no row's: it takes a tensor apart, it is a step by itself, or it only launches work."""
-_KEEPS_NONE = frozenset({"torch.no_grad", "torch.inference_mode"})
 
 
 class WaitRegions(HotRegions):
@@ -60,7 +61,7 @@ class WaitRegions(HotRegions):
                     shown = self.rounds.may_have(unit) if row.beside else self.rounds.is_used_near(unit, library)
                     if shown or row.does == "backward":  # a tensor that is moved to a device shows itself without any import
                         found.add(unit)
-        for method in {method for row in self.frameworks.rows if row.loop == "optimizer" for method in row.methods}:
+        for method in {method for row in self.frameworks.rows if _is_trained(row) for method in row.methods}:
             found.update(unit for unit in self.facts.program.mentioning(method) if self.rounds.may_have(unit))
         return sorted(found, key=lambda unit: unit.number)
 
@@ -69,7 +70,7 @@ class WaitRegions(HotRegions):
 
     def _add_training(self, function: Function) -> None:
         row = self.frameworks.row(function)
-        if row is not None and row.loop == "optimizer":
+        if row is not None and _is_trained(row):
             self._region(function, None, row, None, {})
         for handler in self.handlers.of(function):
             self._region(handler.function, None, handler.row, None, {})
@@ -89,7 +90,7 @@ class WaitRegions(HotRegions):
 
     def _add_others(self, function: Function) -> None:
         row = self.frameworks.row(function) or self._forward(function)
-        if row is not None and row.loop != "optimizer":
+        if row is not None and not _is_trained(row):
             self._region(function, None, row, None, {})
         progress = self.progress(function)
         for index, one in progress.items():
@@ -110,7 +111,7 @@ class WaitRegions(HotRegions):
                     self._region(function, loop, None, None, {}, LAUNCH)
 
     def _forward(self, function: Function) -> StepRow | None:
-        if _KEEPS_NONE.intersection(function.decorators):
+        if keeps_no_gradients(self.facts, function):
             return None
         return self.frameworks.forward(function)
 
@@ -171,9 +172,14 @@ def _from(function: Function, registers: list[int]) -> frozenset[int]:
     return frozenset(found)
 
 
+def _is_trained(row: StepRow) -> bool:
+    """Whether a framework calls a method in each step of training; a ``forward`` also computes for others."""
+    return row.loop in ("optimizer", "training") and not row.forward
+
+
 def trains(region: Region) -> bool:
     """Whether the loop behind a region, or the method that a framework calls, trains."""
     first = region.chain()[0]
     if isinstance(first.row, StepRow):
-        return first.row.loop == "optimizer"
+        return _is_trained(first.row)
     return first.loop is None or first.does in TRAINING

@@ -60,3 +60,45 @@ def steers(name: str) -> bool:
 def is_float_type(function: Function, register: int) -> bool:
     """``torch.float``."""
     return function.dotted(register).rpartition(".")[2] in _FLOATS
+
+
+def may_be_absent(function: Function, register: int) -> bool:
+    """Whether a register holds what is taken by a key that need not be there: ``batch.pop("name", None)``. A test of it asks for that."""
+    one = function.definitions[register] if register >= 0 else None
+    if one is None or one[0] != op.INVOKE or function.text(one[4]) not in ("get", "pop"):
+        return False
+    given = one[6:]
+    if len(given) == 1:
+        return function.text(one[4]) == "get" and isinstance(function.constant(given[0]), str)
+    default = function.definitions[given[1]] if len(given) == 2 else None
+    return default is not None and default[0] == op.CONST and function.unit.ir.constants[default[3]] is None
+
+
+def is_group_entry(function: Function, register: int) -> bool:
+    """Whether a register holds an option of an optimizer's groups: ``group["lr"]`` in a loop over its ``param_groups``."""
+    one = function.definitions[register] if register >= 0 else None
+    while one is not None and one[0] in (op.COPY, op.CAST):
+        one = function.definitions[one[3]]
+    if one is None or one[0] not in (op.ITEM, op.INVOKE):
+        return False
+    key = one[4] if one[0] == op.ITEM else one[6] if len(one) > 6 and function.text(one[4]) == "get" else -1
+    return key >= 0 and function.constant(key) in OF_GROUPS and _is_of_groups(function, one[3])
+
+
+def _is_of_groups(function: Function, register: int) -> bool:
+    waiting, seen = [register], set[int]()
+    while waiting:
+        each = waiting.pop()
+        one = function.definitions[each] if each >= 0 and each not in seen else None
+        seen.add(each)
+        if one is None:
+            continue
+        if one[0] == op.ATTR and function.text(one[4]) == "param_groups":
+            return True
+        if one[0] == op.CALL and function.dotted(one[3]) == "getattr" and len(one) > 6 and function.constant(one[6]) == "param_groups":
+            return True
+        if one[0] in (op.ITEM, op.NEXT, op.ITER, op.UNPACK, op.COPY):
+            waiting.append(one[3])
+        elif one[0] in (op.PHI, op.CALL):
+            waiting += one[3 if one[0] == op.PHI else 5 :]
+    return False

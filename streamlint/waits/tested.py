@@ -1,4 +1,4 @@
-"""What a branch on `isinstance` says of a value: of a type of Python or of NumPy, it is on the host."""
+"""What a branch on `isinstance` says of a value: of a type of Python or of NumPy, or no tensor, it is on the host."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import External
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.waits.origins import TENSOR
 from streamlint.waits.questions import Key, alike, conditions
 
 _OF_PYTHON = frozenset({"bool", "bytes", "complex", "dict", "float", "frozenset", "int", "list", "range", "set", "str", "tuple"})
@@ -18,15 +19,24 @@ def is_of_host(facts: Facts, function: Function, one: Instruction, register: int
     """Whether the branches that lead to an instruction say that a register holds an object of a type that lives on the host."""
     if function.is_cpp or "isinstance" not in function.called_names:
         return False
-    return any(are_of_host(facts, function, kinds) for kinds in _tested(function, function.blocks[one], alike(function, register)))
+    tested = _tested(function, function.blocks[one], alike(function, register))
+    return any((are_of_host if holds else _has_tensor)(facts, function, kinds) for kinds, holds in tested)
 
 
-def _tested(function: Function, block: int, key: Key) -> Iterator[int]:
-    """The registers of the types of which all ways to a block have found a value to be."""
+def _tested(function: Function, block: int, key: Key) -> Iterator[tuple[int, bool]]:
+    """The registers of the types of which all ways to a block have found a value to be, or not to be."""
     for asked, holds in conditions(function, block):
         call = function.definitions[asked] if asked >= 0 else None
-        if holds and call is not None and call[0] == op.CALL and len(call) == 7 and function.dotted(call[3]) == "isinstance":
-            yield from (call[6],) if alike(function, call[5]) == key else ()
+        if call is not None and call[0] == op.CALL and len(call) == 7 and function.dotted(call[3]) == "isinstance":
+            yield from ((call[6], holds),) if alike(function, call[5]) == key else ()
+
+
+def _has_tensor(facts: Facts, function: Function, kinds: int) -> bool:
+    """Whether one of the types that a register holds is the tensor's own."""
+    built = function.definitions[kinds] if kinds >= 0 else None
+    if built is not None and built[0] == op.BUILD:
+        return any(_has_tensor(facts, function, part) for part in built[4:])
+    return any(isinstance(value, External) and value.name == TENSOR for value in facts.values(function, kinds).values)
 
 
 def are_of_host(facts: Facts, function: Function, kinds: int) -> bool:

@@ -117,7 +117,7 @@ def test_overrides_come_last(here):
 
 def test_options_for_the_engine(here):
     options = Settings.of(select=["ALL"]).options()
-    assert options.codes == {"SL001", "SL005", "SL007", "SL015"}
+    assert options.codes == {"SL001", "SL005", "SL007", "SL015", "SL901"}
     assert options.hidden_sync == "all-loops"
     assert Settings.of(select=["ALL"], ignore=["ALL"]).options().hidden_sync == "hot-loops"
     assert Settings.of(hidden_sync="all-loops").options().hidden_sync == "all-loops"

@@ -18,6 +18,8 @@ from streamlint.frontends.python_comments import without_comments
         ('x = "a\\\n# no"  # yes\n', 'x = "a\\\n# no"\n'),
         ("x = 'open  # yes\ny = 1\n", "x = 'open\ny = 1\n"),
         ("x = {'a': 1}  # yes\n", "x = {'a': 1}\n"),
+        ("x = 1  # streamlint: ignore[SL001]\n", "x = 1\n"),
+        ("x = 1  # streamlint: pinned\ny = 2  # yes\n", "x = 1  # streamlint: pinned\ny = 2\n"),
     ],
 )
 def test_what_is_cut_off(text: str, bare: str) -> None:

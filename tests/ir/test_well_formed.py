@@ -35,6 +35,8 @@ def defects(module: ModuleIR, code: Code) -> Iterator[str]:
                 if one[2] in defined:
                     yield f"r{one[2]} is defined twice"
                 defined[one[2]] = block, index
+    if not {*code.statics, *(one for one in code.declared if one != op.NONE)} <= set(defined):
+        yield "a static variable, or what a comment declares, has no register"
     if sorted(defined) != list(range(code.registers)):
         yield "registers are not numbered without gaps"
     if graph.order and set(graph.order) != set(range(len(code.blocks))):
@@ -129,3 +131,14 @@ def test_defects_are_seen() -> None:
         code.blocks = [list(block) for block in whole]
         damage()
         assert any(told in one for one in defects(module, code)), told
+
+
+def test_registers_beside_instructions_are_numbered_as_these() -> None:
+    loop = "int s = 0;\n  for (int i = 0; i < n; i++) { s += i; if (s > 3) { s = g(s); } }\n  "
+    text = f"void f(int n) {{\n  {loop}static float* p = new float[s];\n  float* q = take(s);  // streamlint: pinned\n  use(p, q);\n}}\n"
+    module = lower(FRONT_ENDS["cuda"]("a.cu", text))
+    code = next(one for one in module.codes() if one.name == "f")
+    assert list(defects(module, code)) == []
+    made = {one[2]: one for block in code.blocks for one in block if op.DEFINES[one[0]]}
+    rows = [code.at(made[register][1])[0] for register in (*code.statics, *code.declared)]
+    assert rows == [4, 5]

@@ -64,7 +64,7 @@ WAITS: tuple[Fact, ...] = (
         "A big asynchronous upload from pageable memory waits for the stream's earlier work.",
         OBSERVED,
         f"{API_SYNC}: the driver may synchronize with the stream",
-        "H200: from somewhere between 1 and 16 MB on",
+        "H100: from 2 MiB and a byte on; from 64 KiB on also the third in a row",
         shown_by="T0 launch @n1 <gate\nT0 memcpyAsync.h2d.pageable.big @n1",
     ),
     Fact(

@@ -21,6 +21,7 @@ WORK = (
             GRADIENTS,
             key("size_query", "place", "The call queues no work where this argument is null (CUB)."),
             key("waits", "bool", "The host waits for the work (Thrust)."),
+            key("told", "place", "Where the result is stored: if that is memory of the device, the host does not wait (cuBLAS)."),
             key("makes", "bool", "On memory that is new and not yet used the work is a part of making it."),
             key("long", "bool", "The work takes long: it sorts in scratch memory, or meets other processes."),
             COMMUNICATOR,

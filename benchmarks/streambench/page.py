@@ -1,0 +1,138 @@
+"""Write docs/streambench.md from results/*.json and depth.json.
+
+python -m benchmarks.streambench.page
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from benchmarks.streambench.score import Row, table
+from benchmarks.streambench.tools import ROOT
+
+RESULTS = Path(__file__).with_name("results")
+PAGE = ROOT / "docs/streambench.md"
+TOOLS = {
+    "streamlint": "streamlint, all 40 rules",
+    "streamlint-default": "streamlint, the rules that are on by default",
+    "semgrep": "semgrep with `benchmarks/peers/semgrep.yml`",
+    "torchfix": "TorchFix, all its rules",
+    "ruff": "ruff, all its rules",
+}
+HEAD = """# StreamBench
+
+A benchmark of hazards of CUDA streams in host code that anybody can run: generated pairs of a bad program and its repaired twin for every
+rule, pairs written by hand, and look-alikes that are right. `benchmarks/streambench/README.md` says how cases are made and scored. In
+short: a case is found if a result of a fitting rule stands, to the line, on an operation of the hazard or on a call between its
+operations, and a fitting result anywhere in the twin is a false alarm.
+
+```console
+$ python -m benchmarks.streambench run --tool streamlint
+```
+
+The templates were written by people who know streamlint, for its rules: other tools were made for other ends, and are listed to show how
+much of this can be seen without knowing streams. The micro track shows how far a hazard is followed, not how often such code occurs:
+[accuracy](accuracy.md) has figures of released packages.
+"""
+SETTINGS = """
+In November 2026: ruff 0.17.6 `check --isolated --select ALL`, TorchFix 0.7.0 `--select ALL`, semgrep 1.185.0 with the three patterns of
+`benchmarks/peers/semgrep.yml` (a read in a loop, a wait in a loop, a copy that asks not to block). The rules of ruff and TorchFix speak
+of none of these hazards. semgrep's patterns do not tell a bad program from its twin: one matches the pinned copy as well as the other.
+"""
+MISSED = """\
+Most of what is missed, by mechanism: the second part runs in a thread that is joined at once; `functools.partial` in a variable holds
+the first argument; SL015, SL022, SL032 (C++) and SL037 (Python) behind any helper; `**options` that are handed on, decorators, dataclasses
+and dicts as carriers of streams and handles (SL006, SL007, SL012, SL027, SL042, SL043); numba's `select_device` and copies in threads. The
+false alarms: a wait within a helper that SL027 does not count, and helpers behind `partial` that give back what they were given.
+"""
+DEPTH = """
+## Depth and size
+
+![Recall over helpers in a chain, files and irrelevant branches; time over size](images/streambench-depth.svg)
+
+Recall of streamlint with all rules over the templates whose second part may stand in a function, each at every point, and processor time
+over the lines of one project made of generated programs.
+"""
+
+
+def rows(record: Mapping[str, Any], track: str, group: str) -> list[Row]:
+    """The counts of a group of a record."""
+    return [Row(name, *counts) for name, counts in record["tracks"][track][group].items()]
+
+
+def total(name: str, record: Mapping[str, Any], track: str) -> Row:
+    """The counts of a track of a record, together."""
+    sums = [sum(each) for each in zip(*record["tracks"][track]["hazard"].values(), strict=True)]
+    return Row(name, *sums)
+
+
+def page(records: Mapping[str, Mapping[str, Any]], depth: Mapping[str, Any], oracles: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    """The lines of the page."""
+    yield HEAD
+    yield "## Tools\n"
+    known = {tool: records[tool] for tool in TOOLS if tool in records}
+    for track, title in (("micro", "micro"), ("hand", "written by hand"), ("quiet", "quiet")):
+        yield from table(title, [total(TOOLS[tool], record, track) for tool, record in known.items()])
+        yield ""
+    yield "Seconds on two shared cores: " + ", ".join(f"{TOOLS[tool]} {record['seconds']}" for tool, record in known.items()) + "."
+    yield SETTINGS
+    own = records["streamlint"]
+    yield "## streamlint on the micro track\n"
+    yield MISSED
+    yield from table("hazard", rows(own, "micro", "hazard"))
+    for group in ("api", "way"):
+        yield ""
+        yield from table(group.replace("api", "API"), rows(own, "micro", group))
+    yield DEPTH
+    yield from _depth(depth)
+    yield from _oracles(oracles)
+
+
+def _depth(depth: Mapping[str, Any]) -> Iterator[str]:
+    for way, title in (("depth", "helpers"), ("files", "files"), ("branches", "branches")):
+        points = [row[0] for row in depth[way]["Python"]]
+        yield f"| {title} | {' | '.join(map(str, points))} |"
+        yield f"|---|{'---:|' * len(points)}"
+        for language, told in depth[way].items():
+            yield f"| {language}, of {told[0][2]} | {' | '.join(str(row[1]) for row in told)} |"
+        yield ""
+
+
+def _oracles(oracles: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    if not oracles:
+        return
+    yield "## What a GPU says\n"
+    for record in oracles.values():
+        where = record["platform"]
+        yield f"{where['gpu']}, driver {where['driver']}, {record['date']}. *race*: other values than the twin with the same seed; *stall*:"
+        yield "the program came back only after the gate had opened; *calls*: more waits than the twin; *error*: a failure. A case whose"
+        yield "bad program shows nothing, or whose twin shows it too, is latent.\n"
+        yield "| case | oracle | bad | twin | of |"
+        yield "|---|---|---:|---:|---:|"
+        for name, told in sorted(record["cases"].items()):
+            if "failure" in told:
+                yield f"| {name} | {told['oracle']} | - | - | not run: {told['failure'][:60]} |"
+            else:
+                yield f"| {name} | {told['oracle']} | {told['bad']} | {told['clean']} | {told['runs']} |"
+
+
+def text() -> str:
+    """The page of the records that are kept."""
+    records = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in RESULTS.glob("*.json")}
+    oracles = {name: records.pop(name) for name in sorted(records) if name.startswith("oracle-")}
+    depth = json.loads((RESULTS.parent / "depth.json").read_text(encoding="utf-8"))
+    return "\n".join(page(records, depth, oracles)).rstrip() + "\n"
+
+
+def main() -> int:
+    """Write the page."""
+    PAGE.write_text(text(), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

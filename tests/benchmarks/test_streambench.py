@@ -1,0 +1,228 @@
+"""StreamBench: what its templates become, which twins there are, and how an answer is scored."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+pytestmark = pytest.mark.skipif(not (ROOT / "benchmarks/streambench").is_dir(), reason="benchmarks are not in the source distribution")
+
+TEMPLATE = """\
+- name: small
+  hazard: SL005
+  api: torch
+  why: Read early.
+  imports: [import torch]
+  takes: [host]
+  gives: text
+  oracle: race
+  body: |
+    stream = torch.cuda.current_stream()
+    host = torch.rand(8, device="cuda").to("cpu", non_blocking=True)  #: mark
+    SECOND
+    stream.synchronize()
+    return text
+  second: |
+    torch.cuda.synchronize()  #: good
+    text = host.tolist()  #: mark
+"""
+
+
+@pytest.fixture(scope="module")
+def bench() -> Any:
+    return importlib.import_module("benchmarks.streambench.cases")
+
+
+@pytest.fixture(scope="module")
+def everything(bench: Any) -> list[Any]:
+    return list(importlib.import_module("benchmarks.streambench.tracks").read())
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Any:
+    (tmp_path / "small.yml").write_text(TEMPLATE)
+    (found,) = importlib.import_module("benchmarks.streambench.pieces").read_templates(tmp_path)
+    return found
+
+
+def score() -> Any:
+    return importlib.import_module("benchmarks.streambench.score")
+
+
+def test_tracks(everything: list[Any]) -> None:
+    """Every rule, more than a thousand pairs, no name twice, a mark in each bad program."""
+    micro = [case for case in everything if case.track == "micro"]
+    assert len(micro) > 2000
+    assert {case.hazard for case in micro} == set(importlib.import_module("benchmarks.streambench.tools").HAZARDS)
+    assert sum(case.track == "hand" for case in everything) >= 30
+    assert sum(case.track == "quiet" for case in everything) >= 60
+    assert len({case.name for case in everything}) == len(everything)
+    assert all(bool(case.marks) != (case.track == "quiet") and case.clean and case.why for case in everything)
+
+
+def test_twins_differ_by_the_repair_alone(bench: Any, small: Any) -> None:
+    case = bench.build(small, "direct")
+    bad, clean = case.bad["program.py"].splitlines(), case.clean["program.py"].splitlines()
+    assert [line for line in clean if line not in bad] == ["    torch.cuda.synchronize()"]
+    assert [line for line in clean if line in bad] == bad
+    assert [bad[row - 1].strip() for _, row in case.marks] == [
+        'host = torch.rand(8, device="cuda").to("cpu", non_blocking=True)',
+        "text = host.tolist()",
+    ]
+
+
+def test_a_first_part_hands_on_what_is_used_later(bench: Any, small: Any) -> None:
+    text = bench.build(small, "returned").bad["program.py"]
+    assert "return host, stream\n" in text
+    held = bench.build(small, "method-pair").bad["program.py"]
+    assert re.search(r"    (\w+)\.start\(\)\n    text = \1\.finish\(\)\n    \1\.stream\.synchronize\(\)\n", held)
+
+
+def test_chains(bench: Any, small: Any) -> None:
+    case = bench.build(small, "files", 5)
+    assert (len(case.bad), case.functions, case.way, len(case.links)) == (6, 6, "files-5", 5)
+    assert bench.build(small, "files", 5) == case
+    padded = bench.build(small, "branches", branches=8)
+    assert padded.bad["program.py"].count("if len(sys.argv)") == 8
+
+
+def test_programs_can_be_read(everything: list[Any]) -> None:
+    """Python parses; braces of C++ are balanced; each third case, which keeps all templates and ways."""
+    for case in everything[::3]:
+        for path, text in {**case.bad, **{f"clean/{name}": text for name, text in case.clean.items()}}.items():
+            if path.endswith(".py"):
+                ast.parse(text)
+            else:
+                assert text.count("{") == text.count("}"), (case.name, path)
+
+
+def test_score(bench: Any, small: Any) -> None:
+    case, told = bench.build(small, "helper"), score()
+    operation, call = case.marks[-1][1], case.links[0][1]
+    found = told.judge(case, {f"{case.name}/bad": [("SL005", "program.py", operation)]})
+    assert (found.found, found.flagged, found.elsewhere) == (True, False, False)
+    assert told.judge(case, {f"{case.name}/bad": [("SL005", "program.py", call)]}).found
+    other = told.judge(case, {f"{case.name}/bad": [("SL006", "program.py", operation), ("SL005", "program.py", 1)]})
+    assert (other.found, other.elsewhere) == (False, True)
+    flagged = told.judge(case, {f"{case.name}/clean": [("SL005", "program.py", 1)]})
+    row = told.count("all", [found, flagged])
+    assert (row.recall, row.alarms, row.youden) == (0.5, 0.5, 0.0)
+    assert list(told.table("hazard", [row]))[2] == "| all | 1 of 2 | 50.0 % | 1 of 2 | 50.0 % | 0.00 | 0 |"
+
+
+def test_answers(tmp_path: Path) -> None:
+    """Relative and absolute addresses; a rule that speaks of no hazard is left out."""
+    sarif = importlib.import_module("benchmarks.streambench.sarif")
+    results = [sarif.result("a.item-in-loop", "", "one/bad/program.py", 3), sarif.result("X1", "", str(tmp_path / "one/clean/b/c.py"), 4)]
+    found = score().answers(sarif.log("tool", results), tmp_path, {"item-in-loop": ("SL020",), "X1": ("SL001",)})
+    assert found == {"one/bad": [("SL020", "program.py", 3)], "one/clean": [("SL001", "b/c.py", 4)]}
+
+
+def test_yaml_of_a_case(bench: Any, small: Any, tmp_path: Path) -> None:
+    case = bench.build(small, "other-file")
+    bench.write(case, tmp_path)
+    folder = tmp_path / case.name
+    told = importlib.import_module("benchmarks.streambench.oracle").described(folder)
+    assert told["places"] == [f"{path}:{row}" for path, row in case.marks]
+    assert told["look"] == {"functions": 2, "files": 2}
+    assert (folder / "clean/program.py").read_text() == case.clean["program.py"]
+
+
+def test_bad_templates(tmp_path: Path) -> None:
+    pieces = importlib.import_module("benchmarks.streambench.pieces")
+    for wrong, message in ((("SECOND", "THIRD"), "one line SECOND"), (("#: mark", ""), "no line is marked"), (("why", "wy"), "wy")):
+        (tmp_path / "small.yml").write_text(TEMPLATE.replace(*wrong))
+        with pytest.raises(pieces.BenchError, match=message):
+            pieces.read_templates(tmp_path)
+
+
+def test_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    main = importlib.import_module("benchmarks.streambench.__main__").main
+    assert main(["run", "--only", "torch-sl005-to-cpu-helper", "--missed", "--json", str(tmp_path / "told.json")]) == 0
+    assert "| all | 1 of 1 | 100.0 % | 0 of 1 | 0.0 % | 1.00 | 0 |" in capsys.readouterr().out
+    assert json.loads((tmp_path / "told.json").read_text())["wrong"] == []
+    assert main(["run", "--only", "no such case"]) == 2
+    assert main(["run", "--track", "fixes"]) == 2
+    assert "--mirrors DIR" in capsys.readouterr().err
+
+
+def test_real_fixes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A finding within five lines finds the bug; one beside the mended place is a false alarm; clones that are not there are left out."""
+    fixes = importlib.import_module("benchmarks.streambench.fixes")
+    known = [fix for fix in fixes.read_fixes() if fix.path.endswith(".py")][:2]
+    monkeypatch.setattr(fixes, "read_fixes", lambda: known)
+    monkeypatch.setattr(fixes, "clone_of", lambda repository, _: object() if repository == known[0].repository else None)
+    monkeypatch.setattr(fixes, "needed", lambda _, revision, fix: {fix.path: revision.encode()})
+    case = next(iter(fixes.cases(tmp_path)))
+    fix = known[0]
+    assert (case.bad[fix.path], case.clean[fix.path], case.hazard) == (f"{fix.commit}^", fix.commit, fix.rule)
+    told = score()
+    near = told.judge(case, {f"{case.name}/bad": [(fix.rule, fix.path, fix.before[0] + 5)]})
+    far = told.judge(case, {f"{case.name}/bad": [(fix.rule, fix.path, max(fix.before) + 6)]})
+    assert (near.found, far.found) == (True, False)
+    alarm, elsewhere = (
+        told.judge(case, {f"{case.name}/clean": [(fix.rule, fix.path, row)]}).flagged for row in (fix.after[0], max(fix.after) + 2)
+    )
+    assert (alarm, elsewhere) == (True, False)
+
+
+def test_the_page_is_that_of_the_records() -> None:
+    page = importlib.import_module("benchmarks.streambench.page")
+    assert page.PAGE.read_text(encoding="utf-8") == page.text()
+
+
+def test_oracle_asks_direct_programs_first(bench: Any, small: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cases for which there was no time are left out of the record, and so are those that no GPU can show."""
+    oracle = importlib.import_module("benchmarks.streambench.oracle")
+    for way in ("closure", "direct", "helper"):
+        bench.write(replace(bench.build(small, way), oracle="" if way == "closure" else "race"), tmp_path / "tree")
+    asked: list[str] = []
+
+    def apart(folder: Path, kind: str, until: float) -> dict[str, Any]:
+        asked.append(folder.name)
+        return {"failure": oracle.NO_TIME} if len(asked) > 1 else {"bad": 3, "clean": 0, "runs": 20}
+
+    monkeypatch.setattr(oracle, "apart", apart)
+    monkeypatch.setattr(oracle, "platform", lambda: {"gpu": "GPU", "driver": "1"})
+    oracle.ask_all(tmp_path / "tree", tmp_path / "oracle-gpu.json", 1, 60)
+    assert asked == ["small-direct", "small-helper"]
+    assert json.loads((tmp_path / "oracle-gpu.json").read_text())["cases"] == {
+        "small-direct": {"oracle": "race", "bad": 3, "clean": 0, "runs": 20}
+    }
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "same"),
+    [
+        ([1.0, [2.0]], [1.0, [2.0 + 1e-7]], True),
+        ([1.0], [1.0, 1.0], False),
+        (float("nan"), float("nan"), True),
+        (1.0, 1.1, False),
+        (None, None, True),
+    ],
+)
+def test_values_are_alike_but_for_rounding(first: Any, second: Any, same: bool) -> None:
+    assert importlib.import_module("benchmarks.streambench.oracle").alike(first, second) is same
+
+
+def test_results_of_a_gpu(bench: Any, small: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A case shows its hazard where its bad program does and its twin does not; without an oracle it is latent."""
+    assert [bench.shows(told) for told in ({"bad": 1, "clean": 0}, {"bad": 5, "clean": 1}, {"bad": 0, "clean": 0}, {"failure": "x"})] == [
+        True,
+        False,
+        False,
+        False,
+    ]
+    direct, helper = bench.build(small, "direct"), bench.build(small, "helper")
+    monkeypatch.setattr(bench, "oracle_results", dict)
+    assert (bench.result_of(direct), bench.result_of(replace(direct, oracle=""))) == ("not run", "latent")
+    monkeypatch.setattr(bench, "oracle_results", lambda: {"small-direct": "3 of 20 (GPU)"})
+    assert (bench.result_of(direct), bench.result_of(helper)) == ("3 of 20 (GPU)", "not run; the direct program: 3 of 20 (GPU)")
