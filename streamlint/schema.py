@@ -127,7 +127,7 @@ def trace() -> dict[str, Any]:
     return {
         "$schema": DRAFT,
         "title": "streamlint trace, version 1",
-        "description": "What `streamlint trace --output-format json` writes. Times are in ns, sizes in bytes, bandwidths in bytes per second.",
+        "description": "What `streamlint trace --output-format json` writes. Times in ns, sizes in bytes, bandwidths in bytes a second.",
         **_closed(
             version={"const": 1},
             run=run,

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import struct
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from streamlint.trace.model import Call, Frame, Stream, Trace, Work
+from streamlint.trace.recording import form, layouts
 
 MS = 10**6
 PROCESS, MAIN = 100, 100
@@ -71,3 +74,44 @@ class Run:
         """The trace, in order."""
         self.trace.sort()
         return self.trace
+
+
+def save(trace: Trace, path: Path) -> Path:
+    """A recording of the project's own format that holds the run."""
+    numbers = {name: number for number, name in enumerate(sorted({call.name for call in trace.calls}), 1)}
+    kernels = {name: number for number, name in enumerate(sorted({work.name for work in trace.works}), 1)}
+    memory = {name: number for number, name in reversed(layouts.MEMORY.items())}
+    frames = list(dict.fromkeys(frame for stack in trace.stacks for frame in stack))
+    rows: list[list[object]] = [["run", {"process": PROCESS, "main": MAIN, "start": trace.start}]]
+    rows += [["names", 2, {str(number): name for name, number in numbers.items()}], ["gpu", trace.gpu]]
+    rows += [["size", kind, size] for kind, size in layouts.KEPT.items()]
+    rows += [["kernel", number, name] for name, number in kernels.items()]
+    rows += [["frame", number, one.file, one.line, one.function, one.first_line] for number, one in enumerate(frames)]
+    rows += [["stack", number, [frames.index(one) for one in stack]] for number, stack in enumerate(trace.stacks) if number]
+    records = []
+    for call in trace.calls:
+        values = (numbers[call.name], call.start, call.end, PROCESS, call.thread, call.correlation, 0)
+        records.append(_packed(layouts.RUNTIME, layouts.API, *values))
+    for work in trace.works:
+        if work.kind == "kernel":
+            values = (work.start, work.end, work.device, work.stream, work.correlation, kernels[work.name])
+            records.append(_packed(layouts.KERNEL, layouts.LAUNCHED, *values))
+        else:
+            ends = memory[work.source], memory[work.destination]
+            values = (*ends, work.bytes, work.start, work.end, work.device, work.stream, work.correlation)
+            records.append(_packed(layouts.MEMCPY, layouts.COPY, *values))
+    links = b"".join(form.LINK.pack(call.correlation, call.stack, 0) for call in trace.calls if call.stack)
+    with path.open("wb") as file:
+        form.begin(file)
+        form.write_rows(file, rows)
+        form.write(file, form.RECORDS, b"".join(records))
+        form.write(file, form.LINKS, links)
+        form.write_rows(file, [["end", trace.end]])
+    return path
+
+
+def _packed(kind: int, layout: struct.Struct, *values: int) -> bytes:
+    record = bytearray(layouts.KEPT[kind])
+    layout.pack_into(record, 0, *values)
+    struct.pack_into("<I", record, 0, kind)
+    return bytes(record)

@@ -79,12 +79,10 @@ class Simulation:
 
     @staticmethod
     def _end_of_wait(call: Call, start: int, queues: dict[tuple[int, int], _Queue]) -> int:
-        """When a wait ends that begins at another time: behind the work that ended last before it did."""
+        """When a wait ends that begins at another time: behind the work that had ended when it did, also if that was long ago."""
         recorded = simulated = 0
         for queue in queues.values():
             at = bisect.bisect_right(queue.recorded, call.end + NEAR // 4) - 1
             if at >= 0 and queue.recorded[at] > recorded:
                 recorded, simulated = queue.recorded[at], queue.simulated[at]
-        if recorded <= call.start:  # it did not wait for work
-            return start + call.end - call.start
-        return max(start, simulated) + max(call.end - recorded, 0)
+        return max(start, simulated) + max(call.end - max(call.start, recorded), 0)

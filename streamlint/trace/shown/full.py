@@ -41,7 +41,14 @@ def _table(view: View) -> Iterator[str]:
     if len(found) > view.top:
         left = found[view.top :]
         idle = sum(row.cost.idle for row in left)
-        yield paint(f"{_INDENT}{len(left)} more places, idle for {time(idle)} together: --top {len(found)} shows them", "dim")
+        yield paint(
+            f"{_INDENT}{_more(len(left))}, idle for {time(idle)} together: --top {len(found)} shows {'it' if len(left) == 1 else 'them'}",
+            "dim",
+        )
+
+
+def _more(count: int) -> str:
+    return f"{count} more place{'s' * (count != 1)}"
 
 
 def _row(view: View, row: Row, paint: Paint) -> Iterator[str]:

@@ -126,7 +126,7 @@ def _finding(one: Judged) -> str:
 
 def _left(view: View, shown: int) -> str:
     left = len(rows(view.joined)) - shown
-    return f"<p class=dim>{left} more places: --top {left + shown} shows them.</p>" if left else ""
+    return f"<p class=dim>{left} more place{'s' * (left != 1)}: --top {left + shown} shows all.</p>" if left else ""
 
 
 def _others(view: View) -> Iterator[str]:

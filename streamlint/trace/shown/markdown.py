@@ -17,7 +17,7 @@ def render(view: View) -> str:
         lines += ["", "| GPU idle | share | gain (estimate) | host blocked | calls | place | finding |", "|--:|--:|--:|--:|--:|---|---|"]
         lines += [_row(view, row) for row in found[: view.top]]
         if len(found) > view.top:
-            lines += ["", f"{len(found) - view.top} more places are not shown."]
+            lines += ["", f"Not shown: {len(found) - view.top} more."]
     for standing, mine in others(joined):
         lines += ["", f"**{standing}**", ""]
         for one in mine[: view.top]:

@@ -114,7 +114,8 @@ def last_line(joined: Joined) -> str:
     else:
         found = f"none of {count} findings costs" if count > 1 else "the finding costs" if count else "no findings"
         found += f" {'nothing' if count == 1 else 'anything'} in this run" if count else ""
-    return f"{found}; {stalls or 'no'} stall{'s' * (stalls != 1)} {'has' if stalls == 1 else 'have'} no finding"
+    left = f"{stalls} stall{'s have' if stalls > 1 else ' has'} no finding" if stalls else "no stall is without a finding"
+    return f"{found}; {left}"
 
 
 def is_cheap(joined: Joined, cost: Cost) -> bool:
