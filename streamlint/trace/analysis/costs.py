@@ -14,7 +14,7 @@ from streamlint.trace.model import Call, Trace, Work
 from streamlint.trace.results import Cost, Costs, Place
 
 MOST_SIMULATED = 40  # places whose gain is estimated: those with the most idle and blocked time
-_MOST_STEPS = 12_000_000  # calls that are played in all
+_MOST_STEPS = 4_000_000  # calls that are played in all: about 8 s
 _LONG_LAUNCH = 50_000  # ns: a launch that takes longer has waited for something
 _SOME_BYTES = 1 << 20  # of a copy whose bandwidth says something
 Key = tuple[int, Place, str]  # process, place, kind

@@ -15,7 +15,7 @@ from streamlint.trace.shown.words import at, called, head, more, part, share, ti
 
 BAR = 8  # signs
 _EIGHTHS = " ▏▎▍▌▋▊▉"
-_COLUMNS = (("GPU idle", 8), ("share", BAR + 8), ("gain", 9), ("blocked", 9), ("calls", 7))
+_COLUMNS = (("GPU idle", 8), ("share", BAR + 9), ("gain", 9), ("blocked", 9), ("calls", 7))
 _INDENT = "    "
 
 
@@ -56,7 +56,7 @@ def _row(view: View, row: Row, paint: Paint) -> Iterator[str]:
     style = "error" if row.judged else "warning"
     figures = (
         paint(f"{time(cost.idle):>8}", "strong")
-        + f"  {paint(_bar(part(joined, cost.idle)), style)}{share(joined, cost.idle):>6}"
+        + f"  {paint(_bar(part(joined, cost.idle)), style)}{share(joined, cost.idle):>7}"
         + f"{'?' if cost.gain is None else time(cost.gain):>9}{time(cost.blocked):>9}{cost.calls:>7}"
     )
     function = paint(f" in {line(cost.place.function)}", "dim") if cost.place.function else ""

@@ -29,13 +29,13 @@ FULL = """\
 run.slt: 58.5 ms on NVIDIA H100 80GB HBM3; the GPU was idle for 37.1 ms (63 %), the host was blocked
   for 21.0 ms
 
-GPU idle                     gain  blocked  calls   place
- 27.0 ms  ███▊      46 %   820 µs  1.01 ms     10   train.py:8 in train
+GPU idle                      gain  blocked  calls   place
+ 27.0 ms  ███▊       46 %   820 µs  1.01 ms     10   train.py:8 in train
     total += loss.item()  # <b>
     cudaStreamSynchronize (aten::item)
     SL020 hidden-sync-in-hot-loop: the host waits <here>
 
- 10.1 ms  █▍        17 %  10.0 ms  19.6 ms     10   train.py:6 in train
+ 10.1 ms  █▍         17 %  10.0 ms  19.6 ms     10   train.py:6 in train
     clip(parameters, 1.0)
     cudaStreamSynchronize (aten::is_nonzero)
     no finding: no rule reports <this>
