@@ -55,6 +55,7 @@ class Cost:
     via: tuple[Place, ...] = ()  # the callers in the user's code, innermost first
     thread: str = ""  # "main", "autograd", or a thread's name
     process: int = 0
+    avoidable: int = 0  # idle time that would not be there without them: no longer than they held the host, also of later gaps
 
 
 @record(slots=True)

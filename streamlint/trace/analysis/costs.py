@@ -1,157 +1,139 @@
-"""The costs of places: calls, time, idle time, copies, and the estimate of what a place without its waits gains."""
+"""The costs of a run, place by place."""
 
 from __future__ import annotations
 
-import statistics
-from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from statistics import median_low
 
-from streamlint.records import field, record
-from streamlint.trace.analysis.idle import by_process, gaps, idle_by_call
-from streamlint.trace.analysis.simulation import Simulation
-from streamlint.trace.kinds import ALLOCATE, COPY, LAUNCH, WAIT, kind_of, may_block
-from streamlint.trace.model import Call, Trace, Work
-from streamlint.trace.results import Cost, Costs, Place
+from streamlint import TYPE_CHECKING
+from streamlint.trace.analysis import gains, idle, streams
+from streamlint.trace.analysis.places import group
+from streamlint.trace.analysis.timeline import timelines
+from streamlint.trace.analysis.waits import waits_of
+from streamlint.trace.kinds import ALLOCATE, COPY, PIN, may_block
+from streamlint.trace.results import Cost, Costs
 
-MOST_SIMULATED = 40  # places whose gain is estimated: those with the most idle and blocked time
-_MOST_STEPS = 4_000_000  # calls that are played in all: about 8 s
-_LONG_LAUNCH = 50_000  # ns: a launch that takes longer has waited for something
-_SOME_BYTES = 1 << 20  # of a copy whose bandwidth says something
-Key = tuple[int, Place, str]  # process, place, kind
+if TYPE_CHECKING:
+    from typing import TypeVar
 
+    from streamlint.trace.analysis.places import Group, Groups
+    from streamlint.trace.analysis.timeline import Timeline
+    from streamlint.trace.model import Call, Trace, Work
 
-@record(slots=True)
-class _Group:
-    """The blocking calls of one kind that a place made."""
+    T = TypeVar("T")
 
-    numbers: list[int] = field(default_factory=list)  # among all calls of the run
-    idle: int = 0
-    held_up: int = 0
-    via: Counter[tuple[Place, ...]] = field(default_factory=Counter)
+_LARGE = (1 << 20, 1 << 16)
+"""Bytes of a copy from which its rate counts as what the direction reaches: of large ones if there are any, else of middling ones."""
+_GIVES_BACK = ("Free", "Unregister", "Unmap", "MemMap")
 
 
 def costs_of(trace: Trace, files: Callable[[str], str | None]) -> Costs:
-    """What the calls of a run have cost, the most idle time first; ``files`` names the user's files, and gives None for others.
+    """What the calls of each place have cost the host and the GPU.
 
-    The trace is put in order. Estimates of gain are given for the dearest places, for waits and copies that held the host.
+    ``files`` gives the name under which `check` prints a recorded file, None for one outside of the linted tree. Idle time of several GPUs
+    is added up. Time before the first work of a GPU and after its last is idle, but belongs to no place.
     """
-    trace.sort()
-    groups = _groups(trace, files)
-    works = _by_correlation(trace.works)
-    pinned = _pinned(trace, works)
-    gains = _gains(trace, groups)
-    costs = [_cost(trace, key, group, works, pinned, gains.get(key)) for key, group in groups.items()]
-    costs.sort(key=lambda cost: (-cost.idle, -cost.blocked, cost.place))
-    wall = trace.end - trace.start
-    idle = sum(end - start for mine in by_process(trace.works).values() for start, end in gaps(mine, trace.start, trace.end))
-    mains = [call for call in trace.calls if may_block(call.name) and trace.main_threads.get(call.process) == call.thread]
-    return Costs(wall, sum(call.end - call.start for call in mains), idle, costs, trace.gpu, trace.origin, list(trace.notes))
+    runs = timelines(trace)
+    groups = group(trace, runs, files)
+    waits = [waits_of(one) for one in runs]
+    gaps = idle.gaps_of(runs)
+    idle.attribute(gaps, runs, waits, groups)
+    notes = list(trace.notes)
+    for timeline, waited in zip(runs, waits, strict=True):
+        streams.add_serialized(timeline, groups)
+        streams.add_held_up(timeline, waited, groups)
+        notes += gains.estimate(timeline, waited, groups, _end(trace, runs, timeline))
+    rates = _pinned_rates(trace.works)
+    by_process = {one.process: one for one in runs}
+    told = [one for one in groups.groups if one.serialized or may_block(by_process[one.process].calls[one.calls[0]].name)]
+    costs = [_cost(trace, by_process[one.process], groups, one, rates) for one in told]
+    costs.sort(key=lambda one: (-one.idle, -one.blocked, one.process, one.place, one.kind, one.call))
+    return Costs(
+        wall=trace.end - trace.start,
+        blocked=sum(
+            call.end - call.start for call in trace.calls if may_block(call.name) and trace.main_threads.get(call.process) == call.thread
+        ),
+        idle=idle.idle_time(runs, trace.end - trace.start),
+        costs=costs,
+        gpu=trace.gpu,
+        origin=trace.origin,
+        notes=notes,
+    )
 
 
-def _groups(trace: Trace, files: Callable[[str], str | None]) -> dict[Key, _Group]:
-    known: dict[int, tuple[Place, ...]] = {}
-
-    def places(stack: int) -> tuple[Place, ...]:
-        if stack not in known:
-            known[stack] = tuple(
-                Place(name, frame.lines or ((frame.line,) if frame.line else ()), frame.function)
-                for frame in trace.stacks[stack]
-                if (name := files(frame.file)) is not None
-            )
-        return known[stack]
-
-    blocking = [(number, call) for number, call in enumerate(trace.calls) if may_block(call.name)]
-    idle = idle_by_call(trace, [call for _, call in blocking])
-    held_up = _held_up(trace, [call for _, call in blocking])
-    groups: dict[Key, _Group] = defaultdict(_Group)
-    for (number, call), lost, held in zip(blocking, idle, held_up, strict=True):
-        where = places(call.stack) or (Place("", ()),)
-        group = groups[call.process, where[0], kind_of(call.name)]
-        group.numbers.append(number)
-        group.idle += lost
-        group.held_up += held
-        group.via[where[1:]] += 1
-    return dict(groups)
+def _end(trace: Trace, runs: list[Timeline], timeline: Timeline) -> int:
+    """When a process ended: with the recording, if it is the only one, else with its last call or work."""
+    if len(runs) == 1:
+        return trace.end
+    return max(one.end for ones in (timeline.calls, timeline.works) for one in ones)
 
 
-def _held_up(trace: Trace, blocking: Sequence[Call]) -> list[int]:
-    """For each blocking call the time for which long launches of other threads waited while it held the host."""
-    held = [0] * len(blocking)
-    launches = [call for call in trace.calls if kind_of(call.name) == LAUNCH and call.end - call.start >= _LONG_LAUNCH]
-    at = 0
-    open_calls: list[int] = []
-    for launch in launches:
-        while at < len(blocking) and blocking[at].start <= launch.end:
-            open_calls.append(at)
-            at += 1
-        open_calls = [number for number in open_calls if blocking[number].end >= launch.start]
-        others = [one for one in open_calls if blocking[one].process == launch.process and blocking[one].thread != launch.thread]
-        if others:
-            longest = max(others, key=lambda one: min(blocking[one].end, launch.end) - max(blocking[one].start, launch.start))
-            held[longest] += max(min(blocking[longest].end, launch.end) - max(blocking[longest].start, launch.start), 0)
-    return held
-
-
-def _by_correlation(works: Sequence[Work]) -> dict[tuple[int, int], Work]:
-    return {(work.process, work.correlation): work for work in works if work.kind == COPY and work.correlation}
-
-
-def _pinned(trace: Trace, works: dict[tuple[int, int], Work]) -> dict[str, float]:
-    """The best bandwidth that copies of pinned memory reached in the run, by the memory on the other side: bytes per second."""
-    best: dict[str, float] = {}
-    for work in works.values():
-        if "pinned" in (work.source, work.destination) and work.bytes >= _SOME_BYTES and work.end > work.start:
-            way = "to" if work.source == "pinned" else "from"
-            best[way] = max(best.get(way, 0.0), work.bytes * 1e9 / (work.end - work.start))
-    return best
-
-
-def _cost(trace: Trace, key: Key, group: _Group, works: dict[tuple[int, int], Work], pinned: dict[str, float], gain: int | None) -> Cost:
-    process, place, kind = key
-    calls = [trace.calls[number] for number in group.numbers]
+def _cost(trace: Trace, timeline: Timeline, groups: Groups, one: Group, rates: dict[tuple[str, str], float]) -> Cost:
+    calls = [timeline.calls[index] for index in one.calls]
     lengths = [call.end - call.start for call in calls]
-    by_name: Counter[str] = Counter()
-    for call, length in zip(calls, lengths, strict=True):
-        by_name[call.name] += length + 1
-    name = by_name.most_common(1)[0][0]
-    example = max((call for call in calls if call.name == name), key=lambda call: call.end - call.start)
-    cost = Cost(place, name, kind, example.operator, len(calls), sum(lengths), round(statistics.median(lengths)), max(lengths))
-    cost.idle, cost.gain, cost.held_up = group.idle, gain, group.held_up
-    cost.via = group.via.most_common(1)[0][0]
-    cost.thread, cost.process = _thread(trace, example), process
-    cost.driver_allocations = len(calls) if kind == ALLOCATE and not name.endswith("Async") else 0
-    if kind == COPY:
-        cost.source, cost.destination = example.source, example.destination
-        cost.bytes = sum(call.bytes for call in calls)
-        moved = [work for call in calls if (work := works.get((process, call.correlation))) is not None]
-        spent = sum(max(work.end - work.start, call.end - call.start) for work, call in zip(moved, calls, strict=False))
-        cost.bandwidth = sum(work.bytes for work in moved) * 1e9 / spent if spent and cost.bytes else None
-        cost.pinned_bandwidth = pinned.get("to" if cost.destination == "device" else "from") if cost.bandwidth else None
+    name, operator = _dearest(((call.name, call.operator), call.end - call.start) for call in calls)
+    place, *via = groups.places[one.place]
+    cost = Cost(place, name, one.kind, operator, len(calls), sum(lengths), median_low(lengths), max(lengths), one.idle, one.gain)
+    cost.avoidable, cost.serialized, cost.held_up = one.avoidable, one.serialized, one.held_up
+    cost.via, cost.process = tuple(via), one.process
+    cost.thread = _dearest((_thread(trace, call), call.end - call.start) for call in calls)
+    if one.kind in (ALLOCATE, PIN):
+        cost.driver_allocations = sum(_reaches_driver(call) for call in calls)
+    if one.kind == COPY:
+        _add_copies(cost, timeline, one, rates)
     return cost
+
+
+def _dearest(timed: Iterable[tuple[T, int]]) -> T:
+    """Of what took time the one that took most in all, of equals the first."""
+    sums: dict[T, int] = defaultdict(int)
+    for one, time in timed:
+        sums[one] += time
+    return max(sums, key=lambda one: sums[one])
 
 
 def _thread(trace: Trace, call: Call) -> str:
     if trace.main_threads.get(call.process) == call.thread:
         return "main"
     name = trace.thread_names.get((call.process, call.thread), "")
-    return "autograd" if "autograd" in name else name or str(call.thread)
+    return "autograd" if "autograd" in name else name or f"thread {call.thread}"
 
 
-def _gains(trace: Trace, groups: dict[Key, _Group]) -> dict[Key, int]:
-    """Estimates for the dearest places, as many as can be played in a few seconds."""
-    blocked = {key: sum(trace.calls[one].end - trace.calls[one].start for one in group.numbers) for key, group in groups.items()}
-    waiting = [key for key in groups if key[2] in (WAIT, COPY)]
-    dearest = sorted(waiting, key=lambda key: -max(groups[key].idle, blocked[key]))
-    most = min(MOST_SIMULATED, _MOST_STEPS // max(len(trace.calls), 1))
-    gains: dict[Key, int] = {}
-    works = by_process(trace.works)
-    for process in {key[0] for key in dearest[:most]}:
-        numbers = [number for number, call in enumerate(trace.calls) if call.process == process]
-        if process not in works:
-            continue
-        place = {number: at for at, number in enumerate(numbers)}
-        simulation = Simulation([trace.calls[number] for number in numbers], works[process])
-        for key in dearest[:most]:
-            if key[0] == process:
-                gains[key] = simulation.gain({place[number] for number in groups[key].numbers})
-    return gains
+def _reaches_driver(call: Call) -> bool:
+    """Whether a call asks the driver for memory; pools of the driver's own serve most asynchronous ones."""
+    return "Async" not in call.name and not any(part in call.name for part in _GIVES_BACK) and not call.failed
+
+
+def _add_copies(cost: Cost, timeline: Timeline, one: Group, rates: dict[tuple[str, str], float]) -> None:
+    """The bytes and rate of a group's copies, and the kinds of memory of most of the bytes."""
+    works = [timeline.works[work] for index in one.calls for work in timeline.launched.get(index, ()) if work not in timeline.orphans]
+    copies = [work for work in works if work.kind == "copy"]
+    cost.bytes = sum(work.bytes for work in works)
+    if not copies:
+        return
+    cost.source, cost.destination = _dearest(((work.source, work.destination), work.bytes) for work in copies)
+    time = sum(work.end - work.start for work in copies)
+    cost.bandwidth = sum(work.bytes for work in copies) * 1e9 / time if time else None
+    cost.pinned_bandwidth = rates.get(_direction(cost.source, cost.destination))
+
+
+def _direction(source: str, destination: str) -> tuple[str, str]:
+    """Between host and device, "" for neither way."""
+    host = ("pageable", "pinned")
+    ends = tuple("host" if one in host else "device" if one in ("device", "array") else "" for one in (source, destination))
+    return (ends[0], ends[1]) if set(ends) == {"host", "device"} else ("", "")
+
+
+def _pinned_rates(works: Iterable[Work]) -> dict[tuple[str, str], float]:
+    """Bytes per second that copies of pinned memory reached, by direction."""
+    found: dict[tuple[str, str], list[Work]] = defaultdict(list)
+    for work in works:
+        if work.kind == "copy" and "pinned" in (work.source, work.destination) and work.bytes >= _LARGE[-1] and work.end > work.start:
+            found[_direction(work.source, work.destination)].append(work)
+    found.pop(("", ""), None)
+    rates = {}
+    for direction, copies in found.items():
+        large = [work for work in copies if work.bytes >= _LARGE[0]] or copies
+        rates[direction] = sum(work.bytes for work in large) * 1e9 / sum(work.end - work.start for work in large)
+    return rates

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from streamlint.records import field, record
-from streamlint.trace.analysis.idle import Span, by_process, gaps
 from streamlint.trace.kinds import kind_of
 from streamlint.trace.model import Call, Stream, Trace, Work
 from streamlint.trace.results import Place
@@ -22,7 +21,9 @@ from streamlint.trace.shown.words import size
 MOST = 40_000  # events in a page, 30 bytes each
 OCCURRENCES = 40  # of a place
 BINS = 400  # of the overview
+_SHORTEST_GAP = 2_000  # ns
 _AROUND = 1_000_000  # ns that are shown at least around an occurrence
+Span = tuple[int, int]
 # Lanes by their kind, in the order in which they are drawn.
 _HOST, _STREAM, _GAP = "host", "stream", "gap"
 
@@ -61,7 +62,7 @@ class Drawn:
         self._trace, self._names = trace, names
         self._start = trace.start
         self._places: dict[int, Place | None] = {}
-        self.gaps = {process: gaps(works, trace.start, trace.end) for process, works in by_process(trace.works).items()}
+        self.gaps = {process: gaps(works, trace) for process, works in _by_process(trace.works).items()}
         self.lanes = self._lanes()
 
     def place(self, call: Call) -> Place | None:
@@ -121,6 +122,25 @@ class Drawn:
 def is_one_of(place: Place, row: Row) -> bool:
     """Whether a row is of a place; the function's name does not count."""
     return any((place.file, place.lines) == (mine.file, mine.lines) for mine in row.places)
+
+
+def _by_process(works: Iterable[Work]) -> dict[int, list[Work]]:
+    found: dict[int, list[Work]] = defaultdict(list)
+    for work in works:
+        found[work.process].append(work)
+    return found
+
+
+def gaps(works: Sequence[Work], trace: Trace) -> list[Span]:
+    """Where a process had no work on any device, in order; ``works`` by start."""
+    found, reached = [], trace.start
+    for work in works:
+        if work.start - reached >= _SHORTEST_GAP:
+            found.append((reached, work.start))
+        reached = max(reached, work.end)
+    if trace.end - reached >= _SHORTEST_GAP:
+        found.append((reached, trace.end))
+    return found
 
 
 def _thread(trace: Trace, process: int, thread: int) -> str:
