@@ -40,7 +40,7 @@ def text_of(path: Path) -> str:
 
 @functools.cache
 def head_of(path: Path) -> dict[str, Any]:
-    """The head of a model file: its library, its language, its triggers.
+    """The strings in the head of a model file: its library, its language, its triggers.
 
     Raises StreamlintError where it cannot be read.
     """
