@@ -44,7 +44,4 @@ def head_of(path: Path) -> dict[str, Any]:
 
     Raises StreamlintError where it cannot be read.
     """
-    try:
-        return toml.head_of(text_of(path))
-    except toml.TomlError as error:
-        raise StreamlintError(f"the model file {path} cannot be read: {error}") from None
+    return toml.head_of(text_of(path))
