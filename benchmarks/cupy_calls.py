@@ -70,7 +70,13 @@ def prepared(kept: dict[str, Any]) -> dict[str, Any]:
 
     again = {name: value.copy() if isinstance(value, cupy.ndarray) else value for name, value in kept.items()}
     csr = again["csr"] = sparse.csr_matrix(again["dense"])
-    again |= {"coo": csr.tocoo(), "csc": csr.tocsc(), "dia": sparse.dia_matrix(again["spd8"]), "spcsr": sparse.csr_matrix(again["spd"])}
+    bands = (cupy.ones((3, 8)), cupy.asarray([-1, 0, 1]))  # CuPy makes no dia_matrix of a dense array
+    again |= {
+        "coo": csr.tocoo(),
+        "csc": csr.tocsc(),
+        "dia": sparse.dia_matrix(bands, shape=(8, 8)),
+        "spcsr": sparse.csr_matrix(again["spd"]),
+    }
     again["poly"] = cupy.poly1d(again["v8"])
     again["lu"] = (again["spd"], cupy.arange(64, dtype="i4"))
     return again

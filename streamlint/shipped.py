@@ -40,11 +40,8 @@ def text_of(path: Path) -> str:
 
 @functools.cache
 def head_of(path: Path) -> dict[str, Any]:
-    """The head of a model file: its library, its language, its triggers.
+    """The strings in the head of a model file: its library, its language, its triggers.
 
     Raises StreamlintError where it cannot be read.
     """
-    try:
-        return toml.head_of(text_of(path))
-    except toml.TomlError as error:
-        raise StreamlintError(f"the model file {path} cannot be read: {error}") from None
+    return toml.head_of(text_of(path))

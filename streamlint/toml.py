@@ -6,7 +6,6 @@ runs: a line is a table's head, or a key with a value that JSON writes alike; a 
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 
@@ -46,21 +45,27 @@ def read(text: str) -> dict[str, Any]:
 
 
 def head_of(text: str) -> dict[str, Any]:
-    """What stands before the first table of a model file.
-
-    Raises TomlError.
-    """
-    return read(text.partition("\n[")[0])
+    """The strings, and lists of strings, before the first table of a model file. Every run reads them, so neither parser is imported."""
+    return {key: _strings(value) if value[0] == "[" else _strings(value)[0] for key, value in _PAIR.findall(text.partition("\n[")[0])}
 
 
+def _strings(text: str) -> list[str]:
+    return [plain or re.sub(r"\\(.)", r"\1", quoted) for quoted, plain in _STRING.findall(text)]
+
+
+_TEXT = r'"(?:[^"\\]|\\.)*"|\'[^\']*\''
+_PAIR = re.compile(rf"^(\w+) = ((?:{_TEXT})|\[(?:{_TEXT}|[^\]\"'])*\])", re.MULTILINE)
+_STRING = re.compile(r'"((?:[^"\\]|\\.)*)"|\'([^\']*)\'')
 _LINE = re.compile(r"([a-z_]+) = (.+)")
 _ENDS = re.compile(r"\s*(?:#.*)?")
 _LAST_COMMA = re.compile(r",\s*\]\s*$")
-_value = json.JSONDecoder().raw_decode
 
 
 def read_rows(text: str) -> dict[str, Any] | None:
     """The tables of a file; None where a line is not written as ours are."""
+    from json import JSONDecoder  # start-up: a run without a file of CUDA reads no rows
+
+    value_at = JSONDecoder().raw_decode
     data: dict[str, Any] = {}
     table = data
     lines = iter(text.split("\n"))
@@ -82,7 +87,7 @@ def read_rows(text: str) -> dict[str, Any] | None:
         if said[0] == "[":
             said = _LAST_COMMA.sub("]", said)
         try:
-            table[found[1]], end = _value(said)
+            table[found[1]], end = value_at(said)
         except (ValueError, RecursionError):
             return None
         if not _ENDS.fullmatch(said, end):

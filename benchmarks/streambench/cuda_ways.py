@@ -5,26 +5,16 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
-from benchmarks.streambench.pieces import Line, Names, Template, indent, lines_of, linked, plain, put, renamed, split
+from benchmarks.streambench.pieces import Line, Program, Template, indent, lines_of, linked, plain, renamed, split
 
 COMMON = "common.cuh"
 _DECLARED = re.compile(r"^(?P<type>.*?[\w>*&\]])\s*\b(?P<name>\w+)$")
 
 
-@dataclass
-class Build:
-    """A program as it grows: what stands above its entry function, what that does, and the headers."""
-
-    template: Template
-    names: Names
-    depth: int = 1
-    branches: int = 0
-    above: list[Line] = field(default_factory=list)
-    includes: list[str] = field(default_factory=list)
-    body: list[Line] = field(default_factory=list)
-    others: dict[str, tuple[list[str], list[Line]]] = field(default_factory=dict)
+class Build(Program):
+    """A program in CUDA C++, whose other files are headers."""
 
     @property
     def takes(self) -> list[tuple[str, str]]:
@@ -69,17 +59,9 @@ class Build:
         """A statement that keeps what the second part gives."""
         return linked(f"{self.template.gives} = {expression};" if self.template.gives else f"{expression};")
 
-    def need(self, *includes: str) -> None:
-        """Includes of the file with the entry function."""
-        self.includes += [text for text in includes if text not in self.includes]
-
     def add(self, lines: Sequence[Line]) -> None:
         """Code above the entry function."""
         self.above += [*lines, Line("")]
-
-    def place(self, lines: Sequence[Line]) -> None:
-        """Let the entry function do this in place of the second part."""
-        self.body = put(lines_of(self.template.body), lines)
 
     def function(self, name: str, body: Sequence[Line] | None = None, prefix: str = "static ") -> list[Line]:
         """A function that does the second part, or something else in its place."""
@@ -343,7 +325,7 @@ def files_of(build: Build) -> dict[str, list[Line]]:
     entry = block(template.entry or "int main()", [*build.body, *plain(*([] if template.entry else ["return 0;"]))])
     bottom = [Line(""), *lines_of(template.bottom)] if template.bottom else []
     main = f"program{template.suffix or '.cu'}"
-    found = {main: _headed([*template.imports, *common, *build.includes], [*above, *build.above, *entry, *bottom])}
+    found = {main: _headed([*template.imports, *common, *build.imports], [*above, *build.above, *entry, *bottom])}
     for path, (includes, lines) in build.others.items():
         found[path] = [Line("#pragma once"), *_headed([*includes, *common], lines)]
     if shared:

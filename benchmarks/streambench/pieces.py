@@ -207,3 +207,25 @@ class Names:
             word = f"{base}_{number}"
         self._taken.add(word)
         return word
+
+
+@dataclass
+class Program:
+    """A program as it grows: what stands above its entry function, what that does, the first lines of its file, and the other files."""
+
+    template: Template
+    names: Names
+    depth: int = 1
+    branches: int = 0
+    above: list[Line] = field(default_factory=list)
+    imports: list[str] = field(default_factory=list)
+    body: list[Line] = field(default_factory=list)
+    others: dict[str, tuple[list[str], list[Line]]] = field(default_factory=dict)
+
+    def need(self, *imports: str) -> None:
+        """Imports, or includes, of the file with the entry function."""
+        self.imports += [text for text in imports if text not in self.imports]
+
+    def place(self, lines: Sequence[Line]) -> None:
+        """Let the entry function do this in place of the second part."""
+        self.body = put(lines_of(self.template.body), lines)

@@ -5,26 +5,16 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
-from benchmarks.streambench.pieces import Line, Names, Template, indent, lines_of, linked, plain, put, renamed, split
+from benchmarks.streambench.pieces import Line, Program, Template, indent, lines_of, linked, plain, renamed, split
 
 _DEFINED = re.compile(r"^(?:def|class)\s+(?P<name>\w+)|^(?P<variable>\w+)\s*=", re.MULTILINE)
 MAIN, COMMON = "program.py", "common.py"
 
 
-@dataclass
-class Build:
-    """A program as it grows: what stands above ``main``, what ``main`` does, and the other files."""
-
-    template: Template
-    names: Names
-    depth: int = 1
-    branches: int = 0
-    above: list[Line] = field(default_factory=list)
-    imports: list[str] = field(default_factory=list)
-    body: list[Line] = field(default_factory=list)
-    others: dict[str, tuple[list[str], list[Line]]] = field(default_factory=dict)
+class Build(Program):
+    """A Python program, whose entry function is ``main``."""
 
     @property
     def takes(self) -> str:
@@ -44,17 +34,9 @@ class Build:
         """A statement that keeps what the second part gives."""
         return linked(f"{self.template.gives} = {expression}" if self.template.gives else expression)
 
-    def need(self, *imports: str) -> None:
-        """Imports of the file with `main`."""
-        self.imports += [text for text in imports if text not in self.imports]
-
     def add(self, lines: Sequence[Line]) -> None:
         """Code above `main`."""
         self.above += [*lines, *plain("", "")]
-
-    def place(self, lines: Sequence[Line]) -> None:
-        """Let ``main`` do this in place of the second part."""
-        self.body = put(lines_of(self.template.body), lines)
 
     def helper(self) -> str:
         """The second part as a function, which stands above ``main``; its name."""

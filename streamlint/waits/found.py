@@ -231,17 +231,19 @@ class WaitFinder:
         for one in (*function.by_opcode[op.BINARY], *function.by_opcode[op.INVOKE]):
             yield from self._formatted(function, one)
         for one in function.by_opcode[op.BRANCH]:
-            if self.reasons(function, one[2]) and not may_be_absent(function, one[2]):
+            if self._is_truth_asked(function, one[2]):
                 yield Wait(function, one, CAST, "bool", one[2])
         for one in function.by_opcode[op.UNARY]:
-            if function.unit.ir.constants[one[3]] == "not" and self.reasons(function, one[4]):
-                if may_be_absent(function, one[4]):
-                    continue
+            if function.unit.ir.constants[one[3]] == "not" and self._is_truth_asked(function, one[4]):
                 yield Wait(function, one, CAST, "bool", one[4])
         for one in function.by_opcode[op.ITEM]:
             yield from self._indexed(function, one)
         for one in function.by_opcode[op.SET_ITEM]:
             yield from self._assigned(function, one)
+
+    def _is_truth_asked(self, function: Function, register: int) -> bool:
+        """Whether a test of what a register holds asks a tensor of a device for its number, and not whether something is there."""
+        return bool(self.reasons(function, register)) and not may_be_absent(function, register)
 
     def _formatted(self, function: Function, one: Instruction) -> Iterator[Wait]:
         if one[0] == op.BINARY and function.text(one[3]) == "%" and isinstance(function.constant(one[4]), str):

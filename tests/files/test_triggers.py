@@ -14,7 +14,7 @@ HEADS = sorted(MODELS.glob("*.toml"))
 @pytest.mark.parametrize("path", HEADS, ids=[path.stem for path in HEADS])
 def test_a_head_read_by_hand_is_what_toml_says(path):
     said = parse_toml(path.read_bytes().partition(b"\n[")[0], path.name)
-    assert head_of(path) == said
+    assert head_of(path) == {key: value for key, value in said.items() if isinstance(value, (str, list))}
 
 
 @pytest.mark.parametrize("language", ["python", "cuda", "cython"])
