@@ -75,7 +75,7 @@ def findings() -> dict[str, Any]:
     place = {"filename": text, "location": {"$ref": "#/definitions/point"}, "end_location": {"$ref": "#/definitions/point"}}
     evidence = _closed(
         verdict={"enum": VERDICTS},
-        level={"enum": ["rule", "facts"]},
+        level={"enum": ["rule", "template", "facts"]},
         platform=text,
         date=text,
         summary=text,

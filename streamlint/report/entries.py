@@ -50,10 +50,12 @@ def evidence_of(finding: Finding, evidence: Evidence | None) -> dict[str, object
 
 
 def verified(finding: Finding, evidence: Mapping[str, object]) -> str:
-    """What was measured, as a sentence part: whether a run settled the rule, or these facts, but never this place of the code."""
+    """What was measured, as a sentence part: whether a run settled the rule, its case, or these facts, but never this place of the code."""
     verdict, where = str(evidence["verdict"]), f"on {evidence['platform']}, {evidence['date']}"
     if evidence["level"] == "facts":
         return f"{verdict} {where}, with the facts of this finding: {evidence['summary']}"
+    if evidence["level"] == "template":
+        return f"{verdict} {where}, by the rule's template, which takes no fact of this finding: {evidence['summary']}"
     return f"rule {verdict.lower()} {where} (streamlint rule {finding.code})"
 
 

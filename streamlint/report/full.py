@@ -92,7 +92,7 @@ def render(view: View) -> str:
     blocks = []
     for shown in _with_copies(by_cause(view.report.findings), view.report.texts):
         finding = shown.finding
-        own = (evidence_of(finding, view.evidence) or {}).get("level") == "facts"
+        own = (evidence_of(finding, view.evidence) or {}).get("level") in ("facts", "template")
         blocks.append(_Block(shown, lines, view, own or finding.code not in told).render() + "\n")
         if not own:
             told.add(finding.code)
