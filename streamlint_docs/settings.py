@@ -84,7 +84,8 @@ per-file-ignores = { "tools/**" = ["SL001"] }
 target-device = "cuda"
 ```
 
-`streamlint check --show-settings FILE` prints what holds for a file, `--isolated` reads no configuration, and
+`streamlint rules` lists the rules and says which are on in the current folder; options such as `--select` and `--preview` change the answer
+as they change a run. `streamlint check --show-settings FILE` prints what holds for a file, `--isolated` reads no configuration, and
 `--config 'target-device = "cuda"'` sets one key for one run. Editors complete and check the file with
 [configuration.json](schemas/configuration.json), its JSON Schema.
 """

@@ -13,7 +13,7 @@ import pytest
 
 import streamlint
 from streamlint import cli, schema
-from streamlint.commands import check_options, models, rule
+from streamlint.commands import check_options, models, rule, rules
 from streamlint.config import KEYS
 
 ROOT = Path(__file__).parents[2]
@@ -28,13 +28,12 @@ def test_help(run, command):
     assert max(map(len, done.stdout.splitlines())) <= 80
 
 
-@pytest.mark.parametrize(("examples", "name"), [(check_options.EXAMPLES, "check"), (rule.EXAMPLES, "rule"), (models.EXAMPLES, "models")])
-def test_examples_are_command_lines(examples, name):
-    build = {"check": check_options.build_parser, "rule": rule.build_parser, "models": models.build_parser}[name]
-    for command, _ in examples:
+@pytest.mark.parametrize(("module", "name"), [(check_options, "check"), (rule, "rule"), (rules, "rules"), (models, "models")])
+def test_examples_are_command_lines(module, name):
+    for command, _ in module.EXAMPLES:
         words = shlex.split(command.rpartition("| ")[2])
         assert words[:2] == ["streamlint", name]
-        build().read(words[2:])
+        module.build_parser().read(words[2:])
 
 
 def test_the_module_is_the_command(tmp_path):
