@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 COMMANDS = {
     "check": ("streamlint.commands.check", "find misuse in files and folders"),
+    "init": ("streamlint.commands.init", "write a configuration for what a project holds"),
     "merge": ("streamlint.commands.merge", "join the reports of `check --shard` runs"),
     "verify": ("streamlint.commands.verify", "test the rules' predictions on this machine's GPU"),
     "litmus": ("streamlint.commands.litmus", "hold the CUDA model against this machine's GPU"),

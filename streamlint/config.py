@@ -246,6 +246,14 @@ def _table(path: Path) -> Mapping[str, Any] | None:
     return table
 
 
+def has_table(path: Path) -> bool:
+    """Whether a configuration file is there, and a ``pyproject.toml`` has our table.
+
+    Raises ConfigError where such a table cannot be read.
+    """
+    return path.is_file() and (path.name != "pyproject.toml" or _table(path) is not None)
+
+
 def parse_toml(data: bytes, where: str) -> dict[str, Any]:
     """TOML from bytes.
 

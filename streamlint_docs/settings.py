@@ -84,6 +84,10 @@ per-file-ignores = { "tools/**" = ["SL001"] }
 target-device = "cuda"
 ```
 
+`streamlint init` writes such a table for what it finds in a project: at the end of `pyproject.toml`, or into `streamlint.toml`. It proposes
+what to exclude (submodules, vendored and generated folders, tests, benchmarks and examples that hold CUDA), and shows the other keys as
+comments with their defaults. `--dry-run` prints it; a table that is there is replaced with `--force` alone.
+
 `streamlint rules` lists the rules and says which are on in the current folder; options such as `--select` and `--preview` change the answer
 as they change a run. `streamlint check --show-settings FILE` prints what holds for a file, `--isolated` reads no configuration, and
 `--config 'target-device = "cuda"'` sets one key for one run. Editors complete and check the file with

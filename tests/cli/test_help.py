@@ -13,7 +13,7 @@ import pytest
 
 import streamlint
 from streamlint import cli, schema
-from streamlint.commands import check_options, models, rule, rules
+from streamlint.commands import check_options, init, models, rule, rules
 from streamlint.config import KEYS
 
 ROOT = Path(__file__).parents[2]
@@ -28,7 +28,9 @@ def test_help(run, command):
     assert max(map(len, done.stdout.splitlines())) <= 80
 
 
-@pytest.mark.parametrize(("module", "name"), [(check_options, "check"), (rule, "rule"), (rules, "rules"), (models, "models")])
+@pytest.mark.parametrize(
+    ("module", "name"), [(check_options, "check"), (rule, "rule"), (rules, "rules"), (models, "models"), (init, "init")]
+)
 def test_examples_are_command_lines(module, name):
     for command, _ in module.EXAMPLES:
         words = shlex.split(command.rpartition("| ")[2])

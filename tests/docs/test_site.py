@@ -13,7 +13,7 @@ import yaml
 
 from streamlint import cli, measured
 from streamlint.checks.base import registry
-from streamlint.commands import check_options, evidence, litmus, rule, verify
+from streamlint.commands import check_options, evidence, init, litmus, rule, verify
 from streamlint.commands import rules as rules_command
 from streamlint.config import KEYS, WORDS, Settings, load
 from streamlint.report.entries import PAGES, page
@@ -32,6 +32,7 @@ BLOCK = re.compile(r"^```(?P<language>\w+)[^\n]*\n(?P<body>.*?)^```$", re.MULTIL
 PARSERS = {
     "check": check_options.build_parser,
     "evidence": evidence.build_parser,
+    "init": init.build_parser,
     "litmus": litmus.build_parser,
     "rule": rule.build_parser,
     "rules": rules_command.build_parser,
