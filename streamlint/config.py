@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 
     UserRows = tuple[tuple[str, Mapping[str, Any]], ...]  # what to name in an error, and the table
 
-FORMATS = ("full", "concise", "grouped", "json", "json-lines", "sarif", "github", "gitlab", "junit", "rdjson", "markdown")
+FORMATS = (
+    *("full", "concise", "grouped", "json", "json-lines", "sarif"),
+    *("github", "gitlab", "junit", "rdjson", "pylint", "azure", "markdown"),
+)
 WORDS = {
     "default-stream": ("auto", "legacy", "per-thread"),
     "target-device": ("maybe", "cuda"),
