@@ -91,7 +91,8 @@ comments with their defaults. `--dry-run` prints it; a table that is there is re
 `streamlint rules` lists the rules and says which are on in the current folder; options such as `--select` and `--preview` change the answer
 as they change a run. `streamlint check --show-settings FILE` prints what holds for a file, `--isolated` reads no configuration, and
 `--config 'target-device = "cuda"'` sets one key for one run. Editors complete and check the file with
-[configuration.json](schemas/configuration.json), its JSON Schema.
+[configuration.json](schemas/configuration.json), its JSON Schema: those that use Taplo (Even Better TOML) find it by a first line
+`#:schema https://streamlint.readthedocs.io/schemas/configuration.json` in `streamlint.toml`.
 """
 
 

@@ -7,9 +7,8 @@ from collections.abc import Iterator, Mapping
 
 from streamlint.config import WORDS, Settings
 from streamlint.discovery.survey import Survey
-from streamlint.schema import TELLS
+from streamlint.schema import PAGE, TELLS
 
-PAGE = "https://streamlint.readthedocs.io/configuration/"
 # Keys that are shown as comments, each with its default; what a project has none of is left out.
 RULES = ("extend-select", "ignore", "per-file-ignores", "preview")
 FILES = ("include", "respect-gitignore")

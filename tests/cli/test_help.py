@@ -119,16 +119,6 @@ def test_what_is_written_fits_the_schema_of_findings(run, tmp_path):
     jsonschema.validate(rows, schema.findings())
 
 
-@pytest.mark.parametrize(
-    ("table", "valid"), [({"select": ["SL001"], "preview": True}, True), ({"selct": []}, False), ({"hidden-sync": "x"}, False)]
-)
-def test_the_schema_of_the_configuration(table, valid):
-    import jsonschema
-
-    errors = list(jsonschema.Draft7Validator(schema.configuration()).iter_errors(table))
-    assert (not errors) is valid
-
-
 # The library ------------------------------------------------------------------------------------------------------------------
 
 
