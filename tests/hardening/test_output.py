@@ -65,6 +65,14 @@ def test_a_terminal_obeys_nothing(format: str, evil: str) -> None:
     assert OBEYED.findall(painted) == []
 
 
+@pytest.mark.parametrize("format", TERMINAL)
+def test_no_line_holds_a_command_of_azure(format: str) -> None:
+    """In names, messages and sources, wherever it stands; columns stay."""
+    text = shown(format, "a ##vso[task.setvariable variable=x]y ##VSO[build.addbuildtag]z")
+    assert "##vso[" not in text.lower()
+    assert "a #\N{REPLACEMENT CHARACTER}vso[task.setvariable variable=x]y" in text
+
+
 @pytest.mark.parametrize("evil", EVIL)
 def test_a_finding_is_a_line_of_pylint(evil: str) -> None:
     lines = shown("pylint", evil).split("\n")
