@@ -9,6 +9,8 @@ import json
 import sys
 from typing import Any
 
+from streamlint.addresses import CONFIGURATION
+from streamlint.addresses import SCHEMAS as HOME
 from streamlint.config import FLAGS, GLOBS, KEYS, PATHS, SELECTORS, WORDS, Settings
 from streamlint.findings import Category, Severity
 from streamlint.models import json_schema
@@ -16,8 +18,6 @@ from streamlint.models import json_schema
 DRAFT = "http://json-schema.org/draft-07/schema#"
 # Where the schema store serves a schema once it has taken it; editors ask for it by this name, and other schemas refer to it.
 STORE = "https://json.schemastore.org/streamlint.json"
-PAGE = "https://streamlint.readthedocs.io/configuration/"
-SITE = "https://streamlint.readthedocs.io/schemas/"
 TELLS = {
     "select": "The rules to run: codes, names, prefixes of codes, or ALL.",
     "ignore": "Rules not to run.",
@@ -48,7 +48,7 @@ def configuration() -> dict[str, Any]:
         "$schema": DRAFT,
         "$id": STORE,
         "title": "streamlint",
-        "description": "The settings of streamlint: [tool.streamlint] in pyproject.toml, or streamlint.toml\n" + PAGE,
+        "description": "The settings of streamlint: [tool.streamlint] in pyproject.toml, or streamlint.toml\n" + CONFIGURATION,
         "type": "object",
         "additionalProperties": False,
         "properties": {key: {"description": TELLS[key], **_value(key)} for key in KEYS},
@@ -101,7 +101,7 @@ def findings() -> dict[str, Any]:
     fix = _closed(applicability={"enum": ["safe", "unsafe", "display"]}, message=text, edits=edits)
     return {
         "$schema": DRAFT,
-        "$id": f"{SITE}findings.json",
+        "$id": f"{HOME}findings.json",
         "title": "streamlint findings, version 1",
         "description": "What `streamlint check --output-format json` writes. Rows and columns count from 1, ends are exclusive.",
         "type": "array",
@@ -123,7 +123,7 @@ def verify() -> dict[str, Any]:
     whole["properties"]["not_run"] = {"type": "array", "items": missed, "description": "Of a run that was interrupted."}
     return {
         "$schema": DRAFT,
-        "$id": f"{SITE}verify.json",
+        "$id": f"{HOME}verify.json",
         "title": "streamlint verify, version 1",
         "description": "What `streamlint verify --output-format json` writes.",
         **whole,
@@ -140,7 +140,7 @@ def matrix() -> dict[str, Any]:
     tables = {"platforms": there, "matrix": row, "lost": lost}
     return {
         "$schema": DRAFT,
-        "$id": f"{SITE}verify-matrix.json",
+        "$id": f"{HOME}verify-matrix.json",
         "title": "streamlint verify on a cluster, version 1",
         "description": "What `streamlint verify --executor dask --output-format json` writes: verdicts by platform, and who was lost.",
         **_closed(**{name: {"type": "array", "items": items} for name, items in tables.items()}),

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from streamlint import TYPE_CHECKING, __version__
+from streamlint.addresses import REPOSITORY
 from streamlint.commands.init_place import HEAD, placed
 from streamlint.commands.init_text import table
 from streamlint.commands.parser import Parser
@@ -107,7 +108,7 @@ def _next(folder: str) -> str:
             "",
             f"{'add to the repos of' if hook.exists() else 'for pre-commit, write'} {line(str(hook))}:",
             *([] if hook.exists() else ["repos:"]),
-            "  - repo: https://github.com/streamlint/streamlint",
+            f"  - repo: {REPOSITORY}",
             f"    rev: v{__version__}",
             "    hooks:",
             "      - id: streamlint",

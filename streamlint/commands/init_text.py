@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 
+from streamlint.addresses import CONFIGURATION
 from streamlint.config import WORDS, Settings
 from streamlint.discovery.survey import Survey
-from streamlint.schema import PAGE, TELLS
+from streamlint.schema import TELLS
 
 # Keys that are shown as comments, each with its default; what a project has none of is left out.
 RULES = ("extend-select", "ignore", "per-file-ignores", "preview")
@@ -38,7 +39,7 @@ def table(found: Survey, above: str | None) -> str:
 def _found(found: Survey) -> Iterator[str]:
     files = ", ".join(f"{count} of {language}" for language, count in found.languages.items()) or "none"
     uses = ", ".join(f"{name} ({count})" for name, count in found.libraries.items()) or "none"
-    yield f"# All keys: {PAGE}"
+    yield f"# All keys: {CONFIGURATION}"
     yield f"# Files that can be linted: {files}. Files that use CUDA, by library: {uses}."
     if found.default_excludes:
         names = ", ".join(f"{name}/" for name in found.default_excludes)
