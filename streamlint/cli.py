@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 COMMANDS = {
     "check": ("streamlint.commands.check", "find misuse in files and folders"),
+    "init": ("streamlint.commands.init", "write a configuration for what a project holds"),
     "merge": ("streamlint.commands.merge", "join the reports of `check --shard` runs"),
     "verify": ("streamlint.commands.verify", "test the rules' predictions on this machine's GPU"),
     "trace": ("streamlint.commands.trace", "what findings cost in a recorded run"),
@@ -23,6 +24,7 @@ COMMANDS = {
     "evidence": ("streamlint.commands.evidence", "what was verified, where, when"),
     "server": ("streamlint.commands.server", "serve an editor by the Language Server Protocol"),
     "rule": ("streamlint.commands.rule", "explain rules"),
+    "rules": ("streamlint.commands.rules", "list the rules, and which are on here"),
     "models": ("streamlint.commands.models", "list and explain the models of library calls"),
     "clean": ("streamlint.commands.clean", "empty the cache"),
     "debug": ("streamlint.commands.debug", "show what streamlint makes of the code"),
@@ -34,7 +36,7 @@ ELSEWHERE = {
     "scan": "check",
     "analyze": "check",
     "run": "check",
-    "rules": "rule",
+    "linter": "rules",
     "version": "--version",
     "lsp": "server",
     "cache": "clean",

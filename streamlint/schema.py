@@ -9,7 +9,9 @@ import json
 import sys
 from typing import Any
 
-from streamlint.config import FLAGS, GLOBS, KEYS, PATHS, SELECTORS, WORDS
+from streamlint.addresses import CONFIGURATION
+from streamlint.addresses import SCHEMAS as HOME
+from streamlint.config import FLAGS, GLOBS, KEYS, PATHS, SELECTORS, WORDS, Settings
 from streamlint.findings import Category, Severity
 from streamlint.models import json_schema
 from streamlint.trace.results import STANDINGS
@@ -18,6 +20,8 @@ _TEXT = {"type": "string"}
 _COUNT = {"type": "integer", "minimum": 0}
 _SHARE = {"type": "number", "minimum": 0, "maximum": 1}
 DRAFT = "http://json-schema.org/draft-07/schema#"
+# Where the schema store serves a schema once it has taken it; editors ask for it by this name, and other schemas refer to it.
+STORE = "https://json.schemastore.org/streamlint.json"
 TELLS = {
     "select": "The rules to run: codes, names, prefixes of codes, or ALL.",
     "ignore": "Rules not to run.",
@@ -46,8 +50,9 @@ def configuration() -> dict[str, Any]:
     """Of ``[tool.streamlint]`` and ``streamlint.toml``."""
     return {
         "$schema": DRAFT,
+        "$id": STORE,
         "title": "streamlint",
-        "description": "The settings of streamlint: [tool.streamlint] in pyproject.toml, or streamlint.toml.",
+        "description": "The settings of streamlint: [tool.streamlint] in pyproject.toml, or streamlint.toml\n" + CONFIGURATION,
         "type": "object",
         "additionalProperties": False,
         "properties": {key: {"description": TELLS[key], **_value(key)} for key in KEYS},
@@ -60,9 +65,9 @@ def _value(key: str) -> dict[str, Any]:
     if key in SELECTORS or key in GLOBS:
         return words
     if key in FLAGS:
-        return {"type": "boolean"}
+        return {"type": "boolean", "default": getattr(Settings(), key.replace("-", "_"))}
     if key in WORDS:
-        return {"enum": list(WORDS[key])}
+        return {"type": "string", "enum": list(WORDS[key]), "default": getattr(Settings(), key.replace("-", "_"))}
     if key in PATHS or key == "extend":
         return {"type": "string"}
     return {"type": "object", "additionalProperties": words} if key == "per-file-ignores" else json_schema.of_tables()
@@ -101,6 +106,7 @@ def findings() -> dict[str, Any]:
     fix = _closed(applicability={"enum": ["safe", "unsafe", "display"]}, message=text, edits=edits)
     return {
         "$schema": DRAFT,
+        "$id": f"{HOME}findings.json",
         "title": "streamlint findings, version 1",
         "description": "What `streamlint check --output-format json` writes. Rows and columns count from 1, ends are exclusive.",
         "type": "array",
@@ -178,6 +184,7 @@ def verify() -> dict[str, Any]:
     whole["properties"]["not_run"] = {"type": "array", "items": missed, "description": "Of a run that was interrupted."}
     return {
         "$schema": DRAFT,
+        "$id": f"{HOME}verify.json",
         "title": "streamlint verify, version 1",
         "description": "What `streamlint verify --output-format json` writes.",
         **whole,
@@ -194,6 +201,7 @@ def matrix() -> dict[str, Any]:
     tables = {"platforms": there, "matrix": row, "lost": lost}
     return {
         "$schema": DRAFT,
+        "$id": f"{HOME}verify-matrix.json",
         "title": "streamlint verify on a cluster, version 1",
         "description": "What `streamlint verify --executor dask --output-format json` writes: verdicts by platform, and who was lost.",
         **_closed(**{name: {"type": "array", "items": items} for name, items in tables.items()}),

@@ -32,7 +32,8 @@ def build_parser() -> Parser:
     """The parser of ``check``."""
     parser = Parser("check", "Find CUDA stream misuse in files and folders.", EXAMPLES)
     parser.add_argument("paths", nargs="*", metavar="PATH", help="files and folders; '-' is standard input (default: .)")
-    add_rules(parser.add_argument_group("rules"))
+    add_rules(group := parser.add_argument_group("rules"))
+    group.add_argument("--per-file-ignores", type=_comma_list, action="extend", metavar="PATTERN:RULE", help="rules not to run on files")
     _add_files(parser.add_argument_group("files"))
     _add_findings(parser.add_argument_group("reporting"))
     _add_fixes(parser.add_argument_group("fixes"))
@@ -42,21 +43,14 @@ def build_parser() -> Parser:
 
 
 def overrides(options: argparse.Namespace) -> dict[str, Any]:
-    """What the command line says in the keys of the configuration."""
-    table: dict[str, Any] = {}
-    for key in LISTS:
-        if words := getattr(options, key.replace("-", "_")):
-            table[key] = words
-    if options.per_file_ignores:
-        table["per-file-ignores"] = _per_file_ignores(options.per_file_ignores)
-    if options.preview is not None:
-        table["preview"] = options.preview
-    if options.respect_gitignore is not None:
-        table["respect-gitignore"] = options.respect_gitignore
-    if options.cache_dir:
-        table["cache-dir"] = options.cache_dir
-    if options.baseline and not options.write_baseline:
-        table["baseline"] = options.baseline
+    """What the command line says in the keys of the configuration; a command may have few of ``check``'s options."""
+    said = {name.replace("_", "-"): value for name, value in vars(options).items()}
+    table: dict[str, Any] = {key: said[key] for key in (*LISTS, "cache-dir") if said.get(key)}
+    table.update({key: said[key] for key in ("preview", "respect-gitignore") if said.get(key) is not None})
+    if pairs := said.get("per-file-ignores"):
+        table["per-file-ignores"] = _per_file_ignores(pairs)
+    if said.get("baseline") and not said["write-baseline"]:
+        table["baseline"] = said["baseline"]
     return table
 
 
@@ -66,13 +60,12 @@ def inline_settings(text: str) -> dict[str, Any]:
 
 
 def add_rules(group: argparse._ArgumentGroup) -> None:
-    """Which rules run."""
+    """Which rules are on; ``overrides`` reads them."""
     words: dict[str, Any] = {"type": _comma_list, "action": "extend", "metavar": "RULE"}
     group.add_argument("--select", **words, help="rules to run: codes, names, prefixes of codes, ALL")
     group.add_argument("--ignore", **words, help="rules not to run")
     group.add_argument("--extend-select", **words, help="rules to run besides those that are on")
     group.add_argument("--extend-ignore", **words, help="rules not to run, besides those that are off")
-    group.add_argument("--per-file-ignores", type=_comma_list, action="extend", metavar="PATTERN:RULE", help="rules not to run on files")
     group.add_argument("--preview", action=argparse.BooleanOptionalAction, help="run preview rules, and rules in their wider form")
 
 
@@ -133,10 +126,15 @@ def add_color(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="when to colour (default: auto)")
 
 
-def add_settings(group: argparse._ArgumentGroup) -> None:
-    """Where settings come from, and how a run is done."""
+def add_configuration_files(group: argparse._ArgumentGroup) -> None:
+    """Where settings come from; ``commands.running.configured`` reads them."""
     group.add_argument("--config", action="append", default=[], metavar="FILE|KEY=VALUE", help="a configuration file, or one setting")
     group.add_argument("--isolated", action="store_true", help="read no configuration file")
+
+
+def add_settings(group: argparse._ArgumentGroup) -> None:
+    """Where settings come from, and how a run is done."""
+    add_configuration_files(group)
     group.add_argument("-n", "--no-cache", action="store_true", help="neither read nor write the cache")
     group.add_argument("--cache-dir", metavar="FOLDER", help="the folder of the cache")
     group.add_argument("-j", "--jobs", type=_positive, default=os.cpu_count() or 1, metavar="N", help="processes to use")

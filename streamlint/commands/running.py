@@ -61,6 +61,17 @@ def report_of(options: argparse.Namespace, resolver: Resolver, instead: Mapping[
 
 
 def resolver_of(options: argparse.Namespace) -> Resolver:
+    attributes = {"force_exclude": options.force_exclude, "default_excludes": options.default_excludes}
+    if options.write_baseline:
+        attributes["baseline"] = None  # what is listed anew is looked at as a whole
+    return Resolver(*configured(options), **attributes)
+
+
+def configured(options: argparse.Namespace) -> tuple[Settings | None, list[tuple[str, Mapping[str, Any]]]]:
+    """What a ``Resolver`` is made of: the one configuration that ``--config`` or ``--isolated`` fixes, and the settings that go before it.
+
+    Raises ConfigError.
+    """
     fixed = None
     inline: dict[str, Any] = {}
     for text in options.config:
@@ -76,10 +87,7 @@ def resolver_of(options: argparse.Namespace) -> Resolver:
         fixed = Settings()
     if inline:
         apply(Settings(), inline, Path.cwd(), "--config")
-    attributes = {"force_exclude": options.force_exclude, "default_excludes": options.default_excludes}
-    if options.write_baseline:
-        attributes["baseline"] = None  # what is listed anew is looked at as a whole
-    return Resolver(fixed, [("--config", inline), ("command line", overrides(options))], **attributes)
+    return fixed, [("--config", inline), ("command line", overrides(options))]
 
 
 def targets_of(options: argparse.Namespace, resolver: Resolver) -> list[tuple[str, str | None]]:

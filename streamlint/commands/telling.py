@@ -114,7 +114,11 @@ def _print_remarks(options: argparse.Namespace, done: fixing.Fixed) -> None:
     print(summary_line(report, len(done.mended)), file=sys.stderr)
 
 
-def write(file: str, text: str) -> None:
+def write(file: str, text: str | bytes) -> None:
+    """Write what a command makes.
+
+    Raises ConfigError where that is refused.
+    """
     try:
         write_output(file, text)
     except OSError as error:

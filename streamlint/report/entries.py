@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from streamlint import TYPE_CHECKING
+from streamlint.addresses import RULES
 from streamlint.findings import Finding, Fix, Problem, Report, Span
 from streamlint.report import View
 from streamlint.triage.fingerprint import Statements, with_fingerprints
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
 
     from streamlint.report import Evidence
 
-PAGES = "https://streamlint.readthedocs.io/rules/"
 EVIDENCE_KEYS = ("verdict", "level", "platform", "date", "summary")
 
 
@@ -40,7 +40,7 @@ def _order(row: Mapping[str, Any]) -> tuple[object, ...]:
 
 def page(name: str) -> str:
     """The address of a rule's page."""
-    return f"{PAGES}{name}/"
+    return f"{RULES}{name}/"
 
 
 def evidence_of(finding: Finding, evidence: Evidence | None) -> dict[str, object] | None:

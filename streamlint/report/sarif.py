@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from streamlint import __version__
+from streamlint.addresses import SITE
 from streamlint.findings import Category
 from streamlint.report import View
 from streamlint.report.entries import entries, page
@@ -14,7 +15,6 @@ from streamlint.report.places import as_uri, repository_path
 from streamlint.rules import all_rules
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
-SITE = "https://streamlint.readthedocs.io/"
 LONGEST = 1024  # of a description, for GitHub
 PRECISION = {"on": "high", "preview": "medium", "off": "medium"}
 PROBLEM_SEVERITY = {"error": "error", "warning": "warning", "note": "recommendation"}
