@@ -18,7 +18,10 @@ from streamlint.transfer.launch_rows import OMITTED, Queued
 from streamlint.transfer.launches import Launches
 from streamlint.transfer.transfer import CALLING, Transfer, last_name
 
-_DEEPEST = 3
+DEEPEST = 3
+"""Calls that are entered behind one another."""
+_MOST_INSIDE = 200
+"""Functions below one call that are looked at."""
 _WAITING = frozenset({"synchronize", "free", "query", "wait"})
 
 
@@ -36,7 +39,8 @@ class Event(NamedTuple):
 class Beside:
     """What else is in flight."""
 
-    def __init__(self, transfer: Transfer, launches: Launches, choices: Choices) -> None:
+    def __init__(self, transfer: Transfer, launches: Launches, choices: Choices, deepest: int = DEEPEST) -> None:
+        self.deepest = deepest
         self.transfer = transfer
         self.launches = launches
         self.choices = choices
@@ -58,7 +62,7 @@ class Beside:
         for one in function.code.instructions():
             if one[0] not in CALLING:
                 continue
-            yield from self.inside(function, one, _DEEPEST)
+            yield from self.inside(function, one, self.deepest)
 
     def inside(self, function: Function, one: Instruction, deepest: int) -> Iterator[Event]:
         """The work and the waits of the functions that a call enters, at most so many calls deep."""
@@ -68,7 +72,7 @@ class Beside:
                 yield from self._inside(edge.callee, (Site(function, one),), seen, deepest)
 
     def _inside(self, callee: Function, via: tuple[Site, ...], seen: set[Function], deepest: int) -> Iterator[Event]:
-        if callee in seen or len(via) > deepest:
+        if callee in seen or len(via) > deepest or len(seen) > _MOST_INSIDE:
             return
         seen.add(callee)
         under = {event.instruction for event in self.own(callee) if event.choice is not None and event.choice.calls[:1] == via[:1]}

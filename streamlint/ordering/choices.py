@@ -22,6 +22,8 @@ from streamlint.transfer.transfer import Transfer
 
 NULL, PTDS, AMBIENT, MADE, PARAMETER, HELD = "null", "ptds", "current", "made", "parameter", "held"
 """What a stream is. ``held``: some stream that is found in an object, or that a function out of view gives."""
+IN_VIEW = frozenset({NULL, AMBIENT, MADE, PTDS})
+"""Those of which it is known what they are."""
 _DETAILS = {"null": NULL, "default": NULL, "ptds": PTDS, "per-thread": PTDS, "current": AMBIENT}
 _MADE = frozenset({"blocking", "non-blocking", "created", "pool"})
 _DEEPEST = 4

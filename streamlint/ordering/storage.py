@@ -34,11 +34,11 @@ class Storages:
             one = function.definitions[register] if register >= 0 else None
             if one is None:
                 return None
-            inner = self._inside(function, register)
+            inner = self.inside(function, register)
             if inner is None:
                 break
             register = inner
-        if self._is_number(function, register):
+        if self.is_number(function, register):
             return None
         return plain(self.places.of(function, register))
 
@@ -98,12 +98,13 @@ class Storages:
             function = site.function
         return found
 
-    def _inside(self, function: Function, register: int) -> int | None:
+    def inside(self, function: Function, register: int) -> int | None:
         """The register of what an offset, a view or an accessor is of."""
         one = function.definitions[register]
-        assert one is not None
+        if one is None:
+            return None
         if function.is_cpp and one[0] in (op.BINARY, op.INPLACE) and function.text(one[3])[:1] in ("+", "-"):
-            return next((each for each in one[4:6] if not self._is_number(function, each)), None)
+            return next((each for each in one[4:6] if not self.is_number(function, each)), None)
         if one[0] == op.INVOKE and function.text(one[4]) in _ACCESSORS:
             return one[3]
         if one[0] == op.LOAD and function.is_cpp:
@@ -136,15 +137,15 @@ class Storages:
                 return source
         return None
 
-    def parts(self, function: Function, register: int) -> set[Place]:
-        """The memory that is among what a register is made of: the elements of tuples and arrays, the addresses in them."""
-        found: set[Place] = set()
+    def parts(self, function: Function, register: int) -> set[int]:
+        """The registers of memory among what a register is made of: the elements of tuples and arrays, the addresses in them."""
+        found: set[int] = set()
         for one in behind(function, [register], lambda one: _made_of(function, one)):
-            inner = self._inside(function, one[2]) if one[0] == op.INVOKE else None
-            if inner is not None and function.text(one[4]) in _ACCESSORS and (place := self.of(function, inner)) is not None:
-                found.add(place)
+            inner = self.inside(function, one[2]) if one[0] == op.INVOKE else None
+            if inner is not None and function.text(one[4]) in _ACCESSORS:
+                found.add(inner)
             elif any(isinstance(value, Memory) and value.space == "device" for value in self.facts.values(function, one[2]).values):
-                found |= {place for place in [self.of(function, one[2])] if place is not None}
+                found.add(one[2])
         return found
 
     def _addressed(self, function: Function, one: Instruction) -> int | None:
@@ -162,7 +163,8 @@ class Storages:
         values = list(self.facts.values(function, register).values)
         return bool(values) and all(isinstance(value, Memory) for value in values)
 
-    def _is_number(self, function: Function, register: int) -> bool:
+    def is_number(self, function: Function, register: int) -> bool:
+        """Whether a register holds a number or text."""
         values = list(self.facts.values(function, register).values) if register >= 0 else []
         if any(isinstance(value, Constant) and value.value is None for value in values):
             return False

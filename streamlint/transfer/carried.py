@@ -6,7 +6,7 @@ register instead, by the calls that lead there where these are known, and keeps 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from streamlint.facts.containers import put_by
@@ -37,6 +37,8 @@ class Key(NamedTuple):
 
 
 ANY = Key(None)
+Started = Callable[[Function, int], Iterable[tuple[Function, int]]]
+"""By function and number of a parameter: what is given for it where a thread or process is started."""
 
 
 class Carried(NamedTuple):
@@ -73,8 +75,9 @@ class Carried(NamedTuple):
 class Carriers:
     """Finds where the values of a program come from."""
 
-    def __init__(self, transfer: Transfer) -> None:
+    def __init__(self, transfer: Transfer, started: Started | None = None) -> None:
         self.transfer = transfer
+        self.started = started
         self.facts = transfer.facts
         self.records = RecordFields(transfer.facts)
         self._known: dict[tuple[Function, int, Context], tuple[Carried, ...]] = {}
@@ -96,6 +99,22 @@ class Carriers:
         if found is None:
             found = self._known[asked] = tuple(dict.fromkeys(self._walk(Carried(*asked))))
         return found
+
+    def parts(self, function: Function, register: int, keys: tuple[Key, ...]) -> tuple[Carried, ...]:
+        """What is found behind some keys of what a register holds; empty where that cannot be told."""
+        found = tuple(dict.fromkeys(self._walk(Carried(function, register, (), keys))))
+        return found if not any(each.keys for each in found) else ()
+
+    def alone(self, way: Carried) -> Carried:
+        """As far back as a value was in one register at a time: None, and arguments that a call does not give, aside."""
+        for _ in range(MOST):
+            steps = [step for step in dict.fromkeys(self._steps(way) or ()) if not _is_none(step)]
+            if len(steps) > 1:
+                steps = [step for step in steps if any(True for _ in self._walk(step))]
+            if len(steps) != 1:
+                break
+            way = steps[0]
+        return way
 
     def _walk(self, begin: Carried) -> Iterator[Carried]:
         seen, waiting = {begin}, [begin]
@@ -172,9 +191,10 @@ class Carriers:
         entered = entered_by(way.context, function)
         places = [entered] if entered is not None else [Site(*place) for place in self.transfer.callers(function)]
         outside = way._replace(context=tuple(entry for entry in way.context if entry[0] is not function))
-        if not 0 < len(places) <= _MOST_CALLERS:
+        started = [outside.at(each, holder) for holder, each in self.started(function, one[3])] if self.started is not None else []
+        if not (places or started) or len(places) > _MOST_CALLERS:
             return None
-        return [step for place in places for step in self._from_call(outside, one[3], place)]
+        return [*started, *(step for place in places for step in self._from_call(outside, one[3], place))]
 
     def _from_call(self, way: Carried, index: int, place: Site) -> Iterator[Carried]:
         """What a call gives for a parameter: an argument, a part of what is spread, or the default."""
@@ -316,3 +336,9 @@ class Carriers:
                 yield way.part(one[3], key)
         elif one[0] == op.CALL and way.keys and function.dotted(one[3]) in _COPYING and given:
             yield way.at(given[0][1])
+
+
+def _is_none(way: Carried) -> bool:
+    """Whether a register holds None."""
+    one = way.instruction
+    return one is not None and one[0] == op.CONST and way.function.unit.ir.constants[one[3]] is None
