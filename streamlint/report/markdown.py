@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from streamlint.report import View
-from streamlint.report.entries import entries
+from streamlint.report.entries import entries, place_of
 from streamlint.report.terminal import CONTROL
 
 
@@ -33,7 +33,7 @@ def _place(row: dict[str, Any]) -> str:
     file = CONTROL.sub("\N{REPLACEMENT CHARACTER}", row["filename"])
     for sign, shown in (("\n", " "), ("`", "\N{MODIFIER LETTER GRAVE ACCENT}"), ("|", "\\|")):
         file = file.replace(sign, shown)
-    return f"`{file}:{row['location']['row']}`"
+    return f"`{file}:{place_of(row, column=False)}`"
 
 
 def _cell(text: str) -> str:

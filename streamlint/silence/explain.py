@@ -18,7 +18,7 @@ from streamlint.lines import split_lines
 from streamlint.linter import How, run
 from streamlint.options import Options, Source
 from streamlint.parsing import Parser
-from streamlint.reading import Unreadable, decode, language_of, read_bytes
+from streamlint.reading import Unreadable, decode, language_of, read_source
 from streamlint.recursion import deeper
 from streamlint.rules import all_rules
 from streamlint.silence.answer import Answer
@@ -124,11 +124,11 @@ def _not_met(answer: Answer, file: str, resolver: Resolver) -> None:
 def _read(answer: Answer, found: Found) -> str | None:
     """The file's text; None where it cannot be read or is not looked at."""
     try:
-        data = read_bytes(found.path)
+        data = read_source(found.path)
         if is_generated(data, found):
             answer.add("unread", "the file is generated, and was not named itself")
             return None
-        return decode(data, found.language)[0]
+        return decode(data, found.language, found.path)[0]
     except Unreadable as error:
         answer.add("unread", f"the file cannot be read: {error}")
         return None
