@@ -21,7 +21,8 @@ _ESCAPED = re.compile(
     r"|[^\W\d][\w.*\[\]]*\?{1,2}[ \t;]*(?=[\r\n]|\Z)"  # obj? and obj??
     rf"|(?:pip|conda|mamba|uv)[ \t]+(?:install|uninstall|list|show)\b{_REST})"
 )
-_ASSIGNED = re.compile(rf"(?P<before>[ \t]*[^\W\d][^#=!%\r\n]*=[ \t]*)(?P<line>[%!]{_REST})")
+_TARGET = r"[^\W\d](?:[\w.,:* \t\[\]]|'[^'\r\n]*'|\"[^\"\r\n]*\")*"
+_ASSIGNED = re.compile(rf"(?P<before>[ \t]*{_TARGET}=[ \t]*)(?P<line>[%!]{_REST})")
 _TOKEN = re.compile(
     r'"""[^"\\]*(?:(?:\\.|"(?!""))[^"\\]*)*(?:"""|\Z)|' + r"'''[^'\\]*(?:(?:\\.|'(?!''))[^'\\]*)*(?:'''|\Z)"
     r"|\"(?:\\.|[^\"\\\r\n])*\"?|'(?:\\.|[^'\\\r\n])*'?|#[^\r\n]*|\\(?:\r\n|\r|\n)"

@@ -95,14 +95,14 @@ def rewritten(data: bytes, text: str) -> bytes:
     """
     program = _program(data)
     before = program.notebook.text
-    made, at = [], 0
-    for cell, source in zip(program.cells, program.sources_in(text), strict=False):
+    made, at, sources = [], 0, program.sources_in(text)[: len(program.cells)]
+    for cell, source in zip(program.cells, sources, strict=True):
         if source != cell.source:
             start, end = cell.place
             made += [before[at:start], _literal(cell, source, before)]
             at = end
     new = (BOM if data.startswith(BOM) else b"") + "".join([*made, before[at:]]).encode("utf-8")
-    if program_of(new) != text:
+    if [cell.source for cell in _program(new).cells] != sources:
         raise NotebookError("a change cannot be written into the cells")
     return new
 

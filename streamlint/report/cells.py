@@ -40,6 +40,10 @@ class Cells:
             return row
         return next((one.file_row for one in self._rows_of(file) if (one.cell, one.row) == (cell, row)), 1)
 
+    def program_row(self, file: str, cell: int, row: int) -> int | None:
+        """The row of a notebook's program that stands in a row of a cell; None where there is none."""
+        return next((number for number, one in enumerate(self._rows_of(file), 1) if (one.cell, one.row) == (cell, row)), None)
+
     def _rows_of(self, file: str) -> tuple[Row, ...]:
         if not is_notebook(file):
             return ()
