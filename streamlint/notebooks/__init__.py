@@ -5,6 +5,6 @@ edit, so a changed text falls into its cells again. Lines for IPython become ``p
 """
 
 from streamlint.notebooks.document import NotebookError
-from streamlint.notebooks.program import Row, changed_cells, foreign_language, program_of, rewritten, rows_of, same_cells
+from streamlint.notebooks.program import Row, changed_cells, foreign_language, program_of, rewritten, rows_of, same_cells, sources_of
 
-__all__ = ["NotebookError", "Row", "changed_cells", "foreign_language", "program_of", "rewritten", "rows_of", "same_cells"]
+__all__ = ["NotebookError", "Row", "changed_cells", "foreign_language", "program_of", "rewritten", "rows_of", "same_cells", "sources_of"]

@@ -83,6 +83,11 @@ def changed_cells(data: bytes, text: str) -> list[tuple[int, str, str]]:
     return [(cell.number, cell.source, source) for cell, source in pairs if source != cell.source]
 
 
+def sources_of(data: bytes, text: str) -> list[str]:
+    """The sources of a notebook's cells in its program, or in a changed one."""
+    return _program(data).sources_in(text)
+
+
 def same_cells(before: str, after: str) -> bool:
     """Whether a changed program still falls into the cells that it is made of."""
     return _BORDER.findall(before) == _BORDER.findall(after)

@@ -15,6 +15,7 @@ from streamlint.discovery.triggers import relevant, seam
 from streamlint.discovery.twins import is_port, speaks_hip_alone
 from streamlint.findings import Finding, Report
 from streamlint.fix.trial import Trial
+from streamlint.notebooks import sources_of
 from streamlint.options import Options, Source
 from streamlint.reading import Unreadable, encode, is_notebook, language_of, read_source
 from streamlint.relint import Relint
@@ -166,6 +167,18 @@ class Project:
         if document.trial is None:
             document.trial = trial_of(document.text, self._found(path), self._relint(part))
         return replace(finding, fix=document.trial.propose(finding))
+
+    def shown(self, path: str) -> str:
+        """The text of a document as the editor shows it, in the rows of its program."""
+        document = self.open[path]
+        return "\n\n".join(sources_of(document.data, document.text)) if is_notebook(path) and document.text else document.text
+
+    def changed(self, path: str, after: str) -> list[tuple[str, str]]:
+        """The text of a document, and a new one, as the editor has them: a notebook cell by cell."""
+        document = self.open[path]
+        if not is_notebook(path):
+            return [(document.text, after)]
+        return list(zip(sources_of(document.data, document.text), sources_of(document.data, after), strict=True))
 
     def ignored(self, path: str, finding: Finding) -> str | None:
         """The text with a comment that hides the finding."""
