@@ -77,7 +77,13 @@ def findings() -> dict[str, Any]:
     """Of the JSON format of ``streamlint check``."""
     point = _closed(row={"type": "integer", "minimum": 1}, column={"type": "integer", "minimum": 1})
     text = {"type": "string"}
-    place = {"filename": text, "location": {"$ref": "#/definitions/point"}, "end_location": {"$ref": "#/definitions/point"}}
+    cell = {"type": ["integer", "null"], "minimum": 1, "description": "The cell of a notebook, in which rows count; else null."}
+    place: dict[str, Any] = {
+        "filename": text,
+        "cell": cell,
+        "location": {"$ref": "#/definitions/point"},
+        "end_location": {"$ref": "#/definitions/point"},
+    }
     evidence = _closed(
         verdict={"enum": VERDICTS},
         level={"enum": ["rule", "template", "facts"]},

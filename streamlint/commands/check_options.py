@@ -113,7 +113,7 @@ def _add_output(group: argparse._ArgumentGroup) -> None:
     add_color(group)
     group.add_argument("--coverage", action="store_true", help="say what was read and understood")
     group.add_argument("--coverage-file", metavar="FILE", help="write that as JSON")
-    group.add_argument("--explain-silence", metavar="FILE:LINE", help="say why no finding stands at a line")
+    group.add_argument("--explain-silence", metavar="FILE:LINE", help="say why no finding stands at a line (nb.ipynb:cell 3:2)")
     group.add_argument("--shard", metavar="K/N", help="run the K-th of N shares, and write a report for 'streamlint merge'")
     group.add_argument("-w", "--watch", action="store_true", help="lint again whenever a file changes")
     group.add_argument("--timings", action="store_true", help="say where the time went")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from streamlint.report import View
-from streamlint.report.entries import entries
+from streamlint.report.entries import entries, place_of
 from streamlint.report.terminal import CONTROL
 
 
@@ -30,7 +30,7 @@ def _row(row: dict[str, Any]) -> str:
 
 
 def _place(row: dict[str, Any]) -> str:
-    return code(f"{row['filename']}:{row['location']['row']}")
+    return code(f"{row['filename']}:{place_of(row, column=False)}")
 
 
 def code(text: str) -> str:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
 from streamlint.findings import Finding, Fix, Problem, Report, Severity, Span
+from streamlint.lines import split_lines
 from streamlint.report.entries import costing, page
 from streamlint.rules import UNREADABLE, UNUSED, UnreadableSource
 from streamlint.server.jobs import Range, Repair, Told
@@ -31,9 +32,14 @@ def repair_of(fix: Fix, text: str, encoding: str) -> Repair:
     return Repair(fix.message, fix.applicability, tuple((lines.range(edit.span), edit.content) for edit in fix.edits))
 
 
-def change(title: str, kind: str, before: str, after: str, encoding: str) -> Repair:
-    """A new text for a file."""
-    return Repair(title, kind, changes(before, after, encoding))
+def change(title: str, kind: str, texts: Sequence[tuple[str, str]], encoding: str) -> Repair:
+    """New texts for the parts of a document, each below the last one with a line between them."""
+    edits: list[tuple[Range, str]] = []
+    first = 0
+    for before, after in texts:
+        edits += [((place[0] + first, place[1], place[2] + first, place[3]), text) for place, text in changes(before, after, encoding)]
+        first += len(split_lines(before)) + 1
+    return Repair(title, kind, tuple(edits))
 
 
 class _Measure:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -18,8 +19,9 @@ from streamlint.lines import split_lines
 from streamlint.linter import How, run
 from streamlint.options import Options, Source
 from streamlint.parsing import Parser
-from streamlint.reading import Unreadable, decode, language_of, read_bytes
+from streamlint.reading import Unreadable, decode, is_notebook, language_of, read_source
 from streamlint.recursion import deeper
+from streamlint.report.cells import Cells
 from streamlint.rules import all_rules
 from streamlint.silence.answer import Answer
 from streamlint.silence.line import Line, dig
@@ -30,16 +32,26 @@ from streamlint.triage.settle import codes_of
 from streamlint.waits.findings import hot_waits, passed_over
 from streamlint.waits.judge import HotWaits
 
+_CELL = re.compile(r"(?P<file>.*\.ipynb):(?:cell )?(?P<cell>\d+)", re.IGNORECASE)
 ALL_LOOPS = "all-loops"
 POSSIBLE = "possible"
 
 
-def explain(paths: Sequence[str | Path], place: str, resolver: Resolver, jobs: int = 1) -> Answer:
-    """The reasons why no finding stands at ``FILE:LINE`` when ``paths`` are linted.
+def explain(paths: Sequence[str | Path], place: str, resolver: Resolver) -> Answer:
+    """The reasons why no finding stands at ``FILE:LINE`` when ``paths`` are linted, in a notebook at ``FILE:cell NUMBER:LINE``.
 
     Raises ConfigError for a place that is none, PathError for a file that does not exist.
     """
-    return explain_each(paths, [place], resolver)[0]
+    answer = explain_each(paths, [place], resolver)[0]
+    if not is_notebook(answer.file):
+        return answer
+    cells = Cells()
+
+    def at(row: int) -> tuple[int, int, str]:
+        found = cells.row(answer.file, row)
+        return (found.cell, found.row, found.text) if found is not None else (1, 1, "")
+
+    return answer.in_cells(at)
 
 
 def explain_each(paths: Sequence[str | Path], places: Sequence[str], resolver: Resolver) -> list[Answer]:
@@ -145,11 +157,27 @@ class _Looked:
 
 def _place(text: str) -> tuple[str, int]:
     file, colon, row = text.rpartition(":")
+    if (inside := _CELL.fullmatch(file)) is not None or is_notebook(file):
+        return _place_in_cell(text, inside, row)
     if not colon or not row.isdigit() or not int(row):
         raise ConfigError(f"--explain-silence: expected FILE:LINE, not '{text}'")
     if not os.path.isfile(file):
         raise PathError(f"{file}: no such file")
     return shown(file), int(row)
+
+
+def _place_in_cell(text: str, inside: re.Match[str] | None, row: str) -> tuple[str, int]:
+    """The file and the row of its program."""
+    if inside is None or not row.isdigit():
+        raise ConfigError(f"--explain-silence: expected NOTEBOOK:cell NUMBER:LINE, not '{text}'")
+    file, cell = inside["file"], int(inside["cell"])
+    if not os.path.isfile(file):
+        raise PathError(f"{file}: no such file")
+    cells = Cells()
+    found = cells.program_row(file, cell, int(row)) if cells.row(file, 1) is not None else 1
+    if found is None:
+        raise ConfigError(f"--explain-silence {text}: the notebook has no such line of Python")
+    return shown(file), found
 
 
 def _not_met(answer: Answer, file: str, resolver: Resolver) -> None:
@@ -167,11 +195,11 @@ def _not_met(answer: Answer, file: str, resolver: Resolver) -> None:
 def _read(answer: Answer, found: Found) -> str | None:
     """The file's text; None where it cannot be read or is not looked at."""
     try:
-        data = read_bytes(found.path)
+        data = read_source(found.path)
         if is_generated(data, found):
             answer.add("unread", "the file is generated, and was not named itself")
             return None
-        return decode(data, found.language)[0]
+        return decode(data, found.language, found.path)[0]
     except Unreadable as error:
         answer.add("unread", f"the file cannot be read: {error}")
         return None

@@ -52,6 +52,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     yield tmp_path
     measured.records.cache_clear()
 
+
 TRAINING = """\
 import torch
 from torch import nn
