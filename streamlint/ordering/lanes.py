@@ -15,6 +15,7 @@ from streamlint.ordering.c_api import is_of_c
 from streamlint.ordering.conditions import Frame
 from streamlint.ordering.flow import STREAM, Tracked
 from streamlint.ordering.on_device import ARRAYS
+from streamlint.ordering.on_path import as_handed
 from streamlint.ordering.places import ANY, Element, Place, Places, rest_behind
 from streamlint.ordering.rotation import turning
 from streamlint.ordering.streams import Currents
@@ -92,7 +93,8 @@ class Lanes:
         if handed is not None and frame.caller is not None and frame.call is not None:
             return self.of(frame.caller, frame.call, handed, depth)
         function, register = frame.function, behind_number(frame.function, stream.register)
-        values = list(self.transfer.values(function, register))
+        holder, held = as_handed(self.transfer, frame, register)
+        values = list(self.transfer.values(holder.function, held))
         wrapped = tuple(self._wrapped(function, register))
         names = (*self.places.names(function, register), *self._members(function, register), *wrapped)
         if frame.depth != depth:

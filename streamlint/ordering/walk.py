@@ -24,7 +24,7 @@ from streamlint.ordering.flow import BUFFER, EXACT, Flow, Tracked
 from streamlint.ordering.iterated import as_given, iterated
 from streamlint.ordering.liveness import Liveness
 from streamlint.ordering.passages import Passages
-from streamlint.ordering.places import ANY, Element, Place, Places, register_place, rest_behind
+from streamlint.ordering.places import ANY, Element, Place, Places, is_own_cell, register_place, rest_behind
 from streamlint.ordering.quiet import Quiet
 from streamlint.ordering.rounds import again
 from streamlint.ordering.spread import bound_before, positional, spread
@@ -451,7 +451,7 @@ class Walk:
             elif root[0] == "parameter" and (held.place.path or state.frame.caller is None or held.kind not in EXACT):
                 for source in self._passed(caller, call, function, int(str(root[1])), bool(held.place.path)):
                     yield held._replace(place=source.behind(*held.place.path))
-            elif root[0] == "global" or (root[0] == "cell" and root[2] != function.code.number):
+            elif root[0] == "global" or (root[0] == "cell" and not is_own_cell(root, function)):
                 yield held
 
     def _handed_to_c(self, caller: Function, call: Instruction, function: Function, held: Tracked) -> Iterator[Tracked]:
