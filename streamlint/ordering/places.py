@@ -38,8 +38,8 @@ Root = tuple[object, ...]
 
 
 class Place(NamedTuple):
-    """``root`` is ``("register", n)``, ``("parameter", n)``, ``("cell", name, number of the owner's code, number of its file)`` or ``("global", file, name)``; ``path`` leads on:
-    an attribute's name, or an `Element`."""
+    """``root`` is ``("register", n)``, ``("parameter", n)``, ``("cell", name, owner, file)`` or ``("global", file, name)``; ``path``
+    leads on: an attribute's name, or an `Element`. An owner is the number of its code, a file that of its unit."""
 
     root: Root
     path: tuple[Key, ...] = ()
