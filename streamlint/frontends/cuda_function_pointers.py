@@ -37,11 +37,11 @@ def function_pointer(node: Syntax) -> FunctionPointer | None:
         return None
     given = inner.child_by_field_name("arguments")
     parameters = outer.child_by_field_name("arguments")
-    if given is None or parameters is None or given.named_child_count != 1 or not given.named_children[0].text:
+    if given is None or parameters is None or given.named_child_count != 1:
         return None
     pointer = given.named_children[0]
     name = pointer.child_by_field_name("argument") if pointer.type == "pointer_expression" else None
-    if name is None or name.type != "identifier" or not pointer.text.startswith(b"*"):
+    if name is None or name.type != "identifier" or pointer.children[0].type != "*":
         return None
     if any(child.type not in _PARAMETERS for child in parameters.named_children):
         return None
