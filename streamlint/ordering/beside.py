@@ -11,7 +11,7 @@ from streamlint.facts.objects import Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY
-from streamlint.ordering.choice import Choice, given_to
+from streamlint.ordering.choice import Choice, default_is_null, given_to
 from streamlint.ordering.choices import AMBIENT, MADE, NULL, PARAMETER, Choices
 from streamlint.transfer.actions import Stream, Synchronized
 from streamlint.transfer.launch_rows import OMITTED, Queued
@@ -40,25 +40,25 @@ class Beside:
         self.transfer = transfer
         self.launches = launches
         self.choices = choices
-        self._events: dict[Function, list[Event]] = {}
+        self._events: dict[tuple[Function, int], list[Event]] = {}
         self._own: dict[Function, list[Event]] = {}
         self._parts: dict[Function, tuple[list[Event], list[tuple[Event, Choice]]]] = {}
         self._reaches: dict[tuple[Function, Instruction, frozenset[Instruction]], Mapping[int, list[tuple[int, int]]]] = {}
 
-    def events(self, function: Function) -> list[Event]:
-        """The work and the waits of a function, with those of the functions that it calls."""
-        found = self._events.get(function)
+    def events(self, function: Function, deepest: int = _DEEPEST) -> list[Event]:
+        """The work and the waits of a function, with those of the functions that it calls, at most so many calls deep."""
+        found = self._events.get((function, deepest))
         if found is None:
-            found = self._events[function] = list(self._all(function))
+            found = self._events[function, deepest] = list(self._all(function, deepest))
         return found
 
-    def _all(self, function: Function) -> Iterator[Event]:
+    def _all(self, function: Function, deepest: int) -> Iterator[Event]:
         own = self.own(function)
         yield from (event for event in own if event.choice is None or not event.choice.calls)
         for one in function.code.instructions():
             if one[0] not in CALLING:
                 continue
-            yield from self.inside(function, one, _DEEPEST)
+            yield from self.inside(function, one, deepest)
 
     def inside(self, function: Function, one: Instruction, deepest: int) -> Iterator[Event]:
         """The work and the waits of the functions that a call enters, at most so many calls deep."""
@@ -76,9 +76,10 @@ class Beside:
             if event.instruction in under and event.choice is not None and event.choice.how == OMITTED:
                 continue  # it works on the stream that the caller has made current
             library = event.work.library if event.work is not None and not callee.is_cpp else ""
-            for choice in self._handed(callee, via, event.choice, library):
-                if choice is None or (not choice.calls and choice.kind != PARAMETER) or (choice.calls and choice.calls[0] == via[0]):
-                    yield event._replace(instruction=via[0].instruction, via=via, choice=choice)
+            yield from (
+                event._replace(instruction=via[0].instruction, via=via, choice=choice)
+                for choice in dict.fromkeys(self._handed(callee, via, event.choice, library))
+            )
         for one in callee.code.instructions():
             if one[0] in CALLING:
                 for edge in self.transfer.edges(callee, one):
@@ -101,11 +102,31 @@ class Beside:
             return
         caller, call = via[-1].function, via[-1].instruction
         if choice is None or choice.calls or choice.kind != PARAMETER or choice.place is None or caller.is_cpp or not callee.is_cpp:
-            yield choice
+            yield from self._outward(callee, via, len(via) - 1, choice) if choice is not None else (None,)
             return
         given = given_to(caller, call, callee, int(str(choice.place.root[1])))
-        chosen = list(self.choices.of_register(caller, given, via[-1])) if given is not None and given >= 0 else []
-        yield from chosen or [choice]
+        for each in self.choices.of_register(caller, given, via[-1], (), False) if given is not None and given >= 0 else ():
+            yield from self._outward(caller, via, len(via) - 2, each) if each.kind == PARAMETER else (each,)
+
+    def _outward(self, callee: Function, via: tuple[Site, ...], place: int, choice: Choice) -> Iterator[Choice]:
+        """A choice as the outermost caller has it; none that other calls have made."""
+        if choice.calls:
+            yield from (choice,) if choice.calls[0] == via[0] else ()
+            return
+        if choice.kind != PARAMETER or choice.place is None or place < 0:
+            yield choice._replace(calls=via[place + 1 :])
+            return
+        site, (root, path) = via[place], choice.place
+        if site.instruction[0] in (op.CALL, op.INVOKE) and not self.choices.fits(site.function, site.instruction, callee):
+            return
+        index = int(str(root[1]))
+        given = given_to(site.function, site.instruction, callee, index)
+        if given is None and not path and default_is_null(callee, index):
+            yield Choice(NULL, "default", site, via[place:])
+        elif given is not None and given >= 0:
+            field = (self.choices.of_field(site.function, given, str(path[0]), site, (), False)) if path else None
+            for each in field if field is not None else self.choices.of_register(site.function, given, site, (), False):
+                yield from self._outward(site.function, via, place - 1, each)
 
     def own(self, function: Function) -> list[Event]:
         """The work and the waits of a function's own instructions, for each stream that they may mean."""

@@ -22,7 +22,8 @@ from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import Transfer, last_name
 from streamlint.waits.operands import argument_registers
 
-_HIGHEST = 2
+_DEEPEST = 12
+"""Calls between a launch and the function from which it follows the one ahead."""
 _MOST_HOMES = 60
 _BETWEEN = frozenset({"record", "wait", "callback", "synchronize"})
 
@@ -126,13 +127,13 @@ class DependentLaunches:
         homes = {call.function: 0}
         for home in _growing(homes):
             yield home
-            if homes[home] < _HIGHEST and len(homes) < _MOST_HOMES and self._matters(home, call):
+            if homes[home] < _DEEPEST and len(homes) < _MOST_HOMES and self._matters(home, call):
                 for caller, _ in self.transfer.callers(home):
                     homes.setdefault(caller, homes[home] + 1)
 
     def _matters(self, home: Function, call: ModelledCall) -> bool:
         here = Site(call.function, call.instruction)
-        for event in self.beside.events(home):
+        for event in self.beside.events(home, _DEEPEST):
             if event.at == here:
                 launched = self._launched(event)
                 if launched is None or any(True for _ in self._early(launched)):
@@ -140,7 +141,7 @@ class DependentLaunches:
         return False
 
     def _in(self, home: Function, call: ModelledCall, allowed: Site) -> Iterator[EarlyLaunch]:
-        events = self.beside.events(home)
+        events = self.beside.events(home, _DEEPEST)
         here = Site(call.function, call.instruction)
         for event in events:
             if event.at != here or event.work is None or event.choice is None:
@@ -199,7 +200,7 @@ class DependentLaunches:
             return False  # both in one call: that is asked of the function called
         stops = {
             each.instruction
-            for each in self.beside.events(home)
+            for each in self.beside.events(home, _DEEPEST)
             if each.instruction not in (ahead.instruction, event.instruction)
             and (each.work is None or each.choice is None or event.choice is None or each.choice.key == event.choice.key)
         }
