@@ -9,10 +9,12 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import Instance, LibraryObject, Memory, Object, Site, Unknown
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.ir.graph import NOBODY
 from streamlint.models.vocabulary import Selector
 from streamlint.ordering.choice import COPIES, Choice, default_is_null, given_to
 from streamlint.ordering.entered import Entered
 from streamlint.ordering.fields import Fields
+from streamlint.ordering.first_rounds import FirstRounds
 from streamlint.ordering.handles import Handles
 from streamlint.ordering.places import Place, Places
 from streamlint.ordering.streams import Currents
@@ -38,6 +40,7 @@ class Choices:
         self.currents = currents
         self.entered = Entered(transfer, currents)
         self.handles = Handles(transfer, places)
+        self.first = transfer.one_of(FirstRounds, transfer)
         self.fields = transfer.one_of(Fields, transfer, places)
         self._variables: dict[tuple[Function, int], LibraryObject | None] = {}
         self._known: dict[tuple[Function, Instruction, Queued], list[Choice]] = {}
@@ -104,6 +107,7 @@ class Choices:
     ) -> Iterator[Choice]:
         """The streams that a register may hold; of a parameter also what callers give for it, if these are asked (``is_up``)."""
         waiting, seen = [register], set[int]()
+        block = function.homes[at.instruction][0] if at.function is function else NOBODY
         while waiting:
             register = waiting.pop()
             one = function.definitions[register] if register >= 0 else None
@@ -113,7 +117,7 @@ class Choices:
             if one[0] in COPIES:
                 waiting.append(one[COPIES[one[0]]])
             elif one[0] == op.PHI:
-                waiting += one[3:]
+                waiting += self.first.operands(function, one, block)
             elif one[0] == op.PARAM:
                 yield from self._of_parameter(function, one[3], at, calls, is_up)
             elif not function.is_cpp and (inner := self._viewed(function, one)) is not None:

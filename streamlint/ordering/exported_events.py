@@ -309,11 +309,15 @@ class ExportedEvents:
             if any(self._is_at(function, register, place) for call in puts for register in call.all("of") if register >= 0):
                 yield one
             for edge in self.transfer.edges(function, one) if depth < _DEEPEST else ():
-                for param in edge.callee.by_opcode[op.PARAM] if edge.is_followed and not edge.is_handed else ():
-                    given = operand_of(function, one, edge.callee, param[3])
-                    if given is not None and given >= 0 and self._is_at(function, given, place):
-                        if any(any(True for _ in self._sends(edge.callee, each, depth + 1)) for each in _places_of(edge.callee, param)):
-                            yield one
+                inner = self._inner(function, one, edge.callee, place) if edge.is_followed and not edge.is_handed else ()
+                yield from (one for each in inner for _ in self._sends(edge.callee, each, depth + 1))
+
+    def _inner(self, function: Function, call: Instruction, callee: Function, place: Place) -> Iterator[Place]:
+        """C++: where a function that a call enters has what is at a place."""
+        for param in callee.by_opcode[op.PARAM]:
+            given = operand_of(function, call, callee, param[3])
+            if given is not None and given >= 0 and self._is_at(function, given, place):
+                yield from _places_of(callee, param)
 
     def _is_at(self, function: Function, register: int, place: Place) -> bool:
         """C++: whether a register holds what is at a place, or a pointer to it."""
