@@ -361,9 +361,9 @@ class Replays(Unordered):
                 yield after
 
     def _returned(self, state: State, register: int) -> Iterator[State]:
-        """A function that shares the memory with closures may leave it to them."""
+        """A function of Python that shares the memory with closures may leave it to them; in C++ its variables end with it."""
         function = state.frame.function
-        if any(held.kind == BUFFER and is_own_cell(held.place.root, function) for held in state.tracked):
+        if not function.is_cpp and any(held.kind == BUFFER and is_own_cell(held.place.root, function) for held in state.tracked):
             return
         yield from super()._returned(state, register)
 
