@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from streamlint.frontends.cuda_cases import breaks, spelled_out
 from streamlint.frontends.cuda_expressions import ExpressionReader
+from streamlint.frontends.cuda_function_pointers import FunctionPointer, function_pointer
 from streamlint.frontends.cuda_preprocess import CHOICE
 from streamlint.frontends.cuda_types import Declarator
 from streamlint.program import (
@@ -113,9 +114,15 @@ class StatementReader(ExpressionReader):
         for child in node.named_children:
             if child.type == "ERROR":
                 found += self.broken(child)
+            elif (pointer := function_pointer(child)) is not None:
+                found.append(self.pointer_to_function(node, pointer))
             elif child.type != "comment":
                 found.append(ExprStatement(self.expression(child), at=self.at(node)))
         return found
+
+    def pointer_to_function(self, node: Syntax, parts: FunctionPointer) -> Declare:
+        kind = Declarator(self.text(parts.name), parts.name, pointers=1).type(self.type(parts.returns))
+        return Declare(self.text(parts.name), kind, self.optional(parts.value), at=self.at(node))
 
     # --- declarations
 

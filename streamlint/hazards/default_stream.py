@@ -9,6 +9,7 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import Constant as ConstantObject
 from streamlint.facts.objects import Memory, Scalar, Site
 from streamlint.findings import Span
+from streamlint.hazards.instead import is_chosen_by_branch
 from streamlint.hazards.stream_files import OF_PYTHON, StreamFiles, is_cython
 from streamlint.hazards.streams import lexical
 from streamlint.ir import Instruction
@@ -47,7 +48,7 @@ class DefaultStream(StreamFiles):
         if self.is_ordered_on_purpose(function, one) or self._handles_error(function, one):
             return ""
         functions = [function, *(site.function for site in choice.calls)]
-        if self.is_extension(function.unit):
+        if self.is_extension(function.unit) or self.is_extension(choice.at.function.unit):
             is_alone = any(map(is_constructor, functions)) or self._is_on_own_memory(function, work)
             return "" if is_alone else "torch extensions run on PyTorch's current stream"
         if any(map(is_constructor, functions)) or self._lives_on_null(function.unit) or self._has_one_stream(function.unit):
@@ -69,7 +70,8 @@ class DefaultStream(StreamFiles):
         race = self.is_race(choice.at)
         if not race and self._is_timed(holder):
             return ""
-        if self._has_stream_at_hand(holder, choice) or self._works_on_another(holder):
+        is_at_hand = self._has_stream_at_hand(holder, choice) or self._works_on_another(holder)
+        if is_at_hand and not is_chosen_by_branch(self.transfer, function, one):
             return "a stream is in scope"
         if self._is_held_up(holder, place, beside):
             return "other streams have work in flight"

@@ -10,7 +10,7 @@ from streamlint.facts.objects import Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.lifetimes import Held, Lifetimes, made_by
-from streamlint.ordering.places import ANY, Element, Key, Place, Places, register_place, rest_behind
+from streamlint.ordering.places import ANY, Element, Key, Place, Places, cell_of, register_place, rest_behind
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import CALLING, Transfer
 
@@ -75,14 +75,14 @@ class Events:
         self._is_lost |= self._is_shared(held)
 
     def _is_own(self, function: Function, place: Place) -> bool:
-        return function.has_receiver and place.root[-1] in (0, "this")
+        return function.has_receiver and place.root in (("register", 0), ("parameter", 0), ("this",))
 
     def _is_shared(self, held: Held) -> bool:
         """Whether a function that is defined inside may use the event."""
-        cells = {place.root[1:] for place in held.places if place.root[0] == "cell"}
+        cells = {place.root for place in held.places if place.root[0] == "cell"}
         inner = [function for function in held.function.below if function is not held.function]
         loads = (one for function in inner for opcode in (op.LOAD, op.ADDRESS) for one in function.by_opcode[opcode])
-        return any(held.function.unit.ir.constants[one[3]] in cells for one in loads)
+        return any(cell_of(held.function, one[3]).root in cells for one in loads)
 
     # --- members
 

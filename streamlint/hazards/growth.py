@@ -8,7 +8,7 @@ from streamlint.facts.functions import Function
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Graph
-from streamlint.ordering.places import ADDRESS, POINTEE, Element, Place, Places
+from streamlint.ordering.places import ADDRESS, POINTEE, Element, Place, Places, cell_of
 from streamlint.waits.operands import behind, operand_of
 from streamlint.waits.questions import unnegated
 
@@ -190,7 +190,7 @@ class Growth:
 
     def _outlives(self, place: Place, reached: frozenset[int]) -> bool:
         """Whether a variable is not made anew in the rounds: it is set outside of them as well."""
-        stores = [one for one in self.function.by_opcode[op.STORE] if self.function.unit.ir.constants[one[2]] == place.root[1:]]
+        stores = [one for one in self.function.by_opcode[op.STORE] if cell_of(self.function, one[2]).root == place.root]
         loops = [loop for loop in self.graph.loops if loop.body & reached]
         return any(all(self.home[one] not in loop.body for loop in loops) for one in stores)
 

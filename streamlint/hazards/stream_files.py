@@ -40,7 +40,14 @@ class StreamFiles:
             return self.streams.per_thread(unit) is not True
         if is_cython(unit):
             return True
-        return self._makes_streams and bool(libraries_of(self.facts.program, unit))
+        return self._makes_streams and any(libraries_of(self.facts.program, each) for each in (unit, *self._imported(unit)))
+
+    def _imported(self, unit: Unit) -> Iterator[Unit]:
+        """The files of the program that a file imports: kernels may come from there."""
+        for module in dict.fromkeys(module for module, _ in unit.imports):
+            target = self.facts.program.imported(module, unit)
+            if target is not None and not target.is_cpp:
+                yield target
 
     @cached_property
     def _makes_streams(self) -> bool:

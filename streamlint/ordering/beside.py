@@ -11,11 +11,10 @@ from streamlint.facts.objects import Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY
-from streamlint.ordering.choice import Choice, behind_copies, given_to
-from streamlint.ordering.choices import AMBIENT, MADE, MOST_CALLS, NULL, PARAMETER, Choices
-from streamlint.ordering.places import Place
+from streamlint.ordering.choice import Choice, default_is_null, given_to
+from streamlint.ordering.choices import AMBIENT, MADE, NULL, PARAMETER, Choices
 from streamlint.transfer.actions import Stream, Synchronized
-from streamlint.transfer.launch_rows import GIVEN, OMITTED, Queued
+from streamlint.transfer.launch_rows import OMITTED, Queued
 from streamlint.transfer.launches import Launches
 from streamlint.transfer.transfer import CALLING, Transfer, last_name
 
@@ -51,7 +50,7 @@ class Beside:
         self._reaches: dict[tuple[Function, Instruction, frozenset[Instruction]], Mapping[int, list[tuple[int, int]]]] = {}
 
     def events(self, function: Function) -> list[Event]:
-        """The work and the waits of a function, with those of the functions that it calls."""
+        """The work and the waits of a function, with those of the functions that it calls, at most ``deepest`` calls deep."""
         found = self._events.get(function)
         if found is None:
             found = self._events[function] = list(self._all(function))
@@ -81,36 +80,15 @@ class Beside:
             if event.instruction in under and event.choice is not None and event.choice.how == OMITTED:
                 continue  # it works on the stream that the caller has made current
             library = event.work.library if event.work is not None and not callee.is_cpp else ""
-            is_deep = event.choice is not None and event.choice.kind == PARAMETER and not event.choice.calls and len(via) > MOST_CALLS
-            if is_deep and event.choice is not None:
-                yield from (event._replace(instruction=via[0].instruction, via=via, choice=each) for each in self._above(via, event.choice))
-                continue
-            for choice in self._handed(callee, via, event.choice, library):
-                if choice is None or (not choice.calls and choice.kind != PARAMETER) or (choice.calls and choice.calls[0] == via[0]):
-                    yield event._replace(instruction=via[0].instruction, via=via, choice=choice)
+            yield from (
+                event._replace(instruction=via[0].instruction, via=via, choice=choice)
+                for choice in dict.fromkeys(self._handed(callee, via, event.choice, library))
+            )
         for one in callee.code.instructions():
             if one[0] in CALLING:
                 for edge in self.transfer.edges(callee, one):
                     if edge.is_followed and not edge.is_handed:
                         yield from self._inside(edge.callee, (*via, Site(callee, one)), seen, deepest)
-
-    def _above(self, via: tuple[Site, ...], choice: Choice) -> Iterator[Choice]:
-        """The stream that calls hand down as a parameter, over more calls than choices are looked for."""
-        place = choice.place
-        callees = [*(site.function for site in via[1:]), choice.at.function]
-        for number in range(len(via) - 1, -1, -1):
-            if place is None or place.path or place.root[0] != "parameter":
-                return
-            caller, call = via[number]
-            given = given_to(caller, call, callees[number], int(str(place.root[1])))
-            if given is None or given < 0:
-                return
-            made = caller.definitions[behind_copies(caller, given)]
-            if made is None or made[0] != op.PARAM:
-                yield from (each for each in self.choices.of_register(caller, given, via[number], via[number:]))
-                return
-            place = Place(("parameter", made[3]))
-        yield Choice(PARAMETER, GIVEN, via[0], via, frozenset(), place)
 
     def _current(self, via: tuple[Site, ...], choice: Choice, library: str) -> Iterator[Choice]:
         """The stream that a caller has made the current one of a library; the choice as it is where none has."""
@@ -128,11 +106,31 @@ class Beside:
             return
         caller, call = via[-1].function, via[-1].instruction
         if choice is None or choice.calls or choice.kind != PARAMETER or choice.place is None or caller.is_cpp or not callee.is_cpp:
-            yield choice
+            yield from self._outward(callee, via, len(via) - 1, choice) if choice is not None else (None,)
             return
         given = given_to(caller, call, callee, int(str(choice.place.root[1])))
-        chosen = list(self.choices.of_register(caller, given, via[-1])) if given is not None and given >= 0 else []
-        yield from chosen or [choice]
+        for each in self.choices.of_register(caller, given, via[-1], (), False) if given is not None and given >= 0 else ():
+            yield from self._outward(caller, via, len(via) - 2, each) if each.kind == PARAMETER else (each,)
+
+    def _outward(self, callee: Function, via: tuple[Site, ...], place: int, choice: Choice) -> Iterator[Choice]:
+        """A choice as the outermost caller has it; none that other calls have made."""
+        if choice.calls:
+            yield from (choice,) if choice.calls[0] == via[0] else ()
+            return
+        if choice.kind != PARAMETER or choice.place is None or place < 0:
+            yield choice._replace(calls=via[place + 1 :])
+            return
+        site, (root, path) = via[place], choice.place
+        if site.instruction[0] in (op.CALL, op.INVOKE) and not self.choices.fits(site.function, site.instruction, callee):
+            return
+        index = int(str(root[1]))
+        given = given_to(site.function, site.instruction, callee, index)
+        if given is None and not path and default_is_null(callee, index):
+            yield Choice(NULL, "default", site, via[place:])
+        elif given is not None and given >= 0:
+            field = (self.choices.of_field(site.function, given, str(path[0]), site, (), False)) if path else None
+            for each in field if field is not None else self.choices.of_register(site.function, given, site, (), False):
+                yield from self._outward(site.function, via, place - 1, each)
 
     def own(self, function: Function) -> list[Event]:
         """The work and the waits of a function's own instructions, for each stream that they may mean."""

@@ -8,9 +8,8 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import LibraryObject, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ordering.places import Place, Places
+from streamlint.ordering.places import Place
 from streamlint.transfer.launch_rows import is_null
-from streamlint.transfer.transfer import Transfer
 from streamlint.waits.operands import operand_of
 
 COPIES = {op.CAST: 4, op.COPY: 3, op.REBIND: 5, op.AWAIT: 3}
@@ -60,18 +59,3 @@ def given_to(caller: Function, call: Instruction, callee: Function, index: int) 
         place = index - 1
         return call[5:][place] if 0 <= place < len(call[5:]) else None
     return op.NONE
-
-
-def given_for_field(transfer: Transfer, places: Places, caller: Function, call: Instruction, field: str) -> list[int]:
-    """The arguments of a call that the functions which it enters store in a member of what they return (``with_stream(config, s)``)."""
-    found: list[int] = []
-    for edge in transfer.edges(caller, call):
-        callee = edge.callee
-        ends = {places.of(callee, end[2]) for end in callee.by_opcode[op.RETURN] if end[2] >= 0} - {None}
-        stores = [one for one in callee.by_opcode[op.SET_ATTR] if callee.text(one[3]) == field and places.of(callee, one[2]) in ends]
-        for one in stores:
-            made = callee.definitions[behind_copies(callee, one[4])]
-            given = given_to(caller, call, callee, made[3]) if made is not None and made[0] == op.PARAM else None
-            if given is not None and given >= 0:
-                found.append(given)
-    return found

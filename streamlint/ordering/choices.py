@@ -9,9 +9,12 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import Instance, LibraryObject, Memory, Object, Site, Unknown
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.ir.graph import NOBODY
 from streamlint.models.vocabulary import Selector
-from streamlint.ordering.choice import COPIES, Choice, behind_copies, default_is_null, given_for_field, given_to
+from streamlint.ordering.choice import COPIES, Choice, default_is_null, given_to
 from streamlint.ordering.entered import Entered
+from streamlint.ordering.fields import Fields
+from streamlint.ordering.first_rounds import FirstRounds
 from streamlint.ordering.handles import Handles
 from streamlint.ordering.places import Place, Places
 from streamlint.ordering.streams import Currents
@@ -26,7 +29,7 @@ IN_VIEW = frozenset({NULL, AMBIENT, MADE, PTDS})
 """Those of which it is known what they are."""
 _DETAILS = {"null": NULL, "default": NULL, "ptds": PTDS, "per-thread": PTDS, "current": AMBIENT}
 _MADE = frozenset({"blocking", "non-blocking", "created", "pool"})
-MOST_CALLS = 4
+_DEEPEST = 4
 """Calls between work and where its stream is looked for."""
 
 
@@ -40,6 +43,8 @@ class Choices:
         self.currents = currents
         self.entered = Entered(transfer, currents)
         self.handles = Handles(transfer, places)
+        self.first = transfer.one_of(FirstRounds, transfer)
+        self.fields = transfer.one_of(Fields, transfer, places)
         self._variables: dict[tuple[Function, int], LibraryObject | None] = {}
         self._known: dict[tuple[Function, Instruction, Queued], list[Choice]] = {}
 
@@ -60,7 +65,7 @@ class Choices:
         elif work.how == HANDLE:
             yield from self._of_handle(function, one, work)
         elif work.how == CONFIG:
-            yield from self._of_field(function, work.operand, "hStream" if work.library == "cuda-driver" else "stream", here, ())
+            yield from self.of_field(function, work.operand, "hStream" if work.library == "cuda-driver" else "stream", here, ())
         elif work.how == POLICY:
             yield from self._of_policy(function, work, here)
         elif work.how == OWN:
@@ -100,9 +105,12 @@ class Choices:
 
     # --- registers
 
-    def of_register(self, function: Function, register: int, at: Site, calls: tuple[Site, ...] = ()) -> Iterator[Choice]:
-        """The streams that a register may hold."""
+    def of_register(
+        self, function: Function, register: int, at: Site, calls: tuple[Site, ...] = (), is_up: bool = True
+    ) -> Iterator[Choice]:
+        """The streams that a register may hold; of a parameter also what callers give for it, if these are asked (``is_up``)."""
         waiting, seen = [register], set[int]()
+        block = function.homes[at.instruction][0] if at.function is function else NOBODY
         while waiting:
             register = waiting.pop()
             one = function.definitions[register] if register >= 0 else None
@@ -112,15 +120,15 @@ class Choices:
             if one[0] in COPIES:
                 waiting.append(one[COPIES[one[0]]])
             elif one[0] == op.PHI:
-                waiting += one[3:]
+                waiting += self.first.operands(function, one, block)
             elif one[0] == op.PARAM:
-                yield from self._of_parameter(function, one[3], register, at, calls)
+                yield from self._of_parameter(function, one[3], at, calls, is_up)
             elif not function.is_cpp and (inner := self._viewed(function, one)) is not None:
                 waiting.append(inner)
             elif one[0] == op.NAME and not function.is_cpp and (made := self._made_into(function, one)) is not None:
                 yield Choice(MADE, GIVEN, at, calls, frozenset({made}), self.places.of(function, register))
             elif one[0] == op.ATTR and self._is_parameter(function, one[3]) and function.is_cpp:
-                yield from self._of_field(function, one[3], function.text(one[4]), at, calls)
+                yield from self.of_field(function, one[3], function.text(one[4]), at, calls, is_up)
             else:
                 yield from self._by_values(function, register, one, at, calls)
 
@@ -198,15 +206,15 @@ class Choices:
 
     # --- parameters
 
-    def _of_parameter(self, function: Function, index: int, register: int, at: Site, calls: tuple[Site, ...]) -> Iterator[Choice]:
+    def _of_parameter(self, function: Function, index: int, at: Site, calls: tuple[Site, ...], is_up: bool) -> Iterator[Choice]:
         yield Choice(PARAMETER, GIVEN, at, calls, frozenset(), Place(("parameter", index)))
-        if len(calls) >= MOST_CALLS:
+        if not is_up or len(calls) >= _DEEPEST:
             return
         for caller, call in self.facts.call_places(function):
             edges = self.transfer.edges(caller, call)
             if not any(edge.callee is function and not edge.is_guess for edge in edges) or Site(caller, call) in calls:
                 continue
-            if not self._fits(caller, call, function):
+            if not self.fits(caller, call, function):
                 continue
             inner = (Site(caller, call), *calls)
             given = given_to(caller, call, function, index)
@@ -215,7 +223,7 @@ class Choices:
             elif given is None and default_is_null(function, index):
                 yield Choice(NULL, "default", Site(caller, call), inner)
 
-    def _fits(self, caller: Function, call: Instruction, callee: Function) -> bool:
+    def fits(self, caller: Function, call: Instruction, callee: Function) -> bool:
         """C++: whether the arguments of a call fit an overload: an object is no stream, and a stream no object."""
         for index, parameter in enumerate(callee.code.parameters if callee.is_cpp else ()):
             given = given_to(caller, call, callee, index)
@@ -262,80 +270,32 @@ class Choices:
 
     # --- fields of structs
 
-    def _of_field(self, function: Function, register: int, field: str, at: Site, calls: tuple[Site, ...]) -> Iterator[Choice]:
+    def of_field(
+        self, function: Function, register: int, field: str, at: Site, calls: tuple[Site, ...], is_up: bool = True
+    ) -> Iterator[Choice]:
         """A member of an object that is handed over: what whoever made the object has put there."""
-        base = self.places.of(function, register)
-        base = base.behind("*") if base.path and base.path[-1] == "&" else base
-        register = register if self._is_list(function, register) else behind_copies(function, register)
-        one = function.definitions[register] if register >= 0 else None
+        held = self.fields.behind(function, register)
+        one = function.definitions[held] if held >= 0 else None
         if one is not None and one[0] == op.PARAM:
-            yield from self._field_of_parameter(function, one[3], field, at, calls)
+            yield from self._field_of_parameter(function, one[3], field, at, calls, is_up)
             return
-        stored = [
-            each[4] for each in function.by_opcode[op.SET_ATTR] if function.text(each[3]) == field and self._is(function, each[2], base)
-        ]
-        made = self._made_at(function, register, base)
-        source = made if made is None or made[0] != op.CAST else function.definitions[behind_copies(function, made[4])]
-        if not stored and source is not None and source[0] == op.CALL and function.is_cpp:
-            stored = given_for_field(self.transfer, self.places, function, source, field)
-        if stored:
-            for value in stored:
-                yield from self.of_register(function, value, at, calls)
-            return
-        given = self._listed(function, made, field) if made is not None else None
-        if given is not None:
-            yield from self.of_register(function, given, at, calls)
-        elif made is not None and self._has_null_default(function, register, made, field):
+        given, made = self.fields.given(function, register, field)
+        if given:
+            for value in given:
+                yield from self.of_register(function, value, at, calls, is_up)
+        elif made is not None and self._has_null_default(function, held, made, field):
             yield Choice(NULL, "default", Site(function, made) if calls else at, calls)
         else:
             yield Choice(HELD, GIVEN, at, calls)
 
-    def _is(self, function: Function, register: int, base: Place) -> bool:
-        return self.places.of(function, register) == base
-
-    def _is_list(self, function: Function, register: int) -> bool:
-        """Whether a register holds what a list of values makes of a type."""
-        one = function.definitions[register] if register >= 0 else None
-        return one is not None and one[0] == op.CAST
-
-    def _field_of_parameter(self, function: Function, index: int, field: str, at: Site, calls: tuple[Site, ...]) -> Iterator[Choice]:
+    def _field_of_parameter(
+        self, function: Function, index: int, field: str, at: Site, calls: tuple[Site, ...], is_up: bool
+    ) -> Iterator[Choice]:
         yield Choice(PARAMETER, GIVEN, at, calls, frozenset(), Place(("parameter", index), (field,)))
-        for caller, call in self.facts.call_places(function) if len(calls) < MOST_CALLS else ():
+        for caller, call in self.facts.call_places(function) if is_up and len(calls) < _DEEPEST else ():
             given = given_to(caller, call, function, index)
             if given is not None and given >= 0 and Site(caller, call) not in calls:
-                yield from self._of_field(caller, given, field, Site(caller, call), (Site(caller, call), *calls))
-
-    def _made_at(self, function: Function, register: int, base: Place) -> Instruction | None:
-        """The declaration, list or constructor that made an object of this function."""
-        one = function.definitions[register] if register >= 0 else None
-        if one is not None and one[0] in (op.ADDRESS, op.LOAD):
-            stores = [each for each in function.by_opcode[op.STORE] if each[2] == one[3]]
-            made = [function.definitions[each[3]] for each in stores]
-            own = [each for each in made if each is not None and each[0] != op.REBIND]
-            return own[0] if len(own) == 1 else None
-        return one if one is not None and one[0] in (op.DECLARE, op.CAST, op.CONSTRUCT, op.BUILD, op.CALL, op.DICT) else None
-
-    def _listed(self, function: Function, made: Instruction, field: str) -> int | None:
-        """The value of a field in the list that an object is made of."""
-        while made[0] in (op.CAST, op.COPY):
-            inner = function.definitions[made[4 if made[0] == op.CAST else 3]]
-            if inner is None:
-                return None
-            made = inner
-        if made[0] == op.CONSTRUCT:
-            shape = function.unit.ir.constants[made[4]] if made[4] >= 0 else None
-            given = made[5:]
-        elif made[0] == op.DICT:
-            keys = {str(function.constant(key)): value for key, value in zip(made[3::2], made[4::2], strict=False)}
-            return keys.get(field, keys.get(f".{field}"))
-        elif made[0] == op.BUILD:
-            shape, given = None, made[4:]
-        else:
-            return None
-        if shape:
-            return next((value for kind, value in zip(shape, given, strict=False) if kind == field), None)
-        number = {"stream": 3, "hStream": 7}.get(field)
-        return given[number] if number is not None and number < len(given) else None
+                yield from self.of_field(caller, given, field, Site(caller, call), (Site(caller, call), *calls))
 
     def _has_null_default(self, function: Function, register: int, made: Instruction, field: str) -> bool:
         values = self.facts.values(function, register).values

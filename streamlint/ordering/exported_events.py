@@ -15,7 +15,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector
 from streamlint.ordering.peers import Peers
-from streamlint.ordering.places import POINTEE, Place, Places
+from streamlint.ordering.places import POINTEE, Place, Places, cell_of
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import CALLING, Transfer
 from streamlint.waits.operands import operand_of
@@ -290,14 +290,39 @@ class ExportedEvents:
         return any(one == call.instruction for branch in branches for one in parts_of(function, [branch[2]]))
 
     def _given_in_cpp(self, function: Function, call: ModelledCall, target: int) -> Given | None:
-        """A handle that is written where the caller finds it, or returned."""
+        """A handle that is written where the caller finds it, returned, or sent."""
         place = self.places.of(function, target).behind(POINTEE)
         if place.root[0] in ("parameter", "global", "this"):
             return Given(Site(function, call.instruction), KEPT)
         for end in function.by_opcode[op.RETURN]:
             if end[2] >= 0 and self.places.of(function, end[2]).root == place.root:
                 return Given(Site(function, end), RETURNED)
-        return None
+        sent = next(self._sends(function, place, 0), None)
+        return Given(Site(function, sent), SENT) if sent is not None else None
+
+    def _sends(self, function: Function, place: Place, depth: int) -> Iterator[Instruction]:
+        """C++: the calls that send what is at a place, by themselves or in a function that they hand it to."""
+        for one in (*function.by_opcode[op.CALL], *function.by_opcode[op.INVOKE]):
+            if not any(self._is_at(function, register, place) for register in op.reads(one) if register >= 0):
+                continue
+            puts = [call for call in self.transfer.modelled(function, one) if call.row.effect == "put"]
+            if any(self._is_at(function, register, place) for call in puts for register in call.all("of") if register >= 0):
+                yield one
+            for edge in self.transfer.edges(function, one) if depth < _DEEPEST else ():
+                inner = self._inner(function, one, edge.callee, place) if edge.is_followed and not edge.is_handed else ()
+                yield from (one for each in inner for _ in self._sends(edge.callee, each, depth + 1))
+
+    def _inner(self, function: Function, call: Instruction, callee: Function, place: Place) -> Iterator[Place]:
+        """C++: where a function that a call enters has what is at a place."""
+        for param in callee.by_opcode[op.PARAM]:
+            given = operand_of(function, call, callee, param[3])
+            if given is not None and given >= 0 and self._is_at(function, given, place):
+                yield from _places_of(callee, param)
+
+    def _is_at(self, function: Function, register: int, place: Place) -> bool:
+        """C++: whether a register holds what is at a place, or a pointer to it."""
+        held = self.places.of(function, register)
+        return place in (held, held.behind(POINTEE))
 
     def _events_of(self, function: Function, place: Place) -> Iterator[Site]:
         for one in function.by_opcode[op.CALL]:
@@ -315,3 +340,9 @@ class ExportedEvents:
                     register = call.one("of") if call.row.effect == "destroy" else None
                     if register is not None and self.places.of(function, register) == place:
                         yield one
+
+
+def _places_of(function: Function, param: Instruction) -> Iterator[Place]:
+    """C++: where a function has a parameter, what that points to, and a variable that it is copied to."""
+    yield from (Place(("parameter", param[3])), Place(("parameter", param[3]), (POINTEE,)))
+    yield from (cell_of(function, one[2]) for one in function.by_opcode[op.STORE] if one[3] == param[2])

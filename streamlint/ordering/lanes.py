@@ -10,11 +10,14 @@ from streamlint.facts.objects import Constant, Instance, LibraryObject, Object, 
 from streamlint.facts.program import Unit
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.ir.graph import NOBODY
 from streamlint.ordering.bound_handles import Bound, BoundHandles, Scopes, behind_number, given_handle
 from streamlint.ordering.c_api import is_of_c
 from streamlint.ordering.conditions import Frame
+from streamlint.ordering.first_rounds import FirstRounds
 from streamlint.ordering.flow import STREAM, Tracked
 from streamlint.ordering.on_device import ARRAYS
+from streamlint.ordering.on_path import as_handed
 from streamlint.ordering.places import ANY, Element, Place, Places, rest_behind
 from streamlint.ordering.rotation import turning
 from streamlint.ordering.streams import Currents
@@ -69,6 +72,7 @@ class Lanes:
         self.transfer = transfer
         self.places = places
         self.currents = currents
+        self.first = transfer.one_of(FirstRounds, transfer)
         self.handles = BoundHandles(transfer, places)
         self.scopes = Scopes(transfer, places, currents)
 
@@ -85,14 +89,16 @@ class Lanes:
             return self._bound(self.scopes.of(frame.function, stream.register), frame, stream, depth)
         if stream.kind == UNKNOWN or stream.register < 0:
             return Lane(UNKNOWN, (), frozenset(), None, stream.library)
-        return self._named(frame, stream, depth)
+        return self._named(frame, one, stream, depth)
 
-    def _named(self, frame: Frame, stream: Stream, depth: int) -> Lane:
+    def _named(self, frame: Frame, one: Instruction, stream: Stream, depth: int) -> Lane:
         handed = self._handed(frame, stream)
         if handed is not None and frame.caller is not None and frame.call is not None:
             return self.of(frame.caller, frame.call, handed, depth)
         function, register = frame.function, behind_number(frame.function, stream.register)
-        values = list(self.transfer.values(function, register))
+        holder, held = as_handed(self.transfer, frame, register)
+        block = function.homes[one][0] if holder is frame and one in function.homes else NOBODY
+        values = self.first.values(holder.function, held, block)
         wrapped = tuple(self._wrapped(function, register))
         names = (*self.places.names(function, register), *self._members(function, register), *wrapped)
         if frame.depth != depth:

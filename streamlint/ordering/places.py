@@ -39,8 +39,8 @@ Root = tuple[object, ...]
 
 
 class Place(NamedTuple):
-    """``root`` is ``("register", n)``, ``("parameter", n)``, ``("cell", name, owner)`` or ``("global", file, name)``; ``path`` leads on:
-    an attribute's name, or an `Element`."""
+    """``root`` is ``("register", n)``, ``("parameter", n)``, ``("cell", name, owner, file)`` or ``("global", file, name)``; ``path``
+    leads on: an attribute's name, or an `Element`. An owner is the number of its code, a file that of its unit."""
 
     root: Root
     path: tuple[Key, ...] = ()
@@ -56,6 +56,16 @@ class Place(NamedTuple):
 def register_place(register: int) -> Place:
     """The place of a register alone."""
     return Place(("register", register))
+
+
+def cell_of(function: Function, constant: int) -> Place:
+    """The place of a cell that a constant of a function's file names."""
+    return Place(("cell", *function.unit.ir.constants[constant], function.unit.number))
+
+
+def is_own_cell(root: Root, function: Function) -> bool:
+    """Whether a root is a cell of a function itself, not of one around it."""
+    return root[0] == "cell" and root[2:] == (function.code.number, function.unit.number)
 
 
 def rest_behind(outer: Place, inner: Place) -> tuple[Key, ...] | None:
@@ -116,7 +126,7 @@ class Places:
         if opcode == op.LOAD and (index := self._argument(function, one)) is not None:
             return Place(("parameter", 1), (Element(index),))
         if opcode in (op.LOAD, op.ADDRESS):
-            found = Place(("cell", *function.unit.ir.constants[one[3]]))
+            found = cell_of(function, one[3])
             return found.behind(ADDRESS) if opcode == op.ADDRESS else found
         if opcode in (op.ATTR, op.ADDRESS_ATTR):
             base = self.of(function, one[3])
@@ -210,7 +220,7 @@ class Places:
         """The places that an instruction assigns a register to."""
         opcode = one[0]
         if opcode == op.STORE:
-            yield Place(("cell", *function.unit.ir.constants[one[2]])), one[3]
+            yield cell_of(function, one[2]), one[3]
         elif opcode == op.SET_NAME:
             yield self.of_name(function, function.text(one[2])), one[3]
         elif opcode == op.SET_ATTR:

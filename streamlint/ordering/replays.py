@@ -20,7 +20,7 @@ from streamlint.ordering.event_walk import Unordered
 from streamlint.ordering.flow import BUFFER, Tracked
 from streamlint.ordering.lifetimes import made_by
 from streamlint.ordering.local_names import LocalNames, may_be_one
-from streamlint.ordering.places import Place, register_place, rest_behind
+from streamlint.ordering.places import Place, is_own_cell, register_place, rest_behind
 from streamlint.ordering.states import State
 from streamlint.ordering.walk import MOST_GUESSES, ORDERED
 from streamlint.transfer.actions import Action, Released, Viewed
@@ -361,11 +361,9 @@ class Replays(Unordered):
                 yield after
 
     def _returned(self, state: State, register: int) -> Iterator[State]:
-        """A function that shares the memory with closures may leave it to them."""
+        """A function of Python that shares the memory with closures may leave it to them; in C++ its variables end with it."""
         function = state.frame.function
-        if any(
-            held.kind == BUFFER and held.place.root[0] == "cell" and held.place.root[-1] == function.code.number for held in state.tracked
-        ):
+        if not function.is_cpp and any(held.kind == BUFFER and is_own_cell(held.place.root, function) for held in state.tracked):
             return
         yield from super()._returned(state, register)
 

@@ -15,9 +15,10 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import Graph
 from streamlint.ordering.choice import behind_copies
+from streamlint.ordering.last_records import LastRecords
 from streamlint.ordering.places import Element, Place, Places
 from streamlint.ordering.streams import Currents
-from streamlint.transfer.actions import CURRENT, NAMED, NULL, Recorded, Stream
+from streamlint.transfer.actions import CURRENT, NAMED, NULL, Stream
 from streamlint.transfer.transfer import Transfer
 from streamlint.transfer.waiting import Waited
 from streamlint.transfer.work import Kept
@@ -26,8 +27,6 @@ from streamlint.waits.operands import argument_registers, operand_of
 ITSELF, EVENT, DEFAULT, MARK = "itself", "event", "default", "mark"
 _DEEPEST = 3
 """Calls between what is asked and where its streams are named."""
-_OF_EVENTS = frozenset({"event", "record", "wait", "synchronize", "query", "destroy", "elapsed"})
-_DROPPING = frozenset({op.DESTROY, op.STORE, op.BIND, op.REBIND})
 _STABLE = ("register", "parameter", "cell", "global", "this")
 
 
@@ -59,6 +58,7 @@ class SameStreamWaits:
         self.transfer = transfer
         self.places = transfer.one_of(Places, transfer.facts)
         self.currents = transfer.one_of(Currents, transfer)
+        self.last = transfer.one_of(LastRecords, transfer)
 
     def waits(self) -> Iterator[VoidWait]:
         """Waits of a stream for itself, for an event of its own, and for the default stream, which may be right."""
@@ -91,41 +91,15 @@ class SameStreamWaits:
         return VoidWait(here, ITSELF, switched, taken, calls) if switched is not None else None
 
     def _of_event(self, function: Function, one: Instruction, action: Waited) -> VoidWait | None:
-        """A wait for an event that its function alone records, and on the waiting stream alone."""
+        """A wait for an event whose last records are all on the waiting stream."""
         mine = self.meant(function, one, action.stream)
-        place = self.places.of(function, action.of)
-        if mine is None or not self._is_own_event(function, place):
-            return None
-        records = list(self._records(function, place))
+        records = self.last.before(function, one, action.of) if mine is not None else []
         theirs = [self.meant(function, at, recorded.stream) for at, recorded in records]
-        if not records or any(each is None or each.place != mine.place for each in theirs):
+        if mine is None or not records or any(each is None or each.place != mine.place for each in theirs):
             return None
         if not self._stays(function, mine.place):
             return None
         return VoidWait(Site(function, one), EVENT, mine.switched, Site(function, records[0][0]))
-
-    def _is_own_event(self, function: Function, place: Place) -> bool:
-        """Whether a function keeps an event to itself: it makes it, and does nothing else with it than to record it and wait for it."""
-        if place.root[0] not in ("register", "cell") or place.path:
-            return False
-        reading = (one for opcode in (op.LOAD, op.ADDRESS) for one in function.by_opcode[opcode])
-        held = [one[2] for one in reading if self.places.names(function, one[2])[-1].root == place.root]
-        if place.root[0] == "register":
-            held = [int(str(place.root[1]))]
-            made = function.definitions[held[0]]
-            if made is None or not self._has_effect(function, made):
-                return False
-        return all(use[0] in _DROPPING or self._has_effect(function, use) for each in held for use in function.uses[each])
-
-    def _has_effect(self, function: Function, one: Instruction) -> bool:
-        return one[0] in (op.CALL, op.INVOKE) and any(call.row.effect in _OF_EVENTS for call in self.transfer.modelled(function, one))
-
-    def _records(self, function: Function, place: Place) -> Iterator[tuple[Instruction, Recorded]]:
-        for call in self.transfer.sites(frozenset({"record"})):
-            if call.function is function:
-                for action in self.transfer.of(function, call.instruction):
-                    if isinstance(action, Recorded) and self.places.of(function, action.event) == place:
-                        yield call.instruction, action
 
     # --- marks
 

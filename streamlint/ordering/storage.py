@@ -9,6 +9,7 @@ from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector
 from streamlint.ordering.beside import Event
 from streamlint.ordering.choice import behind_copies, given_to
+from streamlint.ordering.fields import Fields
 from streamlint.ordering.places import ADDRESS, POINTEE, Key, Place, Places
 from streamlint.transfer.actions import Viewed
 from streamlint.transfer.launches import Launches
@@ -26,6 +27,7 @@ class Storages:
         self.launches = launches
         self.facts = transfer.facts
         self.places = places
+        self.fields = transfer.one_of(Fields, transfer, places)
 
     def of(self, function: Function, register: int) -> Place | None:
         """The variable that holds the memory of a register, or a pointer to it; None of a number."""
@@ -93,23 +95,18 @@ class Storages:
                 function = site.function
                 continue
             given = given_to(site.function, site.instruction, function, index)
-            path, field = found.path, None
-            if given is not None and given >= 0 and path and (field := self._field(site.function, given, path[0])) is not None:
-                given, path = field, path[1:]
-            base = self.of(site.function, given) if given is not None and given >= 0 else None
-            found = base.behind(*path) if base is not None else None
+            found = self._behind(site.function, given, found.path) if given is not None and given >= 0 else None
             function = site.function
         return found
 
-    def _field(self, function: Function, register: int, name: Key) -> int | None:
-        """C++: what a member of an object is made of, in a list of values, if its function does not set it later."""
-        one = function.definitions[behind_copies(function, register)] if function.is_cpp else None
-        if one is not None and one[0] in (op.ADDRESS, op.LOAD):
-            stored = [function.definitions[behind_copies(function, each[3])] for each in function.by_opcode[op.STORE] if each[2] == one[3]]
-            one = stored[0] if len(stored) == 1 else None
-        if one is None or one[0] != op.CONSTRUCT or any(function.text(each[3]) == name for each in function.by_opcode[op.SET_ATTR]):
-            return None
-        return next((given for member, given in zip(self.places.members(function, one), one[5:], strict=False) if member == name), None)
+    def _behind(self, function: Function, register: int, path: tuple[Key, ...]) -> Place | None:
+        """What a path leads to from a register: what a function has put into a member of an object that it made."""
+        if path and isinstance(path[0], str):
+            given, _ = self.fields.given(function, register, path[0])
+            if len(given) == 1:
+                return self._behind(function, given[0], path[1:])
+        base = self.of(function, register)
+        return base.behind(*path) if base is not None else None
 
     def inside(self, function: Function, register: int) -> int | None:
         """The register of what an offset, a view or an accessor is of."""

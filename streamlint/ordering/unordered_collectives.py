@@ -14,6 +14,7 @@ from streamlint.models import Row
 from streamlint.ordering.communicators import EFFECTS, Communicator, Communicators, has_communicator
 from streamlint.ordering.conditions import context_of
 from streamlint.ordering.flow import EVENT, Tracked
+from streamlint.ordering.on_path import as_handed
 from streamlint.ordering.own_streams import OwnStreams
 from streamlint.ordering.places import Place, rest_behind
 from streamlint.ordering.states import State
@@ -170,7 +171,9 @@ class UnorderedCollectives(Walk):
             return False
         mine = next(iter(state.sites), None)
         if call.row.effect == "launch":
-            return self.streams.are_two(self._call.function, self._call.stream(), call.function, call.stream())
+            frame, register = as_handed(self.transfer, state.frame, call.stream().register)
+            given = call.stream()._replace(register=register)
+            return self.streams.are_two(self._call.function, self._call.stream(), frame.function, given)
         around = self._made_current(state.frame, call.instruction)
         if mine is None or around is None:
             if mine is not None:

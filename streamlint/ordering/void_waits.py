@@ -3,24 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
+from streamlint.facts.functions import Function
 from streamlint.facts.objects import Site
 from streamlint.ir import Instruction
 from streamlint.ordering.flow import Tracked
 from streamlint.ordering.lanes import Lane
+from streamlint.ordering.on_path import as_handed
 from streamlint.ordering.places import Place
 from streamlint.ordering.races import Races
 from streamlint.ordering.same_stream_waits import DEFAULT, VoidWait
 from streamlint.ordering.states import State
 from streamlint.ordering.walk import ORDERED
-from streamlint.transfer.actions import CURRENT, Action
+from streamlint.transfer.actions import CURRENT, NAMED, Action, Stream
 from streamlint.transfer.transfer import Transfer
 from streamlint.transfer.waiting import Waited
 from streamlint.transfer.work import Worked
 
 _PASSED = "void wait"
 """The kind of what is tracked: a wait that a path has passed."""
+_SHARED = ("cell", "global")
+"""Roots of places that all functions name alike."""
 Pair = tuple[Site, Site]
+
+
+class _Named(NamedTuple):
+    """A stream by the names of a function."""
+
+    lane: Lane
+    function: Function
 
 
 class RacesBehindVoid(Races):
@@ -30,7 +42,7 @@ class RacesBehindVoid(Races):
         super().__init__(transfer)
         self.waits = {wait.at: wait for wait in waits}
         self.pairs: dict[Site, dict[Pair, Lane]] = {}
-        self._waiters: dict[Place, Lane] = {}
+        self._waiters: dict[Place, _Named] = {}
         self._is_told = True
 
     def _judge(self, state: State, one: Instruction, action: Action) -> str | frozenset[Tracked] | None:
@@ -39,13 +51,20 @@ class RacesBehindVoid(Races):
         if answer == ORDERED or not isinstance(action, Waited) or here not in self.waits:
             return answer
         passed = Tracked(_PASSED, Place(("global", _PASSED, here, state.frame.depth)))
-        self._waiters[passed.place] = self.lanes.of(state.frame, one, action.stream)
+        self._waiters[passed.place] = self._as_handed(state, one, action.stream)
         return (answer if isinstance(answer, frozenset) else state.tracked) | {passed}
 
     def _worked(self, state: State, one: Instruction, work: Worked) -> str | None:
         self._is_told = True
         answer = super()._worked(state, one, work)
         return answer if self._is_told else None
+
+    def _as_handed(self, state: State, one: Instruction, stream: Stream) -> _Named:
+        """A stream by the names of the function that the path has it from."""
+        frame, register = state.frame, stream.register
+        if stream.kind == NAMED:
+            frame, register = as_handed(self.transfer, frame, register)
+        return _Named(self.lanes.of(frame, one, stream._replace(register=register)), frame.function)
 
     def _tell(self, state: State, one: Instruction, use: Worked, other: Lane) -> None:
         second, self._is_told = Site(state.frame.function, one), False
@@ -54,14 +73,18 @@ class RacesBehindVoid(Races):
                 continue
             site, waiter = held.place.root[2], self._waiters[held.place]
             assert isinstance(site, Site)
-            is_mine = _are_one(waiter, other) or (self.waits[site].why != DEFAULT and _are_one(waiter, self._mine(state)))
+            handed = self._as_handed(state, one, self._stream(state.frame.function, use))
+            mine = _Named(self._mine(state), state.frame.function)
+            is_mine = _are_one(waiter, handed) or (self.waits[site].why != DEFAULT and _are_one(waiter, mine))
             if is_mine:
                 self._is_told = True
                 self.pairs.setdefault(site, {}).setdefault((self._site, second), self._lane)
 
 
-def _are_one(first: Lane, second: Lane) -> bool:
+def _are_one(one: _Named, other: _Named) -> bool:
     """Whether two streams of a path are one: by their names, by where both were made, or as the current one."""
+    first, second = one.lane, other.lane
     if first.kind == second.kind == CURRENT:
         return True
-    return not set(first.places).isdisjoint(second.places) or not first.made.isdisjoint(second.made)
+    is_named_alike = any(place in second.places for place in first.places if one.function is other.function or place.root[0] in _SHARED)
+    return is_named_alike or not first.made.isdisjoint(second.made)

@@ -24,7 +24,7 @@ from streamlint.ordering.flow import BUFFER, EXACT, Flow, Tracked
 from streamlint.ordering.iterated import as_given, iterated
 from streamlint.ordering.liveness import Liveness
 from streamlint.ordering.passages import Passages
-from streamlint.ordering.places import ANY, Element, Place, Places, register_place, rest_behind
+from streamlint.ordering.places import ANY, Element, Place, Places, is_own_cell, register_place, rest_behind
 from streamlint.ordering.quiet import Quiet
 from streamlint.ordering.rounds import again
 from streamlint.ordering.spread import bound_before, positional, spread
@@ -454,7 +454,7 @@ class Walk:
                 passed = list(self._passed(caller, call, function, int(str(root[1])), bool(held.place.path)))
                 yield from (held._replace(place=source.behind(*held.place.path)) for source in passed)
                 yield from self._collected(caller, call, function, held) if not passed and held.place.path else ()
-            elif root[0] == "global" or (root[0] == "cell" and root[2] != function.code.number):
+            elif root[0] == "global" or (root[0] == "cell" and not is_own_cell(root, function)):
                 yield held
 
     def _collected(self, caller: Function, call: Instruction, function: Function, held: Tracked) -> Iterator[Tracked]:

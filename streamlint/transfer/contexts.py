@@ -63,12 +63,26 @@ class Contexts:
             if one is not None and one[0] in (op.COPY, op.CAST):
                 known = known._replace(register=one[-1])
                 continue
+            if one is not None and one[0] == op.REBIND and self._is_by_value(known.function, one):
+                known = known._replace(register=one[5])
+                continue
             site = entered_by(known.context, known.function) if one is not None and one[0] == op.PARAM else None
             given = self.given(known.function, one, site) if one is not None and site is not None else None
             if given is None:
                 return known
             known = Known(given[0], given[1], known.context)
         return known
+
+    def _is_by_value(self, function: Function, one: Instruction) -> bool:
+        """C++: whether a call takes a copy of a variable: functions at hand say so, those of libraries that have rows are of C's kind."""
+        call = function.definitions[one[3]]
+        if call is None or call[0] not in (op.CALL, op.INVOKE):
+            return False
+        edges = [edge for edge in self.transfer.edges(function, call) if edge.is_followed]
+        given = {one[4], one[4] + 1}  # behind a receiver
+        if edges:
+            return not any(each[2] in given for edge in edges for each in edge.callee.by_opcode[op.OUT])
+        return any(True for _ in self.transfer.modelled(function, call))
 
     def given(self, function: Function, parameter: Instruction, site: Site) -> tuple[Function, int] | None:
         """The register that a call gives for a parameter."""

@@ -303,6 +303,10 @@ def test_launch_over_several_lines_points_at_the_kernel() -> None:
         ("T x = {a, b};", ["T x = {a, b};"]),
         ("struct cudaDeviceProp p;", ["cudaDeviceProp p;"]),
         ("void (*fp)(int) = &g;", ["void* fp = &g;"]),
+        ("void (*fp)(cudaStream_t, State) = g;", ["void* fp = g;"]),
+        ("cudaError_t (*fp)(cudaStream_t) = &g;", ["cudaError_t* fp = &g;"]),
+        ("void (*fp)(cudaStream_t);", ["void* fp;"]),
+        ("found(*at)(b);", ["found(*at)(b);"]),
         ("int g(int n);", []),
     ],
 )

@@ -1,0 +1,92 @@
+"""What a function has put into the members of an object: by assignments, by the list that it is made of, or by who gives it back."""
+
+from __future__ import annotations
+
+from streamlint.facts.functions import Function
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.ordering.choice import behind_copies, given_to
+from streamlint.ordering.places import Place, Places
+from streamlint.transfer.transfer import Transfer
+
+_NUMBERS = {"stream": 3, "hStream": 7}
+"""Of the launch configurations of the runtime and driver, whose classes are not in view."""
+
+
+class Fields:
+    """The values of members."""
+
+    def __init__(self, transfer: Transfer, places: Places) -> None:
+        self.transfer = transfer
+        self.places = places
+
+    def behind(self, function: Function, register: int) -> int:
+        """The register that an object is a copy of; of a list of values, that of the list."""
+        one = function.definitions[register] if register >= 0 else None
+        return register if one is not None and one[0] == op.CAST else behind_copies(function, register)
+
+    def given(self, function: Function, register: int, field: str) -> tuple[list[int], Instruction | None]:
+        """The registers that a function puts into a member of an object, none where it puts nothing there, and what made the object."""
+        base = self.places.of(function, register)
+        base = base.behind("*") if base.path and base.path[-1] == "&" else base
+        register = self.behind(function, register)
+        stored = [
+            each[4]
+            for each in function.by_opcode[op.SET_ATTR]
+            if function.text(each[3]) == field and self.places.of(function, each[2]) == base
+        ]
+        made = self._made_at(function, register, base)
+        source = made if made is None or made[0] != op.CAST else function.definitions[behind_copies(function, made[4])]
+        if not stored and source is not None and source[0] == op.CALL and function.is_cpp:
+            stored = self._given_back(function, source, field)
+        if not stored and made is not None and (listed := self._listed(function, made, field)) is not None:
+            stored = [listed]
+        return stored, made
+
+    def _made_at(self, function: Function, register: int, base: Place) -> Instruction | None:
+        """The declaration, list or constructor that made an object of this function."""
+        one = function.definitions[register] if register >= 0 else None
+        if one is not None and one[0] in (op.ADDRESS, op.LOAD):
+            stores = [each for each in function.by_opcode[op.STORE] if each[2] == one[3]]
+            made = [function.definitions[each[3]] for each in stores]
+            own = [each for each in made if each is not None and each[0] != op.REBIND]
+            return own[0] if len(own) == 1 else None
+        return one if one is not None and one[0] in (op.DECLARE, op.CAST, op.CONSTRUCT, op.BUILD, op.CALL, op.DICT) else None
+
+    def _listed(self, function: Function, made: Instruction, field: str) -> int | None:
+        """The value of a field in the list that an object is made of."""
+        while made[0] in (op.CAST, op.COPY):
+            inner = function.definitions[made[4 if made[0] == op.CAST else 3]]
+            if inner is None:
+                return None
+            made = inner
+        if made[0] == op.CONSTRUCT:
+            shape = function.unit.ir.constants[made[4]] if made[4] >= 0 else None
+            given = made[5:]
+        elif made[0] == op.DICT:
+            keys = {str(function.constant(key)): value for key, value in zip(made[3::2], made[4::2], strict=False)}
+            return keys.get(field, keys.get(f".{field}"))
+        elif made[0] == op.BUILD:
+            shape, given = None, made[4:]
+        else:
+            return None
+        if shape:
+            return next((value for kind, value in zip(shape, given, strict=False) if kind == field), None)
+        members = list(self.places.members(function, made)) if made[0] == op.CONSTRUCT else []
+        number = members.index(field) if field in members else _NUMBERS.get(field)
+        return given[number] if number is not None and number < len(given) else None
+
+    def _given_back(self, caller: Function, call: Instruction, field: str) -> list[int]:
+        """The arguments of a call that the functions which it enters store in a member of what they return (``with_stream(config, s)``)."""
+        transfer, places = self.transfer, self.places
+        found: list[int] = []
+        for edge in transfer.edges(caller, call):
+            callee = edge.callee
+            ends = {places.of(callee, end[2]) for end in callee.by_opcode[op.RETURN] if end[2] >= 0} - {None}
+            stores = [one for one in callee.by_opcode[op.SET_ATTR] if callee.text(one[3]) == field and places.of(callee, one[2]) in ends]
+            for one in stores:
+                made = callee.definitions[behind_copies(callee, one[4])]
+                given = given_to(caller, call, callee, made[3]) if made is not None and made[0] == op.PARAM else None
+                if given is not None and given >= 0:
+                    found.append(given)
+        return found

@@ -1,0 +1,77 @@
+"""Streams that callers hand to a function: which these may be, by which calls they come, and what else touches what works on them."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+
+from streamlint.facts.functions import Function
+from streamlint.facts.objects import LibraryObject, Site
+from streamlint.ordering.beside import Beside, Event
+from streamlint.ordering.choice import Choice
+from streamlint.ordering.choices import MADE, PARAMETER
+from streamlint.ordering.places import Place
+from streamlint.ordering.storage import Storages
+
+_DEEPEST = 12
+_MOST = 60
+"""Calls between who makes a stream and who works on it, and functions that are looked at on the way."""
+Streams = frozenset[LibraryObject]
+Calls = tuple[Site, ...]
+
+
+class HandedStreams:
+    """What a program does with the streams that its functions hand on."""
+
+    def __init__(self, beside: Beside) -> None:
+        self.beside = beside
+        self.transfer = beside.transfer
+        self.places = beside.choices.places
+        self.storages = Storages(self.transfer, self.places, beside.launches)
+
+    def of(self, function: Function, choice: Choice) -> Streams:
+        """The streams that a choice means: those that were made, or all that a caller may hand for a parameter or a member of one."""
+        if choice.kind == MADE or choice.kind != PARAMETER or choice.place is None:
+            return choice.made
+        found: set[LibraryObject] = set()
+        for register, one in enumerate(function.definitions):
+            if one is not None and self.places.of(function, register) == choice.place:
+                held = self.transfer.values(function, register)
+                found.update(value for value in held if isinstance(value, LibraryObject) and value.kind == "stream" and value.site)
+        return frozenset(found)
+
+    def ways(self, function: Function, streams: Streams) -> Iterator[tuple[Function, Calls]]:
+        """A function, and those that call it up to who makes some streams, each with the calls that lead from there."""
+        makers = {one.site.function for one in streams if one.site is not None}
+        seen, waiting = {function}, deque([(function, Calls())])
+        while waiting:
+            home, calls = waiting.popleft()
+            yield home, calls
+            for caller, call in self.transfer.callers(home) if home not in makers and len(calls) < _DEEPEST else ():
+                if caller not in seen and len(seen) < _MOST:
+                    seen.add(caller)
+                    waiting.append((caller, (Site(caller, call), *calls)))
+
+    def is_relied_upon(self, function: Function, event: Event, streams: Streams) -> bool:
+        """Whether other streams meet the data of a stream's work, here or in a caller: the barrier is an order that they may need."""
+        assert event.choice is not None
+        own = [each for each in self._work(function) if each.choice is not None and each.choice.key == event.choice.key]
+        for home, calls in self.ways(function, streams):
+            mine, others = list(own), list[Event]()
+            for each in self._work(home):
+                if each in own or (calls and each.instruction == calls[0].instruction):
+                    continue
+                is_mine = bool(calls) and each.choice is not None and not streams.isdisjoint(self.of(home, each.choice))
+                (mine if is_mine else others).append(each)
+            touched = {place for each in mine for place in self._touched(each, calls if each in own else ())}
+            if any(not touched.isdisjoint(self._touched(each, ())) for each in others):
+                return True
+        return False
+
+    def _work(self, function: Function) -> list[Event]:
+        return [each for each in self.beside.events(function) if each.work is not None and each.choice is not None]
+
+    def _touched(self, event: Event, calls: Calls) -> set[Place]:
+        """The memory that work reads and writes, by the names of the function from which calls lead to it."""
+        reads, writes = self.storages.touched(event._replace(via=(*calls, *event.via)))
+        return reads | writes

@@ -1,0 +1,32 @@
+"""What a path knows of a value that callers have handed over: the register that the outermost of them has it in."""
+
+from __future__ import annotations
+
+from streamlint.facts.functions import Function
+from streamlint.ir import opcodes as op
+from streamlint.ordering.choice import COPIES, given_to
+from streamlint.ordering.conditions import Frame
+from streamlint.transfer.transfer import Transfer
+
+
+def as_handed(transfer: Transfer, frame: Frame, register: int) -> tuple[Frame, int]:
+    """The frame in which a path names a value first, and its register there: a parameter is what the call on the path gives for it."""
+    while frame.caller is not None and frame.call is not None:
+        index = _parameter(transfer, frame.function, register)
+        given = given_to(frame.caller.function, frame.call, frame.function, index) if index is not None else None
+        if given is None or given < 0:
+            break
+        frame, register = frame.caller, given
+    return frame, register
+
+
+def _parameter(transfer: Transfer, function: Function, register: int) -> int | None:
+    """The number of the parameter that a register holds, where no call may have put something else there."""
+    found = register
+    while found >= 0 and (one := function.definitions[found]) is not None and one[0] in COPIES:
+        found = one[COPIES[one[0]]]
+        if one[0] == op.REBIND and set(transfer.values(function, one[2])) != set(transfer.values(function, found)):
+            return None
+    one = function.definitions[found] if found >= 0 else None
+    is_receiver = one is not None and one[0] == op.PARAM and one[3] == 0 and function.has_receiver
+    return int(one[3]) if one is not None and one[0] == op.PARAM and not is_receiver else None
