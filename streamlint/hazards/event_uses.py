@@ -79,7 +79,7 @@ class Events:
 
     def _is_shared(self, held: Held) -> bool:
         """Whether a function that is defined inside may use the event."""
-        cells = {place.root[1:] for place in held.places if place.root[0] == "cell"}
+        cells = {place.root[1:3] for place in held.places if place.root[0] == "cell"}
         inner = [function for function in held.function.below if function is not held.function]
         loads = (one for function in inner for opcode in (op.LOAD, op.ADDRESS) for one in function.by_opcode[opcode])
         return any(held.function.unit.ir.constants[one[3]] in cells for one in loads)

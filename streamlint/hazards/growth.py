@@ -190,7 +190,7 @@ class Growth:
 
     def _outlives(self, place: Place, reached: frozenset[int]) -> bool:
         """Whether a variable is not made anew in the rounds: it is set outside of them as well."""
-        stores = [one for one in self.function.by_opcode[op.STORE] if self.function.unit.ir.constants[one[2]] == place.root[1:]]
+        stores = [one for one in self.function.by_opcode[op.STORE] if self.function.unit.ir.constants[one[2]] == place.root[1:3]]
         loops = [loop for loop in self.graph.loops if loop.body & reached]
         return any(all(self.home[one] not in loop.body for loop in loops) for one in stores)
 

@@ -15,7 +15,7 @@ from streamlint.models import Row
 from streamlint.ordering.beside import Beside, Event
 from streamlint.ordering.choice import behind_copies, given_to
 from streamlint.ordering.kernel_reads import KernelReads, Read
-from streamlint.ordering.places import ADDRESS, Place, Places
+from streamlint.ordering.places import ADDRESS, Place, Places, variable
 from streamlint.ordering.storage import Storages, plain
 from streamlint.transfer.launch_rows import is_null
 from streamlint.transfer.modelled import ModelledCall
@@ -104,7 +104,7 @@ class DependentLaunches:
     def _lists(self, function: Function, base: Place) -> Iterator[Instruction]:
         """The lists of values that a variable is made of."""
         for one in (*function.by_opcode[op.STORE], *function.by_opcode[op.BIND]):
-            place = Place(("cell", *function.unit.ir.constants[one[2]])) if one[0] == op.STORE else None
+            place = variable(function, one[2]) if one[0] == op.STORE else None
             if place is None or place == base:
                 made = function.definitions[behind_copies(function, one[3])]
                 if made is not None and made[0] in (op.CONSTRUCT, op.BUILD):

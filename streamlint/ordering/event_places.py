@@ -10,7 +10,7 @@ from streamlint.facts.objects import Instance, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector
-from streamlint.ordering.places import ANY, POINTEE, Element, Place, Places, register_place
+from streamlint.ordering.places import ANY, POINTEE, Element, Place, Places, register_place, variable
 from streamlint.ordering.streams import sites_of
 from streamlint.transfer.actions import Recorded, Synchronized
 from streamlint.transfer.modelled import ModelledCall
@@ -79,7 +79,7 @@ class EventPlaces:
             return None
         for one in function.by_opcode[op.STORE]:
             stored = function.definitions[one[3]]
-            if ("cell", *function.unit.ir.constants[one[2]]) == place.root and stored is not None and stored[0] == op.NEXT:
+            if variable(function, one[2]) == place and stored is not None and stored[0] == op.NEXT:
                 over = function.definitions[stored[3]]
                 if over is not None and over[0] == op.ITER:
                     return self.places.of(function, over[3]).behind(ANY)

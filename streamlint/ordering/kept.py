@@ -12,7 +12,7 @@ from streamlint.facts.program import Unit
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.at_hand import AtHand, is_constructor, is_destructor
-from streamlint.ordering.places import Place, Places
+from streamlint.ordering.places import Place, Places, variable
 from streamlint.transfer.modelled import operands_of
 from streamlint.transfer.transfer import Transfer, last_name
 
@@ -53,7 +53,7 @@ class KeptStreams:
                 made = function.definitions[register]
                 assert made is not None
                 stored = [one for one in function.by_opcode[op.STORE] if one[3] == register]
-                place = Place(("cell", *function.unit.ir.constants[stored[0][2]])) if stored else self.places.of(function, register)
+                place = variable(function, stored[0][2]) if stored else self.places.of(function, register)
                 named = [function.text(one[2]) for one in function.by_opcode[op.BIND] if one[3] == register]
                 name = str(place.root[1]) if stored else next(iter(named), "")
                 yield from self._told(name, Site(function, made), function.below, place, made)

@@ -39,8 +39,9 @@ Root = tuple[object, ...]
 
 
 class Place(NamedTuple):
-    """``root`` is ``("register", n)``, ``("parameter", n)``, ``("cell", name, owner)`` or ``("global", file, name)``; ``path`` leads on:
-    an attribute's name, or an `Element`."""
+    """``root`` is ``("register", n)``, ``("parameter", n)``, ``("cell", name, owner, file)`` or ``("global", file, name)``.
+
+    ``path`` leads on: an attribute's name, or an `Element`."""
 
     root: Root
     path: tuple[Key, ...] = ()
@@ -56,6 +57,11 @@ class Place(NamedTuple):
 def register_place(register: int) -> Place:
     """The place of a register alone."""
     return Place(("register", register))
+
+
+def variable(function: Function, constant: int) -> Place:
+    """The place of a local variable that closures share or whose address is taken, by the constant that names it."""
+    return Place(("cell", *function.unit.ir.constants[constant], function.unit.number))
 
 
 def rest_behind(outer: Place, inner: Place) -> tuple[Key, ...] | None:
@@ -116,7 +122,7 @@ class Places:
         if opcode == op.LOAD and (index := self._argument(function, one)) is not None:
             return Place(("parameter", 1), (Element(index),))
         if opcode in (op.LOAD, op.ADDRESS):
-            found = Place(("cell", *function.unit.ir.constants[one[3]]))
+            found = variable(function, one[3])
             return found.behind(ADDRESS) if opcode == op.ADDRESS else found
         if opcode in (op.ATTR, op.ADDRESS_ATTR):
             base = self.of(function, one[3])
@@ -210,7 +216,7 @@ class Places:
         """The places that an instruction assigns a register to."""
         opcode = one[0]
         if opcode == op.STORE:
-            yield Place(("cell", *function.unit.ir.constants[one[2]])), one[3]
+            yield variable(function, one[2]), one[3]
         elif opcode == op.SET_NAME:
             yield self.of_name(function, function.text(one[2])), one[3]
         elif opcode == op.SET_ATTR:

@@ -363,9 +363,9 @@ class Replays(Unordered):
     def _returned(self, state: State, register: int) -> Iterator[State]:
         """A function that shares the memory with closures may leave it to them."""
         function = state.frame.function
-        if any(
-            held.kind == BUFFER and held.place.root[0] == "cell" and held.place.root[-1] == function.code.number for held in state.tracked
-        ):
+        mine = (function.code.number, function.unit.number)
+        is_shared = any(held.kind == BUFFER and held.place.root[0] == "cell" and held.place.root[2:] == mine for held in state.tracked)
+        if is_shared and (function.nested or not function.is_cpp):  # C++: also a variable whose address is taken
             return
         yield from super()._returned(state, register)
 

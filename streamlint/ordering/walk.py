@@ -454,7 +454,7 @@ class Walk:
                 passed = list(self._passed(caller, call, function, int(str(root[1])), bool(held.place.path)))
                 yield from (held._replace(place=source.behind(*held.place.path)) for source in passed)
                 yield from self._collected(caller, call, function, held) if not passed and held.place.path else ()
-            elif root[0] == "global" or (root[0] == "cell" and root[2] != function.code.number):
+            elif root[0] == "global" or (root[0] == "cell" and root[2:] != (function.code.number, function.unit.number)):
                 yield held
 
     def _collected(self, caller: Function, call: Instruction, function: Function, held: Tracked) -> Iterator[Tracked]:
