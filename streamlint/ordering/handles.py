@@ -59,7 +59,7 @@ class Handles:
         if path:
             return ("member", None, path[-1])
         if place.root[0] in ("global", "cell"):
-            return place.root if place.root[0] == "global" else (*place.root, function.unit.number)
+            return place.root
         return None
 
     def _is_alike(self, together: bool, is_made: bool, name: Variable | None, theirs: Variable | None) -> bool:

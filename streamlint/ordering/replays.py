@@ -363,7 +363,8 @@ class Replays(Unordered):
     def _returned(self, state: State, register: int) -> Iterator[State]:
         """A function of Python that shares the memory with closures may leave it to them; in C++ its variables end with it."""
         function = state.frame.function
-        if not function.is_cpp and any(held.kind == BUFFER and is_own_cell(held.place.root, function) for held in state.tracked):
+        is_shared = any(held.kind == BUFFER and is_own_cell(held.place.root, function) for held in state.tracked)
+        if is_shared and (function.nested or not function.is_cpp):  # C++: also a variable whose address is taken
             return
         yield from super()._returned(state, register)
 

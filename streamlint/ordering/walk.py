@@ -34,6 +34,7 @@ from streamlint.ordering.topics import implied, topic
 from streamlint.ordering.turns import asked_for_none
 from streamlint.transfer import carried
 from streamlint.transfer.actions import Action, Asked, Read, Stream, Synchronized, Touched, Viewed
+from streamlint.transfer.closures import is_captured, may_be_made_for
 from streamlint.transfer.transfer import CALLING, Order, Transfer
 from streamlint.waits.operands import operand_of
 from streamlint.waits.questions import Key, alike, asked_by, unnegated
@@ -288,6 +289,8 @@ class Walk:
                 continue
             if chosen and edge.callee.unit.number not in chosen:
                 continue  # of what builds choose from, a path has one
+            if len(edges) > 1 and not self._is_closed_over(frame, one, edge.callee):
+                continue
             classes = self._narrowed(state, one, edge.callee) if len(edges) > 1 else state.classes
             if classes is None:
                 continue
@@ -300,6 +303,12 @@ class Walk:
                 yield inside
             elif self._orders_inside(edge.callee):
                 yield from self._passages.through(state, one, index, inside, self._run_block)
+
+    def _is_closed_over(self, frame: Frame, one: Instruction, callee: Function) -> bool:
+        """Whether a closure that a path has entered may have been made for the function that it calls."""
+        if frame.caller is None or frame.call is None or frame.function.is_cpp or not is_captured(frame.function, one):
+            return True
+        return may_be_made_for(self.transfer, Site(frame.caller.function, frame.call), frame.function, callee)
 
     def may_meet(self, tracked: frozenset[Tracked], callee: Function) -> bool:
         """Whether a function that has no name for what is tracked may mean something for it."""

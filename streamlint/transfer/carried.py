@@ -14,6 +14,7 @@ from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.objects import ClassObject, Container, Object, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.transfer.closures import is_captured, may_be_made_for
 from streamlint.transfer.contexts import Context, entered_by
 from streamlint.transfer.record_fields import RecordFields
 from streamlint.transfer.transfer import Transfer
@@ -43,13 +44,14 @@ Started = Callable[[Function, int], Iterable[tuple[Function, int]]]
 
 class Carried(NamedTuple):
     """A register from which a value comes, in the functions that were entered by some calls. ``keys`` lead from what it holds to the
-    value, ``asked`` is the register behind the last of them."""
+    value, ``asked`` is the register behind the last of them. ``through``: a closure, and the function for which it was called there."""
 
     function: Function
     register: int
     context: Context = ()
     keys: tuple[Key, ...] = ()
     asked: tuple[Function, int, Context] | None = None
+    through: tuple[Function, Function] | None = None
 
     @property
     def instruction(self) -> Instruction | None:
@@ -190,6 +192,8 @@ class Carriers:
             return list(self._stored(way, function.owner)) or None
         entered = entered_by(way.context, function)
         places = [entered] if entered is not None else [Site(*place) for place in self.transfer.callers(function)]
+        if way.through is not None and way.through[0] is function:
+            places = [place for place in places if may_be_made_for(self.transfer, place, *way.through)]
         outside = way._replace(context=tuple(entry for entry in way.context if entry[0] is not function))
         started = [outside.at(each, holder) for holder, each in self.started(function, one[3])] if self.started is not None else []
         if not (places or started) or len(places) > _MOST_CALLERS:
@@ -199,6 +203,7 @@ class Carriers:
     def _from_call(self, way: Carried, index: int, place: Site) -> Iterator[Carried]:
         """What a call gives for a parameter: an argument, a part of what is spread, or the default."""
         callee, (caller, call) = way.function, place
+        way = way._replace(through=(caller, callee) if is_captured(caller, call) else None)
         parameter = callee.code.parameters[index]
         if parameter.kind in ("star", "double"):
             yield from self._collected(way, parameter.kind, place)

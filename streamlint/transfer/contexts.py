@@ -88,8 +88,11 @@ class Contexts:
         """The register that a call gives for a parameter."""
         if site.instruction[0] not in (op.CALL, op.INVOKE, op.CONSTRUCT):
             return None
-        if any(edge.is_elsewhere and edge.callee is function for edge in self.transfer.edges(site.function, site.instruction)):
+        edges = [edge for edge in self.transfer.edges(site.function, site.instruction) if edge.callee is function]
+        if any(edge.is_elsewhere for edge in edges):
             return self._handed_over(function, parameter, site)
+        if edges and all(edge.is_handed for edge in edges):
+            return None  # what it is called with is the affair of the library that is given it
         given = called(self.facts, site.function, site.instruction).given if site.instruction[0] == op.CALL else None
         register = operand_of(site.function, site.instruction, function, parameter[3], given)
         if register is not None:

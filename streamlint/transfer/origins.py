@@ -12,6 +12,8 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import LibraryObject, Memory, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.transfer.carried import Carriers
+from streamlint.transfer.closures import is_captured, may_be_made_for
 from streamlint.transfer.contexts import Context, Known, entered_by
 from streamlint.transfer.modelled import operands_of
 from streamlint.transfer.origin import DEEPEST_CALLS, Origin, Way, as_declared, chosen
@@ -34,6 +36,7 @@ class Origins(Parts):
     def __init__(self, transfer: Transfer) -> None:
         super().__init__(transfer)
         self.receivers = Receivers(self.contexts, self.guards)
+        self.carriers = transfer.one_of(Carriers, transfer)
         self._seen: set[tuple[Known, int]] = set()
         self._above = 0  # steps of the questions that wait for the one that is asked
         self._spent = 0  # steps since somebody asked from outside
@@ -224,9 +227,24 @@ class Origins(Parts):
             given = self.contexts.given(function, one, passing)
             if not self.receivers.may_give(context, function, passing):
                 continue
+            if given is None and is_captured(caller, call):
+                yield from self._through(way, one, passing)
             if given is not None and given[0] is caller and caller not in function.below:
                 known = Known(given[0], given[1], (*context, (function, passing)))
                 yield way._replace(known=known, passed=(passing, *way.passed))
+
+    def _through(self, way: Way, one: Instruction, passing: Site) -> Iterator[Way]:
+        """What a closure that was made for a function hands on to it: what those give that call the closure."""
+        function, context = way.known.function, way.known.context
+        closure = passing.function
+        calls = [
+            Site(*place) for place in self.transfer.callers(closure) if may_be_made_for(self.transfer, Site(*place), closure, function)
+        ]
+        for source in self.carriers.sources(function, one[2], ((function, passing),)):
+            if source.function not in (function, closure):
+                outer = [call for call in calls if call.function is source.function]
+                known = Known(source.function, source.register, (*context, (function, passing)))
+                yield way._replace(known=known, passed=(*outer[:1], passing, *way.passed))
 
     def _joined(self, way: Way, one: Instruction) -> Iterator[Origin]:
         function = way.known.function
