@@ -15,6 +15,7 @@ from os.path import dirname
 from streamlint import declared_words
 from streamlint.facts.cpp_scopes import CppScopes, Meaning, Variable, last_part
 from streamlint.facts.functions import ClassInfo, Function
+from streamlint.facts.handing import Called
 from streamlint.facts.modules import Resolver
 from streamlint.facts.stores import Store, inner_stores
 from streamlint.ir import Code, DeclarationIR, Instruction, ModuleIR
@@ -42,6 +43,10 @@ class SourceFile:
 
 def _given(module: ModuleIR) -> ModuleIR:
     return module
+
+
+def _nothing(function: Function, one: Instruction) -> Called | None:
+    return None
 
 
 class Unit:
@@ -279,6 +284,8 @@ class Program:
         self.modules = Resolver(self.units)
         self.cpp = CppScopes(self)
         self._defined: dict[str, bool] = {}
+        self.handing: Callable[[Function, Instruction], Called | None] = _nothing
+        """What a call calls where some of its arguments were given before; None of any other call."""
 
     def _add_inline(self, unit: Unit) -> None:
         """The C++ that strings of a Python file hold, as files of their own that stand in its place."""

@@ -10,6 +10,7 @@ from streamlint.facts.objects import Container, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.places import ANY, Element, Key, Place, Places, Root, register_place, rest_behind
+from streamlint.ordering.prepared import kept
 from streamlint.waits.operands import argument_registers
 
 BUFFER, STREAM, EVENT, SIGNAL = "buffer", "stream", "event", "signal"
@@ -119,6 +120,8 @@ class Flow:
         places = self.places
         name = function.text(one[4]) if one[0] == op.INVOKE else function.dotted(one[3]).rpartition(".")[2]
         given = argument_registers(function, one)
+        for held, inner in kept(places, function, one, target):
+            yield from self.moved(tracked, held, inner)
         if (inside := owned(function, one)) is not None:
             owner = places.of(function, one[3]) if name == "reset" else target
             yield from self.moved(tracked, places.names(function, inside), owner)

@@ -25,9 +25,10 @@ from streamlint.ordering.iterated import as_given, iterated
 from streamlint.ordering.liveness import Liveness
 from streamlint.ordering.passages import Passages
 from streamlint.ordering.places import ANY, Element, Place, Places, register_place, rest_behind
+from streamlint.ordering.prepared import prepared
 from streamlint.ordering.quiet import Quiet
 from streamlint.ordering.rounds import again
-from streamlint.ordering.spread import bound_before, positional, spread
+from streamlint.ordering.spread import spread
 from streamlint.ordering.states import Merged, State
 from streamlint.ordering.streams import Currents
 from streamlint.ordering.topics import implied, topic
@@ -391,11 +392,9 @@ class Walk:
         if one[0] not in (op.CALL, op.INVOKE):
             place = 5 + index - (1 if callee.has_receiver else 0)
             return self.places.names(function, one[place]) if 5 <= place < len(one) else ()
-        called = self.transfer.values(function, one[3]) if one[0] == op.CALL else ()
-        if one[0] == op.INVOKE and not callee.has_receiver:  # `module.function(…)`
-            called = self.facts.callees(function, one)
-        before = bound_before(called, callee) if not function.is_cpp else 0
-        register = positional(function, one, index - before) if before else operand_of(function, one, callee, index)
+        if (held := prepared(self.places, function, one, callee, index)) is not None:
+            return held
+        register = operand_of(function, one, callee, index)
         if register is None and not callee.is_cpp:
             wanted = Place(("parameter", index))
             return tuple(source for source, target in spread(self.places, function, one, callee) if target == wanted)

@@ -76,7 +76,7 @@ class Contexts:
             return None
         if any(edge.is_elsewhere and edge.callee is function for edge in self.transfer.edges(site.function, site.instruction)):
             return self._handed_over(function, parameter, site)
-        given = called(self.facts, site.function, site.instruction).given if site.instruction[0] == op.CALL else None
+        given = called(site.function, site.instruction).given if site.instruction[0] == op.CALL else None
         register = operand_of(site.function, site.instruction, function, parameter[3], given)
         if register is not None:
             return site.function, register

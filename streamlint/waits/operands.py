@@ -8,6 +8,7 @@ from streamlint.facts.aliases import arguments_of
 from streamlint.facts.autograd import offset_of
 from streamlint.facts.facts import Facts
 from streamlint.facts.functions import Function
+from streamlint.facts.handing import receiver_of
 from streamlint.facts.members import ELEMENT_TYPE
 from streamlint.facts.objects import Constant, DeviceValue, External, Memory
 from streamlint.ir import Instruction
@@ -110,10 +111,15 @@ def operand_of(function: Function, call: Instruction, callee: Function, index: i
     if index >= len(callee.code.parameters) or offset_of(function, call, callee) is None:
         return None
     parameter, bound = callee.code.parameters[index], bound_of(function, call, callee)
+    handed = function.unit.program.handing(function, call)
     if bound > index:
+        if handed is not None or call[0] == op.CALL:  # `act = thing.method`
+            return receiver_of(function, handed.callee if handed is not None else call[3]) if callee.has_receiver else None
         return call[3] if call[0] == op.INVOKE and callee.has_receiver else None
     place = bound
-    for kind, register in argument_registers(function, call) if given is None else given:
+    if given is None:
+        given = handed.given if handed is not None else argument_registers(function, call)
+    for kind, register in given:
         if kind == parameter.name or (kind is None and place == index and parameter.kind == "plain"):
             return register
         place = len(callee.code.parameters) if kind == 1 else place + (kind is None)  # behind what is spread none has a place
