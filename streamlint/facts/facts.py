@@ -52,7 +52,7 @@ class Facts(Bindings):
 
     def __init__(self, program: Program, models: Models | None = None, cpp_models: Models | None = None) -> None:
         super().__init__(program, models, cpp_models)
-        program.handing = Handing(self).of
+        program.handing = Handing(self)
 
     @cached_property
     def frameworks(self) -> Frameworks:

@@ -118,7 +118,8 @@ class Selectors(Registers):
         result = Node(None)
         if function is not None:
             self.solver.when(function, lambda value: self._run_elsewhere(row, value, receiver, arguments, result))
-        made = arguments.site if row.get("style") == "object" else None  # several that one loop starts are told apart
+        is_one = row.get("style") == "object" or (row.get("style") == "call" and row.get("type"))  # several are told apart
+        made = arguments.site if is_one else None
         self.solver.add(target, self.objects(LibraryObject, str(row.get("type") or row.names[0]), "object", "", made))
 
     def _run_elsewhere(self, row: Row, callee: Object, receiver: Object | None, arguments: Arguments, result: Node) -> None:

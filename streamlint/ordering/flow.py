@@ -120,8 +120,8 @@ class Flow:
         places = self.places
         name = function.text(one[4]) if one[0] == op.INVOKE else function.dotted(one[3]).rpartition(".")[2]
         given = argument_registers(function, one)
-        for held, inner in kept(places, function, one, target):
-            yield from self.moved(tracked, held, inner)
+        for sources, inside in kept(places, function, one, target):
+            yield from self.moved(tracked, sources, inside)
         if (inside := owned(function, one)) is not None:
             owner = places.of(function, one[3]) if name == "reset" else target
             yield from self.moved(tracked, places.names(function, inside), owner)

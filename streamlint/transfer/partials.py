@@ -11,7 +11,9 @@ from streamlint.waits.operands import argument_registers
 
 def called(function: Function, one: Instruction) -> Called:
     """What a call calls, as far as its own function shows what was prepared."""
-    return function.unit.program.handing(function, one) or Called(one[3], argument_registers(function, one))
+    handing = function.unit.program.handing
+    prepared = handing.prepared(function, one) if handing is not None else None
+    return prepared or Called(one[3], argument_registers(function, one))
 
 
 def prepared_name(function: Function, one: Instruction) -> str:

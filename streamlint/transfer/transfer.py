@@ -264,7 +264,7 @@ class Transfer:
         modelled = list(self.modelled(function, one))
         for call in modelled:
             effect = EFFECTS.get(call.row.effect)
-            if effect is not None:
+            if effect is not None and not (call.row.effect == "block" and self.graph.joining.is_end(function, one)):
                 yield from effect(call)
         if self._is_inside(function, one):
             if not modelled:

@@ -8,7 +8,7 @@ from streamlint.facts.aliases import arguments_of
 from streamlint.facts.autograd import offset_of
 from streamlint.facts.facts import Facts
 from streamlint.facts.functions import Function
-from streamlint.facts.handing import receiver_of
+from streamlint.facts.handing import Called, receiver_of
 from streamlint.facts.members import ELEMENT_TYPE
 from streamlint.facts.objects import Constant, DeviceValue, External, Memory
 from streamlint.ir import Instruction
@@ -103,6 +103,12 @@ def bound_of(function: Function, call: Instruction, callee: Function) -> int:
     return 0 if function.dotted(call[3]).rpartition(".")[2] == owner.ir.name else 1
 
 
+def handed_over(function: Function, call: Instruction) -> Called | None:
+    """What a call runs if some of its arguments are not its own: a partial object, a thread; None of any other call."""
+    handing = function.unit.program.handing
+    return handing.of(function, call) if handing is not None else None
+
+
 def operand_of(function: Function, call: Instruction, callee: Function, index: int, given: Iterable[Given] | None = None) -> int | None:
     """The register that a call gives for a parameter of a function; None where it gives none, or spreads its arguments.
 
@@ -111,7 +117,7 @@ def operand_of(function: Function, call: Instruction, callee: Function, index: i
     if index >= len(callee.code.parameters) or offset_of(function, call, callee) is None:
         return None
     parameter, bound = callee.code.parameters[index], bound_of(function, call, callee)
-    handed = function.unit.program.handing(function, call)
+    handed = handed_over(function, call) if given is None else None
     if bound > index:
         if handed is not None or call[0] == op.CALL:  # `act = thing.method`
             return receiver_of(function, handed.callee if handed is not None else call[3]) if callee.has_receiver else None
