@@ -14,7 +14,7 @@ from streamlint.ir import opcodes as op
 from streamlint.transfer.actions import Viewed
 from streamlint.transfer.modelled import operands_of
 from streamlint.transfer.transfer import CALLING, Transfer
-from streamlint.waits.operands import operand_of
+from streamlint.waits.operands import handed_over, is_kept, operand_of
 
 MOST = 600
 """Registers that are looked at for one question."""
@@ -157,6 +157,8 @@ class Sharing:
         elif opcode in (op.CALL, op.INVOKE, op.ATTR):
             if any(isinstance(each, Viewed) and each.register == register for each in self.transfer.of(function, use)):
                 yield function, use[2]
+            if op.DEFINES[opcode] and is_kept(function, use):  # by a partial object, a thread
+                yield function, use[2]
             if opcode == op.INVOKE and function.text(use[4]) in MUTATORS:
                 yield from ((function, each) for each in operands_of(function, use))
             for edge in self.transfer.edges(function, use) if opcode != op.ATTR else ():
@@ -170,6 +172,7 @@ class Sharing:
                 yield caller, call[2]
 
     def _given(self, function: Function, call: Instruction, callee: Function, register: int) -> Iterator[Held]:
+        holds = call[3] == register and handed_over(function, call) is not None
         for one in callee.by_opcode[op.PARAM]:
-            if operand_of(function, call, callee, one[3]) == register:
+            if holds or operand_of(function, call, callee, one[3]) == register:
                 yield callee, one[2]

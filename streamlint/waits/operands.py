@@ -109,6 +109,12 @@ def handed_over(function: Function, call: Instruction) -> Called | None:
     return handing.of(function, call) if handing is not None else None
 
 
+def is_kept(function: Function, call: Instruction) -> bool:
+    """Whether what a call gives back keeps the arguments until it is called or started: a partial object, a thread."""
+    handing = function.unit.program.handing
+    return handing is not None and handing.kept(function, call) is not None
+
+
 def operand_of(function: Function, call: Instruction, callee: Function, index: int, given: Iterable[Given] | None = None) -> int | None:
     """The register that a call gives for a parameter of a function; None where it gives none, or spreads its arguments.
 
