@@ -39,8 +39,10 @@ class Handing:
     def of(self, function: Function, one: Instruction) -> Called | None:
         """What a call runs if some of its arguments are not its own: those that a partial object or a thread was given before, or that a
         library hands on. As far as the function shows them; None of any other call."""
-        if function.is_cpp or one[0] not in (op.CALL, op.INVOKE):
+        if one[0] not in ((op.CALL, op.CONSTRUCT) if function.is_cpp else (op.CALL, op.INVOKE)):
             return None
+        if function.is_cpp:
+            return self._of_cpp(function, one) if self._name(function, one) in self._starting_cpp else None
         if self._name(function, one) in self._starting:
             key = (function, one)
             if key not in self._known:
@@ -100,8 +102,14 @@ class Handing:
         """The last parts of the names of what makes or starts threads."""
         return frozenset(name for effect in ("thread", "start") for name, _ in self.facts.models.with_effect(effect))
 
+    @cached_property
+    def _starting_cpp(self) -> frozenset[str]:
+        return frozenset(name for name, _ in self.facts.cpp_models.with_effect("thread"))
+
     def _name(self, function: Function, one: Instruction) -> str:
-        return function.text(one[4]) if one[0] == op.INVOKE else function.dotted(one[3]).rpartition(".")[2]
+        if one[0] == op.CONSTRUCT:
+            return str(function.unit.ir.constants[one[3]][0]).rpartition("::")[2]
+        return function.text(one[4]) if one[0] == op.INVOKE else function.dotted(one[3]).replace("::", ".").rpartition(".")[2]
 
     def _rows(self, function: Function, one: Instruction) -> Iterator[Row]:
         for value in self.facts.callees(function, one):
@@ -112,6 +120,18 @@ class Handing:
     def _starts(self, function: Function, one: Instruction) -> bool:
         """Whether a call starts a thread that was made before."""
         return any(row.effect == "start" for row in self._rows(function, one))
+
+    def _of_cpp(self, function: Function, one: Instruction) -> Called | None:
+        """C++: what a thread runs that a constructor or a function starts, with its arguments; the object of a method is the first."""
+        given: list[tuple[object, int]] = [(None, each) for each in one[5:]]
+        for row in self._rows(function, one):
+            selector = row.get("function")
+            callee = _selected(given, selector) if isinstance(selector, Selector) else None
+            places = row.get("arguments")
+            is_all = any(isinstance(each, Selector) and each.kind == "all" for each in (places if isinstance(places, tuple) else (places,)))
+            if callee is not None and is_all:
+                return Called(callee, given[[each for _, each in given].index(callee) + 1 :])
+        return None
 
     def _of_thread(self, function: Function, made: Instruction) -> Called | None:
         """What a call has a thread run, with its arguments."""

@@ -23,6 +23,7 @@ from streamlint.ordering.dispatch import Classes, Dispatch
 from streamlint.ordering.flow import BUFFER, EXACT, Flow, Tracked
 from streamlint.ordering.iterated import as_given, iterated
 from streamlint.ordering.liveness import Liveness
+from streamlint.ordering.meanwhile import Meanwhile
 from streamlint.ordering.passages import Passages
 from streamlint.ordering.places import ANY, Element, Place, Places, register_place, rest_behind
 from streamlint.ordering.prepared import prepared
@@ -35,7 +36,7 @@ from streamlint.ordering.topics import implied, topic
 from streamlint.ordering.turns import asked_for_none
 from streamlint.transfer.actions import Action, Asked, Read, Stream, Synchronized, Touched, Viewed
 from streamlint.transfer.transfer import CALLING, Order, Transfer
-from streamlint.waits.operands import operand_of
+from streamlint.waits.operands import handed_over, operand_of
 from streamlint.waits.questions import Key, alike, asked_by, unnegated
 
 MOST_STATES = 3_000
@@ -78,6 +79,7 @@ class Walk:
         self.conditions = transfer.one_of(Conditions, transfer)
         self.currents = transfer.one_of(Currents, transfer)
         self.dispatch = transfer.one_of(Dispatch, transfer.facts)
+        self.meanwhile = transfer.one_of(Meanwhile, transfer)
         self._asked: dict[Function, dict[int, list[int]]] = {}
         self._waiting: dict[Function, bool] = {}
         self._passages = Passages(self)
@@ -158,8 +160,11 @@ class Walk:
         code = function.code.blocks[state.block]
         steps = self._quiet.steps(function, state.block)
         home = origin[1][1] if origin[0] is function and origin[1][0] == state.block else op.NONE
+        is_beside = state.frame.depth > 0 and self.meanwhile.is_beside(state.frame)
         for index in range(state.place, len(code)):
             touched = steps[index]
+            if is_beside and self.meanwhile.waits(function, code[index]):
+                return  # whoever it waits for may have waited for the operation
             if touched is not None and index != home and not self._quiet.heads(state.tracked).are_met(touched):
                 continue
             one = code[index]
@@ -389,7 +394,7 @@ class Walk:
                 return self.places.names(function, one[3])  # an object that is called
             if function.is_cpp and one[0] != op.INVOKE and function.method is function:
                 return (Place(("parameter", 0)),)  # a method of the same object
-        if one[0] not in (op.CALL, op.INVOKE):
+        if one[0] not in (op.CALL, op.INVOKE) and (not function.is_cpp or handed_over(function, one) is None):
             place = 5 + index - (1 if callee.has_receiver else 0)
             return self.places.names(function, one[place]) if 5 <= place < len(one) else ()
         if (held := prepared(self.places, function, one, callee, index)) is not None:

@@ -124,6 +124,8 @@ def operand_of(function: Function, call: Instruction, callee: Function, index: i
         return None
     parameter, bound = callee.code.parameters[index], bound_of(function, call, callee)
     handed = handed_over(function, call) if given is None else None
+    if handed is not None and function.is_cpp:
+        bound = 0
     if bound > index:
         if handed is not None or call[0] == op.CALL:  # `act = thing.method`
             return receiver_of(function, handed.callee if handed is not None else call[3]) if callee.has_receiver else None
