@@ -100,6 +100,8 @@ class Walk:
         """Whether an instruction means nothing where it touches nothing of what is tracked."""
         if one[0] in _LOUD or one[0] in self.hooked or any(edge.is_followed for edge in self.transfer.edges(function, one)):
             return False
+        if self.meanwhile.lets_go(function, one):
+            return False
         return all(self.is_passive(function, action) for action in self.actions(function, one))
 
     def is_passive(self, function: Function, action: Action) -> bool:
@@ -193,7 +195,9 @@ class Walk:
                 yield from self._yielded(state._replace(place=index), one)
                 return
             entered = list(self._entered(state, one, index))
-            if entered:
+            if is_started := self.meanwhile.lets_go(function, one):
+                yield from (after for after in entered if after.tracked)  # and who has started the thread goes on
+            if entered and not is_started:
                 yield from (after for after in entered if after.tracked)
                 return
             added = state.tracked
@@ -206,7 +210,7 @@ class Walk:
                 return
             if one[0] == op.INVOKE and function.text(one[4]) in PUTTING:
                 yield from self._taken(state, one)
-        region = self._quiet.region(function, state.block) if code[-1][0] == op.BRANCH else None
+        region = self._quiet.region(function, state.block) if code[-1][0] == op.BRANCH and not is_beside else None
         is_home = region is not None and origin[0] is function and origin[1][0] in region.blocks
         if region is None or is_home or self._quiet.heads(state.tracked).are_met(region.touch):
             yield from self._ends(state, code[-1])
@@ -288,7 +292,8 @@ class Walk:
         units = {edge.callee.unit.number for edge in edges if edge.callee.is_cpp}
         chosen = units & state.chosen if len(units) > 1 else frozenset()
         for edge in edges:
-            if not edge.is_followed or edge.is_handed or frame.runs(edge.callee):
+            is_run = edge.is_followed or (not edge.is_guess and self.meanwhile.lets_go(frame.function, one))
+            if not is_run or edge.is_handed or frame.runs(edge.callee):
                 continue
             if chosen and edge.callee.unit.number not in chosen:
                 continue  # of what builds choose from, a path has one
@@ -423,6 +428,8 @@ class Walk:
 
     def _returned(self, state: State, register: int) -> Iterator[State]:
         frame, call = state.frame, state.frame.call
+        if frame.caller is not None and call is not None and self.meanwhile.lets_go(frame.caller.function, call):
+            return  # nobody waits for the end of the thread
         guards = frozenset(guard for guard in state.guards if guard[0] != frame)
         if frame.caller is None or call is None:
             yield from self._up(state._replace(guards=guards), register)
@@ -597,7 +604,7 @@ class Walk:
                 continue
             after = state
             if loop is not None and is_first and block not in loop.body:
-                if _is_for(function, condition) or self.is_bounded(state, condition):
+                if _is_for(function, condition) or self.is_bounded(state, condition) or self.meanwhile.is_polling(state.frame, loop):
                     continue  # a loop over elements is looked at as it runs
                 after = after._replace(guesses=after.guesses + self._may_order(state, end[4] if taken else end[3], state.block))
             if not known and not is_head:
