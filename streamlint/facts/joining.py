@@ -115,8 +115,8 @@ class Joining:
         its = _behind(function, ended)
         if its in mine:
             return True
-        name = function.dotted(its)
-        if name and any(function.dotted(each) == name for each in mine):
+        name = _path(function, its)
+        if name and any(_path(function, each) == name for each in mine):
             return True
         held = {value for value in self._values(function, its) if isinstance(value, LibraryObject) and value.site is not None}
         return any(value in held for each in mine for value in self._values(function, each))
@@ -198,3 +198,9 @@ def _behind(function: Function, register: int) -> int:
         else:
             break
     return register
+
+
+def _path(function: Function, register: int) -> str:
+    """The names by which a register was read; "" if it was not."""
+    made = function.definitions[register] if register >= 0 else None
+    return function.dotted(register) if made is not None and made[0] in (op.ATTR, op.NAME, op.LOAD) else ""
