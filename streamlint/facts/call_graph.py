@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from streamlint.facts.facts import Facts
 from streamlint.facts.functions import Function
+from streamlint.facts.joining import Joining
 from streamlint.facts.nodes import Node
 from streamlint.facts.objects import (
     Activation,
@@ -48,20 +49,21 @@ MOST_NAMES = 12
 
 
 class Edge(NamedTuple):
-    """An instruction of a function that enters another one. ``is_elsewhere``: in another thread, in a worker, or later; ``is_guess``: it
-    is one of so many functions of different names that the call tells nothing about it; ``is_handed``: a library is given it, and calls it
-    who knows how often."""
+    """An instruction of a function that enters another one. ``is_elsewhere``: in another thread, in a worker, or later; ``is_joined``: in
+    another thread, for whose end the function waits, so that it runs as a part of it; ``is_guess``: it is one of so many functions of
+    different names that the call tells nothing about it; ``is_handed``: a library is given it, and calls it who knows how often."""
 
     instruction: Instruction
     callee: Function
     is_elsewhere: bool = False
     is_guess: bool = False
     is_handed: bool = False
+    is_joined: bool = False
 
     @property
     def is_followed(self) -> bool:
         """Whether the function runs as a part of the one that calls it."""
-        return not (self.is_elsewhere or self.is_guess)
+        return not self.is_guess and (self.is_joined or not self.is_elsewhere)
 
 
 class LibraryCall(NamedTuple):
@@ -119,6 +121,7 @@ class CallGraph:
         self._of_calls: dict[tuple[Function, Instruction], Calls] = {}
         self._by_call: dict[Function, dict[Instruction, Calls]] = {}
         self._computed: dict[str, bool] = {}
+        self.joining = Joining(self)
 
     def calls(self, function: Function) -> Calls:
         """What a function calls by its calls, loops, scopes, properties and subscripts.
@@ -277,11 +280,12 @@ class CallGraph:
 
     def _look_at(self, function: Function, one: Instruction, found: _Found) -> None:
         """What one instruction calls."""
-        opcode, elsewhere = one[0], False
+        opcode, elsewhere, is_joined = one[0], False, False
         if opcode in _CALLING:
             values = self.called(function, one).values
             handed: dict[bool, None] = {}  # whether what takes functions has them run elsewhere
-            for call in self._by_values(function, one, values, found):
+            libraries = self._by_values(function, one, values, found)
+            for call in libraries:
                 has_run = call.row is not None and call.row.effect in _ELSEWHERE
                 elsewhere |= has_run
                 if call.row is not None and call.row.get("later"):
@@ -292,7 +296,10 @@ class CallGraph:
                 handed[False] = None
             for has_run in handed:
                 found.enter(self._handed_over(function, one, has_run))
-        found.enter(Edge(one, callee, elsewhere) for callee in self.facts.enters(function, one))
+            started = dict.fromkeys(self.joining.started(function, libraries))
+            is_joined = (elsewhere or bool(started)) and self.joining.is_joined(function, one)
+            found.enter(Edge(one, callee, True, is_joined=is_joined) for callee in started)
+        found.enter(Edge(one, callee, elsewhere, is_joined=is_joined) for callee in self.facts.enters(function, one))
         if opcode in (op.NEXT, op.AWAIT, op.YIELD_FROM):
             found.enter(Edge(one, callee) for callee in self._resumed(function, one))
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import cached_property
 from os.path import dirname
 
 from streamlint.facts.autograd import is_differentiated
@@ -58,6 +59,11 @@ class Callers(Calls):
         self._below: dict[str, dict[str, list[Unit]]] = {}  # by name: the files of a folder and of those in it
         self._searched: set[Function] = set()
         self._searched_classes: set[ClassInfo] = set()
+
+    @cached_property
+    def starting(self) -> frozenset[str]:
+        """The last parts of the names of methods that start a thread which was given the function before."""
+        return frozenset(name for name, _ in self.models.with_effect("start"))
 
     def bound_to(self, names: list[str], method: str) -> Iterator[Function]:
         """The functions of another language that dotted names, or a method of an unknown object, may mean."""
@@ -133,6 +139,9 @@ class Callers(Calls):
             self._seed_instances(tracker, owner, name)
         if name in ITERATING or is_called:
             self._seed_declared(tracker, owner, name)
+        if name == "run" and any(self.models.method(one, each) for one in self.hierarchy.libraries(owner) for each in self.starting):
+            for each in sorted(self.starting):
+                tracker.attribute(each, owner.unit)
         for asked in (name, "apply") if name == "forward" and is_differentiated(self.hierarchy, owner) else (name,):
             tracker.attribute(asked, owner.unit)
         if function.definition is not None and function.parent is not None:

@@ -11,6 +11,7 @@ from streamlint.facts.bindings import Bindings
 from streamlint.facts.frames import Arguments, Frame
 from streamlint.facts.frameworks import Frameworks
 from streamlint.facts.functions import Function
+from streamlint.facts.handing import Handing
 from streamlint.facts.nodes import Node
 from streamlint.facts.objects import (
     Address,
@@ -34,9 +35,10 @@ from streamlint.facts.objects import (
     Unknown,
     Varargs,
 )
-from streamlint.facts.program import Unit
+from streamlint.facts.program import Program, Unit
 from streamlint.ir import Instruction, Parameter
 from streamlint.ir import opcodes as op
+from streamlint.models import Models
 
 _WORD = re.compile(r"\w+")
 _NUMBERS = frozenset({"int", "bool"})
@@ -47,6 +49,10 @@ _PROTOCOLS = frozenset({"Protocol", "typing.Protocol", "typing_extensions.Protoc
 
 class Facts(Bindings):
     """The facts of a program. Each question solves what it needs; answers are kept."""
+
+    def __init__(self, program: Program, models: Models | None = None, cpp_models: Models | None = None) -> None:
+        super().__init__(program, models, cpp_models)
+        program.handing = Handing(self)
 
     @cached_property
     def frameworks(self) -> Frameworks:

@@ -92,6 +92,7 @@ class Flow:
         self._handed: dict[Arguments, Arguments] = {}
         self._rests: dict[Arguments, Arguments] = {}
         self._mapped: dict[Arguments, Node] = {}
+        self._outcomes: dict[Site, Node] = {}
         self._contained: dict[tuple[Container, Key | None], Node] = {}
 
     # --- many objects

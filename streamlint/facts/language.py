@@ -17,6 +17,7 @@ from streamlint.facts.objects import (
     Key,
     ModuleObject,
     Object,
+    PartialMethod,
     PartialObject,
     Scalar,
     SomeClass,
@@ -154,6 +155,12 @@ def _partial(flow: Language, callee: External, arguments: Arguments, target: Nod
         flow.solver.when(arguments.positional[0], arrived)
 
 
+def _partial_method(flow: Language, callee: External, arguments: Arguments, target: Node) -> None:
+    rest = flow.rest_of(arguments)
+    if arguments.positional:
+        flow.solver.when(arguments.positional[0], lambda value: flow.solver.add(target, flow.objects(PartialMethod, value, rest)))
+
+
 def _first(flow: Language, callee: External, arguments: Arguments, target: Node) -> None:
     if arguments.positional:
         flow.solver.edge(arguments.positional[0], target)
@@ -282,6 +289,7 @@ def _decorator_maker(flow: Language, callee: External, arguments: Arguments, tar
 
 _NAMES: tuple[tuple[Rule, str], ...] = (
     (_partial, "functools.partial partial"),
+    (_partial_method, "functools.partialmethod"),
     (_first, "identity staticmethod classmethod property functools.cached_property functools.cache contextlib.contextmanager"),
     (_first, "contextlib.asynccontextmanager contextlib.closing abc.abstractmethod dataclasses.dataclass copy.copy copy.deepcopy"),
     (_cast, "typing.cast"),

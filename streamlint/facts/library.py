@@ -126,6 +126,7 @@ EFFECTS: dict[str, Effect] = {
     "communicator": Library._communicator,
     "symmetric": Library._symmetric,
     "thread": Library.started,
+    "block": Library.waited_for,
     "callback": Library.started,
     "unknown": Library._opaque,
     "get": Library._opaque,

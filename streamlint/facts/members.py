@@ -12,6 +12,7 @@ from streamlint.facts.nodes import Node
 from streamlint.facts.objects import (
     Activation,
     BoundMethod,
+    BoundPartial,
     ClassObject,
     Constant,
     Container,
@@ -26,6 +27,7 @@ from streamlint.facts.objects import (
     Memory,
     ModuleObject,
     Object,
+    PartialMethod,
     Rest,
     Scalar,
     Site,
@@ -197,6 +199,10 @@ class Members(Containers):
     def _from_class(self, value: Object, receiver: Object, definition: ClassInfo, target: Node, site: Site | None) -> None:
         if isinstance(value, FunctionObject) and not isinstance(receiver, ClassObject):
             self.bind(value, receiver, definition, target, site)
+        elif isinstance(value, PartialMethod) and not isinstance(receiver, ClassObject):
+            bound = Node(None)
+            self._from_class(value.callee, receiver, definition, bound, site)
+            self.solver.when(bound, lambda held: self.solver.add(target, self.objects(BoundPartial, held, value.arguments)))
         elif isinstance(value, Many) and value.kind == "function":
             what = ("bound", receiver, definition)
             self.through(value, what, lambda one, node: self._from_class(one, receiver, definition, node, None), target)

@@ -212,6 +212,19 @@ class PartialObject(Object):
 
 
 @record(frozen=True, slots=True, eq=False)
+class PartialMethod(Object):
+    """``functools.partialmethod`` in the body of a class: a function and some of its arguments, behind the object."""
+
+    callee: Object
+    arguments: Arguments
+
+
+@record(frozen=True, slots=True, eq=False)
+class BoundPartial(PartialObject):
+    """What ``functools.partialmethod`` gives of an object: its method, and some of the arguments of that."""
+
+
+@record(frozen=True, slots=True, eq=False)
 class Many(Object):
     """One of many functions, methods or classes of a file, of a folder or of the program: `joins.Joins.members` has them."""
 

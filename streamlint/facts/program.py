@@ -15,6 +15,7 @@ from os.path import dirname
 from streamlint import declared_words
 from streamlint.facts.cpp_scopes import CppScopes, Meaning, Variable, last_part
 from streamlint.facts.functions import ClassInfo, Function
+from streamlint.facts.handing import Handing
 from streamlint.facts.modules import Resolver
 from streamlint.facts.stores import Store, inner_stores
 from streamlint.ir import Code, DeclarationIR, Instruction, ModuleIR
@@ -279,6 +280,8 @@ class Program:
         self.modules = Resolver(self.units)
         self.cpp = CppScopes(self)
         self._defined: dict[str, bool] = {}
+        self.handing: Handing | None = None
+        """What calls run where some of the arguments are not theirs; the facts of the program set it."""
 
     def _add_inline(self, unit: Unit) -> None:
         """The C++ that strings of a Python file hold, as files of their own that stand in its place."""

@@ -19,6 +19,7 @@ from streamlint.facts.objects import (
     Many,
     Memory,
     Object,
+    Site,
     Unknown,
 )
 from streamlint.facts.registers import Registers
@@ -115,11 +116,26 @@ class Selectors(Registers):
     def started(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
         """A function that runs elsewhere is called with the arguments that are handed over with it."""
         function = self.selected(row.get("function"), receiver, arguments)
-        result = Node(None)
+        result = self.outcome_of(arguments.site)
         if function is not None:
             self.solver.when(function, lambda value: self._run_elsewhere(row, value, receiver, arguments, result))
-        made = arguments.site if row.get("style") == "object" else None  # several that one loop starts are told apart
+        if row.get("awaited"):
+            self.solver.edge(result, target, arguments.site)
+        is_one = row.get("style") == "object" or (row.get("style") == "call" and row.get("type"))  # several are told apart
+        made = arguments.site if is_one else None
         self.solver.add(target, self.objects(LibraryObject, str(row.get("type") or row.names[0]), "object", "", made))
+
+    def outcome_of(self, site: Site | None) -> Node:
+        """What the functions return that a call has run elsewhere."""
+        return self._outcomes.setdefault(site, Node(None)) if site is not None else Node(None)
+
+    def waited_for(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
+        """Somebody waits for another thread; if it is for a result, that arrives."""
+        site = receiver.site if isinstance(receiver, LibraryObject) else None
+        if row.get("what") == "result" and site is not None:
+            self.solver.edge(self.outcome_of(site), target, arguments.site)
+        else:
+            self.solver.add(target, self.scalar)
 
     def _run_elsewhere(self, row: Row, callee: Object, receiver: Object | None, arguments: Arguments, result: Node) -> None:
         if not isinstance(callee, (FunctionObject, BoundMethod, ClassObject, Instance, Many)):

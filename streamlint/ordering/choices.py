@@ -17,7 +17,7 @@ from streamlint.ordering.fields import Fields
 from streamlint.ordering.first_rounds import FirstRounds
 from streamlint.ordering.handles import Handles
 from streamlint.ordering.places import Place, Places
-from streamlint.ordering.streams import Currents
+from streamlint.ordering.streams import OF_THREAD, Currents
 from streamlint.transfer.actions import Stream, Viewed
 from streamlint.transfer.launch_rows import CONFIG, CURRENT, FIXED, GIVEN, HANDLE, OMITTED, OWN, POLICY, Queued, is_null, policy_in
 from streamlint.transfer.modelled import ModelledCall
@@ -92,9 +92,11 @@ class Choices:
         if stream is not None:
             yield from self._of_current(function, stream, here, ())
             return
-        for entry in self.entered.of(function, work.library):
-            yield from self._of_current(entry.calls[0].function, entry.stream, entry.calls[0], entry.calls)
-        if not self.entered.is_always(function, work.library):
+        entries = self.entered.of(function, work.library)
+        for entry in entries:
+            if entry.stream is not OF_THREAD:
+                yield from self._of_current(entry.calls[0].function, entry.stream, entry.calls[0], entry.calls)
+        if not self.entered.is_always(function, work.library) or any(entry.stream is OF_THREAD for entry in entries):
             yield Choice(NULL if work.library in ("cupy", "numba") else AMBIENT, OMITTED, here)
 
     def _of_current(self, function: Function, stream: Stream, at: Site, calls: tuple[Site, ...]) -> Iterator[Choice]:

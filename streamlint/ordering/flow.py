@@ -6,10 +6,11 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Container, Site
+from streamlint.facts.objects import Container, External, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.places import ANY, Element, Key, Place, Places, Root, register_place, rest_behind
+from streamlint.ordering.prepared import kept
 from streamlint.waits.operands import argument_registers
 
 BUFFER, STREAM, EVENT, SIGNAL = "buffer", "stream", "event", "signal"
@@ -119,6 +120,8 @@ class Flow:
         places = self.places
         name = function.text(one[4]) if one[0] == op.INVOKE else function.dotted(one[3]).rpartition(".")[2]
         given = argument_registers(function, one)
+        for sources, stands in kept(places, function, one, target):
+            yield from self.moved(tracked, sources, stands)
         if (inside := owned(function, one)) is not None:
             owner = places.of(function, one[3]) if name == "reset" else target
             yield from self.moved(tracked, places.names(function, inside), owner)
@@ -153,7 +156,7 @@ class Flow:
         elif name == "items":
             for held in self.moved(tracked, receiver, target, (ANY,)):
                 yield held._replace(place=target.behind(ANY, Element(1), *held.place.path))
-        elif name in _ALL:
+        elif name in _ALL or (name == "result" and self._is_outcome(function, one)):
             yield from self.moved(tracked, receiver, target)
 
     def _recorded(self, function: Function, one: Instruction, tracked: frozenset[Tracked], target: Place) -> Iterator[Tracked]:
@@ -162,6 +165,12 @@ class Flow:
             index = self.places.records.of(function, one).index(field)
             for key in (field, Element(index)):
                 yield from self.moved(tracked, self.places.names(function, register), target.behind(key))
+
+    def _is_outcome(self, function: Function, one: Instruction) -> bool:
+        """Whether a call gives what a function has returned that a thread has run: the object in hand stands for that as well."""
+        values = self.facts.callees(function, one)
+        rows = (self.facts.row_of(value) for value in values if isinstance(value, External))
+        return any(row is not None and row.effect == "block" and row.get("what") == "result" for row in rows)
 
     def _is_container(self, function: Function, register: int) -> bool:
         values = self.facts.values(function, register).values

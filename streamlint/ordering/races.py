@@ -22,6 +22,7 @@ from streamlint.ordering.gradients import GRADIENTS, Training
 from streamlint.ordering.lanes import AMBIENT, WAITER, Lane
 from streamlint.ordering.meetings import Meeting, Meetings
 from streamlint.ordering.new_blocks import NewBlocks
+from streamlint.ordering.not_inherited import is_not_inherited, starts_under_stream
 from streamlint.ordering.on_device import ARRAYS, OnDevice, may_be_there
 from streamlint.ordering.open_methods import open_methods
 from streamlint.ordering.out_of_view import OutOfView
@@ -179,6 +180,8 @@ class Races(Repeated):
 
     def may_go_up(self, state: State, caller: Function, call: Instruction) -> bool:
         if self.dispatch.is_of_anyone(caller, call):
+            return False
+        if self._lane.kind == CURRENT and starts_under_stream(self.currents, caller, call):
             return False
         return self._meeting is None or self._meeting.is_behind(caller, call)
 
@@ -406,6 +409,8 @@ class Races(Repeated):
         may_be_one = self.same.may_be_one(lane, self._mine(state), is_here)
         if state.doubts > MOST_GUESSES or may_be_one or self.same.may_wait(state.tracked, lane):
             return None
+        if is_not_inherited(self.currents, state.frame, one, work.stream):
+            return None
         used = (*writes, *reads)
         is_shown = self._is_evident or moves or (self._work.assumed and not work.assumed and work.library == "torch")
         if not is_shown and not any(self.memory.is_on_device(function, each, work, lane.kind == NAMED) for each in used):
@@ -489,7 +494,9 @@ class Races(Repeated):
     def _put_into(self, function: Function, place: Place) -> Iterator[Place]:
         """The names of what a list is built of in which a place stands."""
         made = function.definitions[int(str(place.root[1]))] if place.root[0] == "register" and len(place.path) == 1 else None
-        for register in made[4:] if made is not None and made[0] == op.BUILD else ():
+        index = getattr(place.path[0], "key", None) if place.path else None
+        parts = made[4:] if made is not None and made[0] == op.BUILD else ()
+        for register in parts[index : index + 1] if isinstance(index, int) else parts:
             yield from self.places.names(function, register)
 
     def _may_be_earlier(self, state: State, kind: str, places: Iterable[Place]) -> bool:

@@ -16,6 +16,7 @@ from streamlint.ordering.spread import brought
 from streamlint.transfer.actions import Viewed
 from streamlint.transfer.modelled import operands_of
 from streamlint.transfer.transfer import CALLING, Transfer
+from streamlint.waits.operands import handed_over, is_kept
 
 MOST = 600
 """Registers that are looked at for one question."""
@@ -172,6 +173,8 @@ class Sharing:
                 if given == register:
                     yield function, use[2]
                     yield from self._attribute(function, field, names)
+            if op.DEFINES[opcode] and is_kept(function, use):  # by a partial object, a thread
+                yield function, use[2]
             if opcode == op.INVOKE and function.text(use[4]) in MUTATORS:
                 yield from ((function, each) for each in operands_of(function, use))
             for edge in self.transfer.edges(function, use) if opcode != op.ATTR else ():
@@ -185,6 +188,7 @@ class Sharing:
                 yield caller, call[2]
 
     def _given(self, function: Function, call: Instruction, callee: Function, register: int) -> Iterator[Held]:
+        holds = call[3] == register and handed_over(function, call) is not None
         for one in callee.by_opcode[op.PARAM]:
-            if register in brought(function, call, callee, one[3]):
+            if holds or register in brought(function, call, callee, one[3]):
                 yield callee, one[2]

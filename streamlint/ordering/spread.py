@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import FunctionObject, Object, PartialObject
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.c_api import is_of_c, taken_apart
@@ -13,22 +12,6 @@ from streamlint.ordering.places import Element, Place, Places
 from streamlint.waits.operands import Given, argument_registers, bound_of, operand_of
 
 _LIST, _DICT = 1, 2
-
-
-def bound_before(values: Iterable[Object], callee: Function) -> int:
-    """How many arguments ``functools.partial`` has put before those of a call, if one of its values calls a function that way."""
-    for value in values:
-        if isinstance(value, PartialObject):
-            called = value.callee
-            if isinstance(called, FunctionObject) and called.function is callee:
-                return len(value.arguments.positional)
-    return 0
-
-
-def positional(function: Function, call: Instruction, place: int) -> int | None:
-    """The register of an argument by its position."""
-    given = argument_registers(function, call)
-    return given[place][1] if 0 <= place < len(given) and all(kind is None for kind, _ in given[: place + 1]) else None
 
 
 def brought(function: Function, call: Instruction, callee: Function, index: int) -> list[int]:

@@ -12,7 +12,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import Graph
 from streamlint.models.vocabulary import Selector
-from streamlint.transfer.actions import NAMED, UNKNOWN, Stream
+from streamlint.transfer.actions import NAMED, NULL, UNKNOWN, Stream
 from streamlint.transfer.transfer import Transfer, last_name
 from streamlint.waits.operands import operand_of
 from streamlint.waits.questions import Key, alike
@@ -20,6 +20,9 @@ from streamlint.waits.questions import Key, alike
 _GUARDED = {op.ENTER: 3, op.EXIT: 3, op.CONSTRUCT: 2, op.DESTROY: 2}
 """By opcode: where the register of a context manager or guard stands."""
 _CHOOSING = frozenset({"scope", "set_stream"})
+OF_THREAD = Stream(NULL)
+"""The stream that is current where a thread begins, whatever is current where it is started (CUDA C++ Programming Guide, "Default
+Stream"; PyTorch, "CUDA semantics": the current stream is a thread's own)."""
 Stack = tuple[Stream, ...]
 
 
@@ -35,8 +38,14 @@ class Currents:
         self._chosen: dict[Function, dict[Stream, int]] = {}  # by the stream of a choice, the block that chooses it
 
     def at(self, function: Function, one: Instruction) -> Stream | None:
-        """The stream that is current where an instruction stands; None where it is the one that was when the function was entered."""
+        """The stream that is current where an instruction stands, for what it calls or starts; None where it is the one that was when the
+        function was entered."""
         stack = self._stacks(function).get(one, ())
+        return stack[-1] if stack else None
+
+    def around_start(self, function: Function, one: Instruction) -> Stream | None:
+        """The stream that is current for who starts a thread."""
+        stack = [stream for stream in self._stacks(function).get(one, ()) if stream is not OF_THREAD]
         return stack[-1] if stack else None
 
     def of_library(self, function: Function, one: Instruction, library: str) -> Stream | None:
@@ -86,6 +95,8 @@ class Currents:
             opened, chosen = self._changes(function)
             if opened or chosen:
                 self._spread(function, opened, chosen, found)
+            for one in self.transfer.graph.joining.starts(function):
+                found[one] = (*found.get(one, ()), OF_THREAD)
         return found
 
     def _changes(self, function: Function) -> tuple[dict[int, Stream], dict[Instruction, Stream]]:

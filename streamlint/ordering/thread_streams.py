@@ -67,7 +67,7 @@ class ThreadStreams:
 
     def _currents_at(self, function: Function, one: Instruction, depth: int) -> Iterator[tuple[Function, Stream, tuple[Site, ...]]]:
         """The streams that may be current at an instruction, each with its function and the calls that lead from there."""
-        stream = self.currents.at(function, one)
+        stream = self.currents.around_start(function, one) if depth == 0 else self.currents.at(function, one)
         if stream is not None:
             if stream.kind == NAMED:
                 yield function, stream, ()

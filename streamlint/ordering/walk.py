@@ -23,11 +23,13 @@ from streamlint.ordering.dispatch import Classes, Dispatch
 from streamlint.ordering.flow import BUFFER, EXACT, Flow, Tracked
 from streamlint.ordering.iterated import as_given, iterated
 from streamlint.ordering.liveness import Liveness
+from streamlint.ordering.meanwhile import Meanwhile
 from streamlint.ordering.passages import Passages
 from streamlint.ordering.places import ANY, Element, Place, Places, is_own_cell, register_place, rest_behind
+from streamlint.ordering.prepared import prepared
 from streamlint.ordering.quiet import Quiet
 from streamlint.ordering.rounds import again
-from streamlint.ordering.spread import bound_before, positional, spread
+from streamlint.ordering.spread import spread
 from streamlint.ordering.states import Merged, State
 from streamlint.ordering.streams import Currents
 from streamlint.ordering.topics import implied, topic
@@ -36,7 +38,7 @@ from streamlint.transfer import carried
 from streamlint.transfer.actions import Action, Asked, Read, Stream, Synchronized, Touched, Viewed
 from streamlint.transfer.closures import is_captured, may_be_made_for
 from streamlint.transfer.transfer import CALLING, Order, Transfer
-from streamlint.waits.operands import operand_of
+from streamlint.waits.operands import handed_over, operand_of
 from streamlint.waits.questions import Key, alike, asked_by, unnegated
 
 MOST_STATES = 3_000
@@ -80,6 +82,7 @@ class Walk:
         self.currents = transfer.one_of(Currents, transfer)
         self.carriers = transfer.one_of(carried.Carriers, transfer)
         self.dispatch = transfer.one_of(Dispatch, transfer.facts)
+        self.meanwhile = transfer.one_of(Meanwhile, transfer)
         self._asked: dict[Function, dict[int, list[int]]] = {}
         self._waiting: dict[Function, bool] = {}
         self._passages = Passages(self)
@@ -99,6 +102,8 @@ class Walk:
     def is_quiet(self, function: Function, one: Instruction) -> bool:
         """Whether an instruction means nothing where it touches nothing of what is tracked."""
         if one[0] in _LOUD or one[0] in self.hooked or any(edge.is_followed for edge in self.transfer.edges(function, one)):
+            return False
+        if self.meanwhile.lets_go(function, one):
             return False
         return all(self.is_passive(function, action) for action in self.actions(function, one))
 
@@ -160,8 +165,11 @@ class Walk:
         code = function.code.blocks[state.block]
         steps = self._quiet.steps(function, state.block)
         home = origin[1][1] if origin[0] is function and origin[1][0] == state.block else op.NONE
+        is_beside = state.frame.depth > 0 and self.meanwhile.is_beside(state.frame)
         for index in range(state.place, len(code)):
             touched = steps[index]
+            if is_beside and self.meanwhile.waits(function, code[index]):
+                return  # whoever it waits for may have waited for the operation
             if touched is not None and index != home and not self._quiet.heads(state.tracked).are_met(touched):
                 continue
             one = code[index]
@@ -190,7 +198,9 @@ class Walk:
                 yield from self._yielded(state._replace(place=index), one)
                 return
             entered = list(self._entered(state, one, index))
-            if entered:
+            if is_started := self.meanwhile.lets_go(function, one):
+                yield from (after for after in entered if after.tracked)  # and who has started the thread goes on
+            if entered and not is_started:
                 yield from (after for after in entered if after.tracked)
                 return
             added = state.tracked
@@ -203,7 +213,7 @@ class Walk:
                 return
             if one[0] == op.INVOKE and function.text(one[4]) in PUTTING:
                 yield from self._taken(state, one)
-        region = self._quiet.region(function, state.block) if code[-1][0] == op.BRANCH else None
+        region = self._quiet.region(function, state.block) if code[-1][0] == op.BRANCH and not is_beside else None
         is_home = region is not None and origin[0] is function and origin[1][0] in region.blocks
         if region is None or is_home or self._quiet.heads(state.tracked).are_met(region.touch):
             yield from self._ends(state, code[-1])
@@ -285,7 +295,8 @@ class Walk:
         units = {edge.callee.unit.number for edge in edges if edge.callee.is_cpp}
         chosen = units & state.chosen if len(units) > 1 else frozenset()
         for edge in edges:
-            if not edge.is_followed or edge.is_handed or frame.runs(edge.callee):
+            is_run = edge.is_followed or (not edge.is_guess and self.meanwhile.lets_go(frame.function, one))
+            if not is_run or edge.is_handed or frame.runs(edge.callee):
                 continue
             if chosen and edge.callee.unit.number not in chosen:
                 continue  # of what builds choose from, a path has one
@@ -399,14 +410,12 @@ class Walk:
                 return self.places.names(function, one[3])  # an object that is called
             if function.is_cpp and one[0] != op.INVOKE and function.method is function:
                 return (Place(("parameter", 0)),)  # a method of the same object
-        if one[0] not in (op.CALL, op.INVOKE):
+        if one[0] not in (op.CALL, op.INVOKE) and (not function.is_cpp or handed_over(function, one) is None):
             place = 5 + index - (1 if callee.has_receiver else 0)
             return self.places.names(function, one[place]) if 5 <= place < len(one) else ()
-        called = self.transfer.values(function, one[3]) if one[0] == op.CALL else ()
-        if one[0] == op.INVOKE and not callee.has_receiver:  # `module.function(…)`
-            called = self.facts.callees(function, one)
-        before = bound_before(called, callee) if not function.is_cpp else 0
-        register = positional(function, one, index - before) if before else operand_of(function, one, callee, index)
+        if (held := prepared(self.places, function, one, callee, index)) is not None:
+            return held
+        register = operand_of(function, one, callee, index)
         if register is None and not callee.is_cpp:
             wanted = Place(("parameter", index))
             return tuple(source for source, target in spread(self.places, function, one, callee) if target == wanted)
@@ -430,6 +439,8 @@ class Walk:
 
     def _returned(self, state: State, register: int) -> Iterator[State]:
         frame, call = state.frame, state.frame.call
+        if frame.caller is not None and call is not None and self.meanwhile.lets_go(frame.caller.function, call):
+            return  # nobody waits for the end of the thread
         guards = frozenset(guard for guard in state.guards if guard[0] != frame)
         if frame.caller is None or call is None:
             yield from self._up(state._replace(guards=guards), register)
@@ -625,7 +636,7 @@ class Walk:
                 continue
             after = state
             if loop is not None and is_first and block not in loop.body:
-                if _is_for(function, condition) or self.is_bounded(state, condition):
+                if _is_for(function, condition) or self.is_bounded(state, condition) or self.meanwhile.is_polling(state.frame, loop):
                     continue  # a loop over elements is looked at as it runs
                 after = after._replace(guesses=after.guesses + self._may_order(state, end[4] if taken else end[3], state.block))
             if not known and not is_head:

@@ -13,7 +13,6 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector
 from streamlint.transfer.modelled import ModelledCall
-from streamlint.transfer.partials import called
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.operands import operand_of
 
@@ -89,34 +88,13 @@ class Contexts:
         if site.instruction[0] not in (op.CALL, op.INVOKE, op.CONSTRUCT):
             return None
         edges = [edge for edge in self.transfer.edges(site.function, site.instruction) if edge.callee is function]
-        if any(edge.is_elsewhere for edge in edges):
-            return self._handed_over(function, parameter, site)
-        if edges and all(edge.is_handed for edge in edges):
+        if edges and all(edge.is_handed and not edge.is_elsewhere for edge in edges):
             return None  # what it is called with is the affair of the library that is given it
-        given = called(self.facts, site.function, site.instruction).given if site.instruction[0] == op.CALL else None
-        register = operand_of(site.function, site.instruction, function, parameter[3], given)
+        register = operand_of(site.function, site.instruction, function, parameter[3])
         if register is not None:
             return site.function, register
         default = function.default_register(parameter[3])
         return (function.parent, default) if default is not None and function.parent is not None else None
-
-    def _handed_over(self, function: Function, parameter: Instruction, site: Site) -> tuple[Function, int] | None:
-        """The register that is handed over to a function which runs in another thread."""
-        place = parameter[3] - (1 if function.has_receiver else 0)
-        if place < 0:
-            return None
-        for call in self.transfer.modelled(site.function, site.instruction):
-            style = call.row.get("style")
-            if style == "call":
-                selector = call.row.get("function")
-                given = call.operands[1 if call.receiver is not None else 0 :]
-                index = (selector.position or 0) + 1 + place if isinstance(selector, Selector) else len(given)
-                return (site.function, given[index]) if index < len(given) else None
-            packed = call.all("arguments")[:1] if style in ("object", "packed") else []
-            made = site.function.definitions[packed[0]] if packed else None
-            if made is not None and made[0] == op.BUILD and place < len(made) - 4:
-                return site.function, made[4 + place]
-        return None
 
     def definition(self, known: Known) -> Instruction | None:
         """The instruction that defines a register."""

@@ -52,7 +52,7 @@ class ModelledCall:
     @property
     def called(self) -> Called:
         """What the call calls, and its arguments with those that a partial object has."""
-        return called(self.facts, self.function, self.instruction)
+        return called(self.function, self.instruction)
 
     @property
     def is_of_arrays(self) -> bool:

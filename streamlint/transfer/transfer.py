@@ -60,6 +60,8 @@ CALLING = frozenset({op.CALL, op.INVOKE, op.CONSTRUCT, op.NEW, op.LAUNCH, op.ENT
 
 _OF_LANGUAGE = ("builtins.", "elements::")
 _OF_PYTHON = frozenset({"next", "iter", "enumerate", "zip", "reversed", "range", "super"})
+_PREPARING = frozenset({"functools.partial", "functools.partialmethod"})
+"""Functions that keep what they are given for a later call."""
 _INSIDE = frozenset({"begin", "end", "cbegin", "cend", "data", "get", "front", "back", "at"})
 """Methods of C++ containers and smart pointers that lead to their memory."""
 _NAMED = frozenset({op.CALL, op.INVOKE, op.CONSTRUCT})
@@ -262,7 +264,7 @@ class Transfer:
         modelled = list(self.modelled(function, one))
         for call in modelled:
             effect = EFFECTS.get(call.row.effect)
-            if effect is not None:
+            if effect is not None and not (call.row.effect == "block" and self.graph.joining.is_end(function, one)):
                 yield from effect(call)
         if self._is_inside(function, one):
             if not modelled:
@@ -303,7 +305,7 @@ class Transfer:
         made = function.definitions[one[3]] if one[0] == op.CALL and one[3] >= 0 and not function.is_cpp else None
         if made is not None and made[0] == op.CALL and len(made) == 6 and function.dotted(made[3]) == "type":
             return True
-        return any(call.name.startswith(_OF_LANGUAGE) or call.name in _OF_PYTHON for call in self.libraries(function, one))
+        return any(call.name.startswith(_OF_LANGUAGE) or call.name in _OF_PYTHON | _PREPARING for call in self.libraries(function, one))
 
     def _is_capture(self, function: Function, register: int) -> bool:
         """Whether a context manager captures what is done in it."""

@@ -8,6 +8,7 @@ from streamlint.facts.aliases import arguments_of
 from streamlint.facts.autograd import offset_of
 from streamlint.facts.facts import Facts
 from streamlint.facts.functions import Function
+from streamlint.facts.handing import Called, receiver_of
 from streamlint.facts.members import ELEMENT_TYPE
 from streamlint.facts.objects import Constant, DeviceValue, External, Memory
 from streamlint.ir import Instruction
@@ -102,6 +103,18 @@ def bound_of(function: Function, call: Instruction, callee: Function) -> int:
     return 0 if function.dotted(call[3]).rpartition(".")[2] == owner.ir.name else 1
 
 
+def handed_over(function: Function, call: Instruction) -> Called | None:
+    """What a call runs if some of its arguments are not its own: a partial object, a thread; None of any other call."""
+    handing = function.unit.program.handing
+    return handing.of(function, call) if handing is not None else None
+
+
+def is_kept(function: Function, call: Instruction) -> bool:
+    """Whether what a call gives back keeps the arguments until it is called or started: a partial object, a thread."""
+    handing = function.unit.program.handing
+    return handing is not None and handing.kept(function, call) is not None
+
+
 def operand_of(function: Function, call: Instruction, callee: Function, index: int, given: Iterable[Given] | None = None) -> int | None:
     """The register that a call gives for a parameter of a function; None where it gives none, or spreads its arguments.
 
@@ -110,10 +123,17 @@ def operand_of(function: Function, call: Instruction, callee: Function, index: i
     if index >= len(callee.code.parameters) or offset_of(function, call, callee) is None:
         return None
     parameter, bound = callee.code.parameters[index], bound_of(function, call, callee)
+    handed = handed_over(function, call) if given is None else None
+    if handed is not None and function.is_cpp:
+        bound = 0
     if bound > index:
+        if handed is not None or call[0] == op.CALL:  # `act = thing.method`
+            return receiver_of(function, handed.callee if handed is not None else call[3]) if callee.has_receiver else None
         return call[3] if call[0] == op.INVOKE and callee.has_receiver else None
     place = bound
-    for kind, register in argument_registers(function, call) if given is None else given:
+    if given is None:
+        given = handed.given if handed is not None else argument_registers(function, call)
+    for kind, register in given:
         if kind == parameter.name or (kind is None and place == index and parameter.kind == "plain"):
             return register
         place = len(callee.code.parameters) if kind == 1 else place + (kind is None)  # behind what is spread none has a place

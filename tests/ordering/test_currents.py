@@ -7,7 +7,7 @@ from facts.programs import facts_of, function
 
 from streamlint.facts.call_graph import CallGraph
 from streamlint.ir import opcodes as op
-from streamlint.ordering.streams import Currents
+from streamlint.ordering.streams import OF_THREAD, Currents
 from streamlint.transfer.actions import NAMED
 from streamlint.transfer.transfer import Transfer
 
@@ -60,3 +60,24 @@ def test_a_called_function_sets_the_stream() -> None:
     current = currents.at(used, work)
     assert current is not None
     assert (current.kind, current.register) == (NAMED, used.by_opcode[op.PARAM][0][2])
+
+
+def test_a_thread_begins_on_the_default_stream() -> None:
+    """Whatever is current for who starts it."""
+    text = """
+    import threading
+    import torch
+
+    def go(side, work):
+        with torch.cuda.stream(side):
+            worker = threading.Thread(target=work)
+            worker.start()
+    """
+    facts = facts_of(a=text)
+    used = function(facts, "a", "go")
+    start = next(one for one in used.by_opcode[op.INVOKE] if used.text(one[4]) == "start")
+    currents = Currents(Transfer(CallGraph(facts)))
+    around = currents.around_start(used, start)
+    assert currents.at(used, start) is OF_THREAD
+    assert around is not None
+    assert around.kind == NAMED

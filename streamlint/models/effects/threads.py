@@ -29,6 +29,7 @@ THREADS = (
             ),
             key("kind", "word", "What runs the function.", "thread process"),
             key("pool", "place", "The pool that runs the function, where the pool decides the kind."),
+            key("joins", "bool", "The end of the object that stands for the thread waits for it."),
             key("awaited", "bool", "The caller does nothing else meanwhile."),
             key("method", "word", "How the process is started, where the call decides it.", "fork spawn"),
             RETURNS,

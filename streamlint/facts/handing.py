@@ -1,0 +1,203 @@
+"""Arguments that were handed over before a call: to a partial object, or to a thread that is started."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import NamedTuple
+
+from streamlint import TYPE_CHECKING
+from streamlint.facts.functions import Function
+from streamlint.facts.objects import External, PartialObject
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.models import Row
+from streamlint.models.vocabulary import Selector
+
+if TYPE_CHECKING:
+    from streamlint.facts.facts import Facts
+    from streamlint.facts.program import Unit
+
+_DEEPEST = 4
+
+
+class Called(NamedTuple):
+    """What a call calls: the register of the function or of the bound method, and all arguments, each with its keyword: 1 or 2 where it
+    is spread (``*``, ``**``), None by position."""
+
+    callee: int
+    given: list[tuple[object, int]]
+
+
+class Handing:
+    """The arguments of calls, with those that were handed over before."""
+
+    def __init__(self, facts: Facts) -> None:
+        self.facts = facts
+        self._known: dict[tuple[Function, Instruction], Called | None] = {}
+
+    def of(self, function: Function, one: Instruction) -> Called | None:
+        """What a call runs if some of its arguments are not its own: those that a partial object or a thread was given before, or that a
+        library hands on. As far as the function shows them; None of any other call."""
+        if one[0] not in ((op.CALL, op.CONSTRUCT) if function.is_cpp else (op.CALL, op.INVOKE)):
+            return None
+        if function.is_cpp:
+            return self._of_cpp(function, one) if self._name(function, one) in self._starting_cpp else None
+        if self._name(function, one) in self._starting:
+            key = (function, one)
+            if key not in self._known:
+                made = one if one[0] == op.CALL else source_of(function, one[3]) if self._starts(function, one) else one
+                self._known[key] = self._of_thread(function, made) if made is not None else None
+            return self._known[key]
+        return self.prepared(function, one)
+
+    def prepared(self, function: Function, one: Instruction) -> Called | None:
+        """What a call of a partial object calls; None of any other call."""
+        if one[0] != op.CALL or made_by(function, one[3]) is None:
+            return None
+        key = (function, one)
+        if key not in self._known:
+            self._known[key] = self._prepared(function, one)
+        return self._known[key]
+
+    def kept(self, function: Function, made: Instruction) -> Called | None:
+        """What a partial object or a thread is given where it is made; None of a call that makes neither."""
+        if function.is_cpp or made[0] not in (op.CALL, op.INVOKE):
+            return None
+        if self._name(function, made) in self._starting:
+            found = self._of_thread(function, made)
+            return found if found is not None and any(row.get("style") == "object" for row in self._rows(function, made)) else None
+        given = list(_given(function, made))
+        if not given or given[0][0] is not None or function.unit not in self._preparing:
+            return None
+        if not any(isinstance(value, External) and value.name == "functools.partial" for value in self.facts.callees(function, made)):
+            return None
+        return Called(given[0][1], given[1:])
+
+    @cached_property
+    def _preparing(self) -> frozenset[Unit]:
+        """The files that may make partial objects."""
+        return frozenset(unit for unit in self.facts.program.mentioning("partial") if not unit.is_cpp)
+
+    def _is_partial(self, function: Function, register: int) -> bool:
+        return any(isinstance(value, PartialObject) for value in self.facts.values(function, register).values)
+
+    def _prepared(self, function: Function, one: Instruction) -> Called | None:
+        found = Called(one[3], list(_given(function, one)))
+        for _ in range(_DEEPEST):
+            made = made_by(function, found.callee)
+            if made is None or not self._is_partial(function, found.callee):
+                break
+            first = list(_given(function, made))
+            named = {kind for kind, _ in found.given}
+            before = [each for each in first[1:] if each[0] is None]
+            behind = [each for each in first[1:] if each[0] is not None and each[0] not in named]
+            found = Called(first[0][1], [*before, *found.given, *behind])
+        return found if found.callee != one[3] else None
+
+    # --- threads
+
+    @cached_property
+    def _starting(self) -> frozenset[str]:
+        """The last parts of the names of what makes or starts threads."""
+        return frozenset(name for effect in ("thread", "start") for name, _ in self.facts.models.with_effect(effect))
+
+    @cached_property
+    def _starting_cpp(self) -> frozenset[str]:
+        return frozenset(name for name, _ in self.facts.cpp_models.with_effect("thread"))
+
+    def _name(self, function: Function, one: Instruction) -> str:
+        if one[0] == op.CONSTRUCT:
+            return str(function.unit.ir.constants[one[3]][0]).rpartition("::")[2]
+        return function.text(one[4]) if one[0] == op.INVOKE else function.dotted(one[3]).replace("::", ".").rpartition(".")[2]
+
+    def _rows(self, function: Function, one: Instruction) -> Iterator[Row]:
+        for value in self.facts.callees(function, one):
+            row = self.facts.row_of(value) if isinstance(value, External) else None
+            if row is not None:
+                yield row
+
+    def _starts(self, function: Function, one: Instruction) -> bool:
+        """Whether a call starts a thread that was made before."""
+        return any(row.effect == "start" for row in self._rows(function, one))
+
+    def _of_cpp(self, function: Function, one: Instruction) -> Called | None:
+        """C++: what a thread runs that a constructor or a function starts, with its arguments; the object of a method is the first."""
+        given: list[tuple[object, int]] = [(None, each) for each in one[5:]]
+        for row in self._rows(function, one):
+            selector = row.get("function")
+            callee = _selected(given, selector) if isinstance(selector, Selector) else None
+            places = row.get("arguments")
+            is_all = any(isinstance(each, Selector) and each.kind == "all" for each in (places if isinstance(places, tuple) else (places,)))
+            if callee is not None and is_all:
+                return Called(callee, given[[each for _, each in given].index(callee) + 1 :])
+        return None
+
+    def _of_thread(self, function: Function, made: Instruction) -> Called | None:
+        """What a call has a thread run, with its arguments."""
+        if made[0] not in (op.CALL, op.INVOKE):
+            return None
+        given = list(_given(function, made))
+        for row in self._rows(function, made):
+            selector = row.get("function")
+            if row.effect != "thread" or not isinstance(selector, Selector):
+                continue
+            callee = _selected(given, selector)
+            if callee is None:
+                return None
+            if row.get("style") == "call":
+                place = next(number for number, each in enumerate(given) if each[1] == callee)
+                return Called(callee, given[place + 1 :])
+            if row.get("style") in ("object", "packed"):
+                places = row.get("arguments")
+                packed = [_selected(given, each) for each in places if isinstance(each, Selector)] if isinstance(places, tuple) else []
+                return Called(callee, [each for register in packed if register is not None for each in _unpacked(function, register)])
+        return None
+
+
+def _selected(given: list[tuple[object, int]], selector: Selector) -> int | None:
+    """The register of the argument that a selector means."""
+    for number, (kind, register) in enumerate(given):
+        if kind == selector.keyword if kind is not None else number == selector.position:
+            return register
+    return None
+
+
+def _unpacked(function: Function, register: int) -> Iterator[tuple[object, int]]:
+    """The arguments in a tuple or in a dict; what is not written there is spread."""
+    built = source_of(function, register)
+    if built is not None and built[0] == op.BUILD:
+        yield from ((None, each) for each in built[4:])
+    elif built is not None and built[0] == op.DICT and all(isinstance(function.constant(key), str) for key in built[3::2] if key >= 0):
+        yield from ((function.constant(key), each) for key, each in zip(built[3::2], built[4::2], strict=False) if key >= 0)
+    else:
+        yield 1, register
+
+
+def source_of(function: Function, register: int) -> Instruction | None:
+    """The instruction that a register has its value from, through copies."""
+    made = function.definitions[register] if register >= 0 else None
+    while made is not None and made[0] == op.COPY:
+        made = function.definitions[made[3]]
+    return made
+
+
+def receiver_of(function: Function, callee: int) -> int | None:
+    """The object of a bound method that a register holds."""
+    made = function.definitions[callee] if callee >= 0 else None
+    return made[3] if made is not None and made[0] == op.ATTR else None
+
+
+def made_by(function: Function, register: int) -> Instruction | None:
+    """The call with arguments by position that a register holds the result of."""
+    made = source_of(function, register)
+    if made is None or made[0] not in (op.CALL, op.INVOKE) or function.is_cpp:
+        return None
+    first = next(_given(function, made), None)
+    return made if first is not None and first[0] is None else None
+
+
+def _given(function: Function, call: Instruction) -> Iterator[tuple[object, int]]:
+    first, shape = (6, call[5]) if call[0] == op.INVOKE else (5, call[4])
+    kinds = function.unit.ir.constants[shape] if shape != op.NONE else (None,) * (len(call) - first)
+    yield from zip(kinds, call[first:], strict=False)

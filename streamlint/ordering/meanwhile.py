@@ -1,0 +1,89 @@
+"""What others may do meanwhile: a thread that waits for another one goes on behind what that has done before."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from streamlint.facts.functions import Function
+from streamlint.facts.objects import Container, LibraryObject
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.ir.graph import Loop
+from streamlint.models import Row
+from streamlint.ordering.conditions import Frame
+from streamlint.transfer.transfer import Transfer, last_name
+
+_EFFECTS = frozenset({"block", "get"})
+_CALLS = frozenset({op.CALL, op.INVOKE, op.CONSTRUCT})
+_GUARDS = ("Lock", "RLock", "Condition", "Semaphore")
+
+
+class Meanwhile:
+    """The waits of threads for one another."""
+
+    def __init__(self, transfer: Transfer) -> None:
+        self.transfer = transfer
+        self._beside: dict[tuple[Function, Instruction, Function], bool] = {}
+        self._waits: dict[tuple[Function, Instruction], bool] = {}
+        self._let_go: dict[tuple[Function, Instruction], bool] = {}
+
+    def is_beside(self, frame: Frame) -> bool:
+        """Whether a path is in a thread that a function of it has started."""
+        while frame.caller is not None and frame.call is not None:
+            key = frame.caller.function, frame.call, frame.function
+            if key not in self._beside:
+                edges = self.transfer.edges(*key[:2])
+                self._beside[key] = any(edge.callee is frame.function and edge.is_elsewhere for edge in edges)
+            if self._beside[key]:
+                return True
+            frame = frame.caller
+        return False
+
+    def is_polling(self, frame: Frame, loop: Loop) -> bool:
+        """Whether a loop of a thread waits in its rounds until another thread has done something: it is taken to be entered."""
+        blocks = frame.function.code.blocks
+        return self.is_beside(frame) and any(self.waits(frame.function, one) for number in loop.body for one in blocks[number])
+
+    def lets_go(self, function: Function, one: Instruction) -> bool:
+        """Whether an instruction starts a thread for which its function does not wait: what comes before it is before all of the thread,
+        and the function goes on beside it."""
+        if one[0] not in _CALLS:
+            return False
+        key = (function, one)
+        if key not in self._let_go:
+            joining = self.transfer.graph.joining
+            self._let_go[key] = one in joining.starts(function) and not joining.is_joined(function, one)
+        return self._let_go[key]
+
+    def waits(self, function: Function, one: Instruction) -> bool:
+        """Whether an instruction waits for another thread, which may have waited for the device before: a lock, a queue, a condition,
+        or time that passes until somebody has done something."""
+        if one[0] not in _CALLS and one[0] != op.ENTER:
+            return False
+        key = (function, one)
+        if key not in self._waits:
+            self._waits[key] = self._is_lock(function, one) if one[0] == op.ENTER else self._is_wait(function, one)
+        return self._waits[key]
+
+    def _is_lock(self, function: Function, one: Instruction) -> bool:
+        values = self.transfer.values(function, one[3])
+        return any(isinstance(value, LibraryObject) and value.type.endswith(_GUARDS) for value in values)
+
+    def _is_wait(self, function: Function, one: Instruction) -> bool:
+        if one[0] == op.INVOKE and function.text(one[4]) == "get":  # lists have no such method, queues do
+            values = self.transfer.values(function, one[3])
+            return any(isinstance(value, Container) and value.kind == "list" for value in values) or self._is_modelled(function, one)
+        if last_name(function, one) not in self._names or self.transfer.graph.joining.is_end(function, one):
+            return False
+        return self._is_modelled(function, one)
+
+    def _is_modelled(self, function: Function, one: Instruction) -> bool:
+        return any(call.row.effect in _EFFECTS or call.row.get("sleeps") for call in self.transfer.modelled(function, one))
+
+    @cached_property
+    def _names(self) -> frozenset[str]:
+        return self.transfer.names(_EFFECTS) | self.transfer.names({"none"}, _sleeps)
+
+
+def _sleeps(row: Row) -> bool:
+    return bool(row.get("sleeps"))
