@@ -31,7 +31,7 @@ def find(context: Context) -> Iterator[Finding]:
     allocations = Allocations(context)
     inside = Inside(context.transfer, allocations.rounds)
     drained = Drained(Earlier(context.transfer.one_of(Origins, context.transfer)))
-    found = [_told(rule, context, drained, inside, *each) for each in allocations.find()]
+    found = [_told(rule, context, drained, inside, *each, allocations.is_shown(each[1].made)) for each in allocations.find()]
     found += [_told_of_cache(rule, context, trim) for trim in Trims(allocations).find()]
     seen: set[Span] = set()
     for finding in sorted(found, key=lambda one: not one.shown):
@@ -40,7 +40,9 @@ def find(context: Context) -> Iterator[Finding]:
             yield finding
 
 
-def _told(rule: AllocInLoop, context: Context, drained: Drained, inside: Inside, allocation: Allocation, churn: Churn) -> Finding:
+def _told(
+    rule: AllocInLoop, context: Context, drained: Drained, inside: Inside, allocation: Allocation, churn: Churn, is_made: bool
+) -> Finding:
     around = context.surroundings(churn.function, churn.made[:-1])
     is_registered = allocation.memory == REGISTERED
     at = span_of(churn.made[-1])
@@ -52,9 +54,9 @@ def _told(rule: AllocInLoop, context: Context, drained: Drained, inside: Inside,
     free = Free(end, allocation.by, context=around, memory=memory, kind="unregister" if is_registered else "free")
     steps = list(inside.steps(churn.function, churn.loop))
     is_long = any(map(inside.is_long, steps)) or any(step.is_deeper and inside.waits(step) for step in steps)
-    is_idle = allocation.memory == DEVICE and _is_idle(drained, churn, steps)
+    is_idle = is_made and not is_long and allocation.memory == DEVICE and _is_idle(drained, churn, steps)
     free = replace(free, is_idle=is_idle)
-    return rule.told(allocated, free, _frame(churn.function, churn.loop), span_of(churn.made[0]), not (is_long or is_idle))
+    return rule.told(allocated, free, _frame(churn.function, churn.loop), span_of(churn.made[0]), is_made and not (is_long or is_idle))
 
 
 def _told_of_cache(rule: AllocInLoop, context: Context, trim: Trim) -> Finding:
