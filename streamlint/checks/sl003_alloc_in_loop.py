@@ -45,9 +45,10 @@ class AllocInLoop(Check):
     ``cudaMallocAsync``, RMM, the caching allocators of PyTorch and CuPy.
 
     Some waits cost little, and are reported with ``evidence = "possible"`` only: in a loop with long iterations (a thrust sort, a
-    collective, an inner loop of device work), in a loop with an inner loop that synchronizes, where the iteration fetches its result or
-    waits for its stream and queues nothing between that and the free (numba frees later, but also where an array is dropped), right
-    after a thrust call that has synchronized, a numba kernel whose arrays may be on the device already, and ``empty_cache()`` outside of training loops and module methods.
+    collective, an inner loop of device work), in a loop with an inner loop that synchronizes, where the iteration fetches a result right
+    before or behind the free and queues nothing in between (numba frees later, but only where an array is dropped), right after a thrust
+    call that has synchronized, and ``empty_cache()`` outside of training loops and module methods. So is a numba kernel whose arrays may
+    be on the device already.
 
     ## Verify
     A gate blocks a stream: ``cudaFree`` of unrelated memory returns only after the gate opens; ``cudaFreeAsync`` returns at once.
