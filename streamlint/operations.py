@@ -113,6 +113,7 @@ class Alloc(Operation):
 class Free(Operation):
     memory: Memory = Memory.UNKNOWN
     kind: str = "free"  # free, unregister, trim
+    is_idle: bool = False  # the host has waited for all that was queued
 
 
 @record(eq=False, slots=True)

@@ -45,8 +45,10 @@ class AllocInLoop(Check):
     ``cudaMallocAsync``, RMM, the caching allocators of PyTorch and CuPy.
 
     Some waits cost little, and are reported with ``evidence = "possible"`` only: in a loop with long iterations (a thrust sort, a
-    collective, an inner loop of device work, a result that is fetched anyway), in a loop with an inner loop that synchronizes, right
-    after a thrust call that has synchronized, and ``empty_cache()`` outside of training loops and module methods.
+    collective, an inner loop of device work), in a loop with an inner loop that synchronizes, where the iteration fetches a result right
+    before or behind the free and queues nothing in between (numba frees later, but only where an array is dropped), right after a thrust
+    call that has synchronized, and ``empty_cache()`` outside of training loops and module methods. So is a numba kernel whose arrays may
+    be on the device already.
 
     ## Verify
     A gate blocks a stream: ``cudaFree`` of unrelated memory returns only after the gate opens; ``cudaFreeAsync`` returns at once.
@@ -91,6 +93,8 @@ class AllocInLoop(Check):
         if free.kind == "unregister":
             return "host memory registered and unregistered on every iteration; each unregistration may synchronize the device"
         kind = {Memory.PINNED: "pinned host", Memory.MANAGED: "managed"}.get(free.memory, "device")
+        if free.is_idle:
+            return f"{kind} memory allocated and freed on every iteration; the host has already waited"
         return f"{kind} memory allocated and freed on every iteration; each free may synchronize the device"
 
     def _steps(self, allocated: Operation, free: Free, loop: LoopFrame) -> tuple[Step, ...]:

@@ -54,6 +54,9 @@ def run(name: str, about: str, metavar: str, words: list[str], answer: Answer) -
     unit = next((unit for name, unit in facts.program.units.items() if Path(name).exists() and Path(name).samefile(path)), None)
     if unit is None:
         raise StreamlintError(f"{path}: not a source file below {root}")
+    if (failure := facts.program.failing.get(unit)) is not None:
+        print(f"nothing in this file runs: {failure}")
+        return 0
     for line in answer(facts, unit, wanted):
         print(line)
     return 0

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cached_property, partial
 from os.path import dirname
 
 from streamlint import declared_words
+from streamlint.facts.broken import Failure, Imports
 from streamlint.facts.cpp_scopes import CppScopes, Meaning, Variable, last_part
 from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.handing import Handing
@@ -75,9 +76,11 @@ class Unit:
             found = self.source.lower()
         except RecursionError:
             found = None
-        return (
-            found if found is not None else ModuleIR(self.path, self.source.language, (), [Code(0, "<module>", "<module>", "module")], [])
-        )
+        return found if found is not None else self.empty()
+
+    def empty(self) -> ModuleIR:
+        """The file without anything that runs."""
+        return ModuleIR(self.path, self.source.language, (), [Code(0, "<module>", "<module>", "module")], [])
 
     @cached_property
     def _functions(self) -> dict[int, Function]:
@@ -271,6 +274,7 @@ class Program:
 
     sources: Iterable[SourceFile]
     units: dict[str, Unit] = field(init=False)
+    failing: dict[Unit, Failure] = field(init=False)  # files that cannot be imported
     lowered: int = 0  # files that were asked for
 
     def __post_init__(self) -> None:
@@ -278,10 +282,19 @@ class Program:
         for unit in list(self.units.values()):
             self._add_inline(unit)
         self.modules = Resolver(self.units)
+        self.failing = Imports(self.units).failing()
+        self._leave_out({unit.path for unit in self.failing})
         self.cpp = CppScopes(self)
         self._defined: dict[str, bool] = {}
         self.handing: Handing | None = None
         """What calls run where some of the arguments are not theirs; the facts of the program set it."""
+
+    def _leave_out(self, paths: Collection[str]) -> None:
+        """Nothing runs of files that cannot be imported, nor of the C++ in their strings."""
+        for unit in self.units.values() if paths else ():
+            if unit.path in paths:
+                unit.__dict__.clear()
+                unit.ir = unit.empty()
 
     def _add_inline(self, unit: Unit) -> None:
         """The C++ that strings of a Python file hold, as files of their own that stand in its place."""

@@ -48,6 +48,7 @@ def lower(path: str, text: str, headers: Headers | None = None, architecture: in
     with deeper(_DEPTH):  # long chains of ``else if`` are nested in the tree
         reader = DefinitionReader(code, Places(text, pieces), module, device_lambdas)
         reader.of_device = bool(architecture)
+        reader.is_open = source.mask.count("{") > source.mask.count("}")
         reader.read(tree.root_node)
         if "streamlint:" in text:
             attach(module, comments_of(text), reader.declarations, source.text)

@@ -40,12 +40,13 @@ class DefinitionReader(FunctionReader):
         self.declarations: list[Function] = []
         self.outside: list[tuple[Function, str]] = []
         self.stray: Body = []
+        self.is_open = True  # the file, as it is written, has more opening braces than closing ones
         self.lacks_braces = False  # of the file
         self.unnamed = False  # in a namespace without a name: functions are the file's own, as if they were static
 
     def read(self, root: Syntax) -> None:
         """Lower a whole translation unit; `join` has to follow."""
-        self.lacks_braces = root.has_error and lacks_braces(root, self.code)
+        self.lacks_braces = root.has_error and self.is_open and lacks_braces(root, self.code)
         self.scope_body(root, "")
         self.flush_stray()
 

@@ -35,8 +35,10 @@ LIBRARY_MACROS = {
         "PyObject_HEAD": "PyObject ob_base;",
         "HANDLE_TH_ERRORS": "{",
         "END_HANDLE_TH_ERRORS": "}",
+        "END_HANDLE_TH_ERRORS_PYBIND": "}",
     }.items()
 } | {
+    "END_HANDLE_TH_ERRORS_RET": Macro("END_HANDLE_TH_ERRORS_RET", ("value",), False, "}"),
     "TORCH_MODULE": Macro("TORCH_MODULE", ("Name",), False, "using Name = Name##Impl"),
     "TORCH_MODULE_IMPL": Macro("TORCH_MODULE_IMPL", ("Name", "Impl"), False, "using Name = Impl"),
 }

@@ -151,17 +151,28 @@ class Allocations(Churning):
 
     def _is_given_host(self, launch: Site, context: Calling) -> bool:
         """Whether a kernel may be given an array of the host in a context."""
+        return any("host" in spaces for spaces in self._given_spaces(launch, context))
+
+    def is_shown(self, made: tuple[Site, ...]) -> bool:
+        """Whether an allocation is made for sure: a kernel is given an array that nothing shows to be on a device already."""
+        launch = made[-1]
+        return launch not in self._launches or any(spaces == {"host"} for spaces in self._given_spaces(launch, entering(made)))
+
+    def _given_spaces(self, launch: Site, context: Calling) -> Iterator[set[str]]:
+        """Where the arrays may be that a kernel is given in a context: ``host`` for those of NumPy, ``device``."""
         function = launch.function
-        waiting = [(function.blocks[launch.instruction], register) for register in launch.instruction[5:]]
-        for block, register in waiting:
-            one = function.definitions[register] if register >= 0 else None
-            if one is not None and one[0] == op.PHI and len(waiting) < _MOST:
-                waiting += zip(function.phi_order[function.blocks[one]], one[3:], strict=False)
-            elif not self.guards.is_no_host_type(function, block, register):
-                held = self.guards.contexts.values(Known(function, register, context))
-                if any(isinstance(value, Memory) and value.space == "host" and value.type == "numpy.ndarray" for value in held):
-                    return True
-        return False
+        for given in launch.instruction[5:]:
+            waiting, spaces = [(function.blocks[launch.instruction], given)], set[str]()
+            for block, register in waiting:
+                one = function.definitions[register] if register >= 0 else None
+                if one is not None and one[0] == op.PHI and len(waiting) < _MOST:
+                    waiting += zip(function.phi_order[function.blocks[one]], one[3:], strict=False)
+                    continue
+                held = [value for value in self.guards.contexts.values(Known(function, register, context)) if isinstance(value, Memory)]
+                spaces |= {"device" for value in held if value.space == "device"}
+                if not self.guards.is_no_host_type(function, block, register):
+                    spaces |= {"host" for value in held if value.space == "host" and value.type == "numpy.ndarray"}
+            yield spaces
 
     def _is_left_out(self, made: tuple[Site, ...]) -> bool:
         return super()._is_left_out(made) or (made[-1] in self._launches and not self._is_given_host(made[-1], entering(made)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import cached_property
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
@@ -11,9 +10,9 @@ from streamlint.facts.objects import LibraryObject, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.transfer.actions import Copied
-from streamlint.transfer.launches import Launches
 from streamlint.transfer.modelled import operands_of
 from streamlint.transfer.origins import Origins
+from streamlint.waits.questions import unnegated
 
 Judge = Callable[[Site, Site], "bool | None"]
 """Whether an instruction is what is looked for; None where the search goes on behind it. The second place is the instruction itself, or the
@@ -32,6 +31,13 @@ class _Seen(NamedTuple):
     beginning: bool = False
 
 
+class Life(NamedTuple):
+    """An object of a device: where it is made, and the registers of that function that hold it."""
+
+    made: Site
+    registers: frozenset[int] = frozenset()
+
+
 class Earlier:
     """Looks back from operations: in their functions, in those that are called, and in callers."""
 
@@ -40,26 +46,33 @@ class Earlier:
         self.transfer = origins.transfer
         self.guards = origins.guards
 
-    def all_paths(self, site: Site, judge: Judge, passed: tuple[Site, ...] = ()) -> bool:
+    def all_paths(self, site: Site, judge: Judge, passed: tuple[Site, ...] = (), life: Life | None = None) -> bool:
         """Whether the nearest of the instructions that count is what is looked for, on all paths to an instruction.
 
         The search goes through the functions that are called, and before the beginning of a function through the calls of ``passed``.
+        ``life``: only the paths that begin where an object is made, and that it can take, count.
         """
         for place in (site, *reversed(passed)):
             home, index = place.function.homes[place.instruction]
-            seen = self._back(place.function, [(home, index)], judge, None, 0)
+            seen = self._back(place.function, [(home, index)], judge, None, 0, life)
             if seen.other or not seen.beginning:
                 return seen.found and not seen.other
         return False
 
-    def _back(self, function: Function, waiting: list[tuple[int, int]], judge: Judge, at: Site | None, depth: int) -> _Seen:
+    def _back(
+        self, function: Function, waiting: list[tuple[int, int]], judge: Judge, at: Site | None, depth: int, life: Life | None = None
+    ) -> _Seen:
         """Go back over a function from some places: blocks, and the number of their instructions that count."""
         graph, blocks = function.control, function.code.blocks
+        ways = self.ways(function, life) if life is not None and life.made.function is function else None
         seen, found, beginning = set[int](), False, False
         headers = {loop.header for block, _ in waiting for loop in graph.loops if block in loop.body}
         while waiting and len(seen) < _MOST:
             block, end = waiting.pop()
-            verdicts = (self._verdict(Site(function, each), judge, at, depth) for each in reversed(blocks[block][:end]))
+            verdicts = (
+                False if life is not None and life.made == (function, each) else self._verdict(Site(function, each), judge, at, depth)
+                for each in reversed(blocks[block][:end])
+            )
             verdict = next((each for each in verdicts if each is not None), None)
             if verdict is False:
                 return _Seen(other=True)
@@ -68,11 +81,35 @@ class Earlier:
                 continue
             if block in headers:
                 return _Seen(other=True)  # the round before
-            before = graph.predecessors[block]
-            beginning = beginning or not before
+            before = [each for each in graph.predecessors[block] if ways is None or (each, block) in ways]
+            beginning = beginning or not graph.predecessors[block]
             waiting += [(each, len(blocks[each])) for each in before if each not in seen]
             seen.update(before)
         return _Seen(found, bool(waiting), beginning)
+
+    def ways(self, function: Function, life: Life) -> set[tuple[int, int]]:
+        """The steps from block to block that an object takes from where it is made, in the same round of its loop."""
+        graph, found = function.control, set[tuple[int, int]]()
+        start = function.blocks[life.made.instruction]
+        index = graph.innermost[start]
+        header = graph.loops[index].header if index >= 0 else None
+        waiting = [start]
+        while waiting:
+            block = waiting.pop()
+            for after in graph.successors[block]:
+                if (block, after) not in found and after != header and not self.is_against(function, block, after, life.registers):
+                    found.add((block, after))
+                    waiting.append(after)
+        return found
+
+    def is_against(self, function: Function, block: int, after: int, registers: frozenset[int]) -> bool:
+        """Whether a branch asks where an object is, and leads there only for one that is not on a device."""
+        end = function.code.blocks[block][-1]
+        if end[0] != op.BRANCH or end[3] == end[4]:
+            return False
+        condition, turned = unnegated(function, end[2])
+        holds = (after == end[3]) != turned
+        return self.guards.says(function, condition, holds, registers) == "host"
 
     def _verdict(self, site: Site, judge: Judge, at: Site | None, depth: int) -> bool | None:
         """What is seen in the functions that an instruction enters, or else what it says itself."""
@@ -110,13 +147,13 @@ class Earlier:
             for action in self.transfer.of(other.function, other.instruction):
                 if isinstance(action, Copied) and action.direction == "d2h" and action.asynchronous is False:
                     is_cuda = action.call.row is not None and action.call.row.library != "torch"
-                    is_known = is_condition or is_cuda or self._is_on_device(other.function, action.source)
+                    is_known = is_condition or is_cuda or self.is_on_device(other.function, action.source)
                     return is_known and self._is_near(at, places) and (filled or not called)
             if self._fetches_size(other.function, other.instruction):
                 return self._is_near(at, places) and (filled or not called)
-            if self._is_work(other.function, other.instruction):
+            if self.queues(other.function, other.instruction):
                 return False
-            if self._is_out_of_view(other.function, other.instruction):
+            if self.is_out_of_view(other.function, other.instruction):
                 called = True
                 given = {
                     each for register in operands_of(other.function, other.instruction) for each in self._behind(other.function, register)
@@ -134,30 +171,7 @@ class Earlier:
         """Whether the host waits for how many elements a call on the device gives: ``nonzero``."""
         rows = [call.row for call in self.transfer.modelled(function, one)] if one[0] in (op.CALL, op.INVOKE) else []
         waits = any(row.effect == "compute" and row.get("waits") for row in rows)
-        return waits and any(self._is_on_device(function, each) for each in operands_of(function, one))
-
-    def has_emptied(self, site: Site, passed: tuple[Site, ...] = ()) -> bool:
-        """Whether the host has waited for the whole device before an instruction, and nothing that works on it was started since.
-
-        Algorithms that end with a wait count as one, and copies that the host waits for start nothing that is left.
-        """
-
-        def judge(other: Site, at: Site) -> bool | None:
-            function, one = other.function, other.instruction
-            rows = [call.row for call in self.transfer.modelled(function, one)] if one[0] in (op.CALL, op.INVOKE) else []
-            if any(row.effect == "synchronize" and row.get("of") == "device" for row in rows):
-                return True
-            for work in self._launches.at(function, one):
-                if work.kind == "library" or not work.waits:
-                    return work.waits
-            given = operands_of(function, one) if not rows and self._is_out_of_view(function, one) else ()
-            return False if any(self._is_on_device(function, register) for register in given) else None
-
-        return self.all_paths(site, judge, passed)
-
-    @cached_property
-    def _launches(self) -> Launches:
-        return Launches(self.transfer, presumes=True)
+        return waits and any(self.is_on_device(function, each) for each in operands_of(function, one))
 
     def _behind(self, function: Function, register: int) -> Iterator[int]:
         """A register and, of an attribute, its object."""
@@ -168,16 +182,18 @@ class Earlier:
 
     def is_work(self, function: Function, one: Instruction) -> bool:
         """Whether an instruction puts work on a device, or may, out of view."""
-        return self._is_work(function, one) or self._is_out_of_view(function, one)
+        return self.queues(function, one) or self.is_out_of_view(function, one)
 
-    def _is_on_device(self, function: Function, register: int) -> bool:
+    def is_on_device(self, function: Function, register: int) -> bool:
+        """Whether a register may hold memory of a device."""
         return any(origin.space == "device" for origin in self.origins.of(function, register))
 
-    def _is_work(self, function: Function, one: Instruction) -> bool:
+    def queues(self, function: Function, one: Instruction) -> bool:
+        """Whether an instruction puts work on a device."""
         if one[0] == op.LAUNCH:
             return True
         if one[0] in (op.BINARY, op.INPLACE, op.UNARY):
-            return any(self._is_on_device(function, register) for register in op.reads(one))
+            return any(self.is_on_device(function, register) for register in op.reads(one))
         if one[0] not in (op.CALL, op.INVOKE):
             return False
         rows = [call.row for call in self.transfer.modelled(function, one)]
@@ -190,9 +206,10 @@ class Earlier:
             return True
         if rows and all(row.effect != "compute" for row in rows):
             return False
-        return any(self._is_on_device(function, register) for register in operands_of(function, one))
+        return any(self.is_on_device(function, register) for register in operands_of(function, one))
 
-    def _is_out_of_view(self, function: Function, one: Instruction) -> bool:
+    def is_out_of_view(self, function: Function, one: Instruction) -> bool:
+        """Whether an instruction calls what rows do not know: a function of the program, or one out of view."""
         if one[0] not in (op.CALL, op.INVOKE) or list(self.transfer.modelled(function, one)):
             return False
         if any(edge.is_followed for edge in self.transfer.edges(function, one)):

@@ -64,6 +64,10 @@ class Line:
 
 def dig(answer: Answer, line: Line) -> None:
     """Add what is known of the line to an answer."""
+    for unit in line.units:
+        if (failure := line.context.program.failing.get(unit)) is not None:
+            answer.add("unreached", f"nothing in this file runs: {failure}", "", failure.row)
+            return
     tell_bindings(answer, line)
     queues, told = Launches(line.context.transfer), False
     for function, one in line.instructions:

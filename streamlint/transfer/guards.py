@@ -10,11 +10,12 @@ from streamlint.facts.objects import Constant, External, Memory
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Row
+from streamlint.models.vocabulary import Selector
 from streamlint.transfer.contexts import Context, Contexts, Known, entered_by
 from streamlint.transfer.modelled import operands_of
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.operands import operand_of
-from streamlint.waits.questions import conditions
+from streamlint.waits.questions import conditions, unnegated
 from streamlint.waits.tested import are_of_host
 
 _OTHER = {"device": "host", "host": "device", "pinned": "", "": ""}
@@ -48,6 +49,20 @@ class Guards:
             if asked in same and says:
                 found.add(says if holds else _OTHER[says])
         return frozenset(found - {""})
+
+    def on_edge(self, function: Function, block: int, phi: Instruction, register: int) -> frozenset[str]:
+        """What holds of a register where a block leads to the one of an instruction that joins values."""
+        said, end = self.at_end(function, block, register), function.code.blocks[block][-1]
+        if end[0] != op.BRANCH or end[3] == end[4]:
+            return said
+        condition, turned = unnegated(function, end[2])
+        holds = (function.blocks[phi] == end[3]) != turned
+        return said | {self.says(function, condition, holds, frozenset(self._same(function, register)))} - {""}
+
+    def says(self, function: Function, condition: int, holds: bool, registers: frozenset[int]) -> str:
+        """Where a condition says that what some registers hold is, if it comes out so: ``host``, ``device``, or nothing."""
+        asked, says = self._asks(function, condition)
+        return (says if holds else _OTHER[says]) if asked in registers and says in ("host", "device") else ""
 
     def is_pinning_asked(self, function: Function, register: int) -> bool:
         """Whether a function asks if memory is pinned that it copies all the same: it knows what it does."""
@@ -125,7 +140,8 @@ class Guards:
         """The same of a call: of the language, of a library, or of a function of the program that asks one of these for its argument."""
         given = operands_of(function, one, receiver=False)
         if one[0] == op.CALL and function.dotted(one[3]) == "hasattr" and len(given) == 2:
-            return (given[0], "device") if function.constant(given[1]) == _INTERFACE else (op.NONE, "")
+            name = function.constant(given[1])
+            return (given[0], "device") if name == _INTERFACE or name in self._fetching else (op.NONE, "")
         shown = next((str(call.row.get("shows")) for call in self.transfer.modelled(function, one) if call.row.get("shows")), "")
         if shown and given:
             return given[0], shown
@@ -168,6 +184,11 @@ class Guards:
         given = operands_of(function, one, receiver=False)
         is_asked = any(call.row is not None and call.row.get("library_of") for call in self.transfer.libraries(function, one))
         return given[0] if is_asked and len(given) == 1 else op.NONE
+
+    @cached_property
+    def _fetching(self) -> frozenset[str]:
+        """The names of methods that fetch an array, and that arrays of a device alone have."""
+        return self.transfer.names({"transfer"}, _fetches_itself)
 
     @cached_property
     def _of_arrays(self) -> frozenset[str]:
@@ -220,3 +241,9 @@ class Guards:
 
 def _tells_library(row: Row) -> bool:
     return row.get("library_of") is not None
+
+
+def _fetches_itself(row: Row) -> bool:
+    """Whether a call with a row brings its own receiver to the host: no tensor of PyTorch, which may be there."""
+    of = row.get("of")
+    return row.get("to") == "host" and row.library != "torch" and isinstance(of, Selector) and of.kind == "self"

@@ -181,7 +181,7 @@ class Made(Kept):
                 pinning = "pageable" if not to_pinned or flag is False else "pinned" if flag else "unknown"
                 sources = self.of(way.known.function, source, way.known.context)
                 if any(origin.space == "host" for origin in sources):
-                    yield from self.walk(way.at(source))
+                    yield from (origin for origin in self.walk(way.at(source)) if origin.space != "device")
                 if not sources or any(origin.space != "host" for origin in sources):
                     yield Origin(way.known, "host", pinning, kind, "none", way.passed, way.views, "fetched")
             elif space != UNMOVED:

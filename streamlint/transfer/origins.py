@@ -250,7 +250,7 @@ class Origins(Parts):
         function = way.known.function
         predecessors = function.phi_order[function.blocks[one]]
         for place, register in enumerate(one[3:]):
-            said = self.guards.at_end(function, predecessors[place], register) if place < len(predecessors) else frozenset()
+            said = self.guards.on_edge(function, predecessors[place], one, register) if place < len(predecessors) else frozenset()
             decided = self.guards.excluded(function, predecessors[place], way.known.context) if place < len(predecessors) else False
             if not decided:
                 is_left = self.pinnings.is_left(function, one, place, way.known.context)

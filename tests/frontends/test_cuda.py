@@ -757,11 +757,24 @@ TEMPLATE = "void {{ name }}(float* x) {\n  {% if doubled %}\n  if (x) {\n  {% en
 FORMAT = 'void first(float* x) {\n  if (x) {\n    printf("{%d}", 1);\n    k<<<1, 1>>>(x);\n}\n\nvoid second() {}\n'
 
 
-@pytest.mark.parametrize(("source", "is_lost"), [(TORN, True), (FORMAT, True), (TEMPLATE, False)])
-def test_a_function_without_its_brace_is_told_but_in_a_template(source: str, is_lost: bool) -> None:
+HIDDEN = "#define BEGIN_WORK try {\nint first(float* x) {\n  BEGIN_WORK\n  k<<<1, 1>>>(x);\n  END_WORK(-1);\n}\n\nvoid second() {}\n"
+
+
+@pytest.mark.parametrize(("source", "is_lost"), [(TORN, True), (FORMAT, True), (TEMPLATE, False), (HIDDEN, False)])
+def test_a_function_without_its_brace_is_told_but_in_a_template_or_where_a_macro_has_it(source: str, is_lost: bool) -> None:
     problems = lower("a.cu", source).problems
     assert problems
     assert any(text.startswith(LOST) for _, text in problems) == is_lost
+
+
+def test_blocks_that_the_macros_of_torch_open_are_closed() -> None:
+    ends = ("END_HANDLE_TH_ERRORS", "END_HANDLE_TH_ERRORS_RET(-1);", "END_HANDLE_TH_ERRORS_PYBIND")
+    for end in ends:
+        lowered = lower(
+            "a.cpp", f"int f(float* x) {{\n  HANDLE_TH_ERRORS\n  float* y = x;\n  return 0;\n  {end}\n}}\nvoid g() {{ d(); }}\n"
+        )
+        assert not lowered.problems
+        assert list(lowered.functions) == ["f", "g"]
 
 
 def test_stray_statements_are_not_lost() -> None:

@@ -1,0 +1,119 @@
+"""Modules of Python that cannot be imported: nothing in them ever runs.
+
+``from .parts import name`` raises ImportError where the file of ``parts`` is at hand and nothing in it can make a name so called: no word
+of it is the name, no other file gives it one, and it hands itself to nobody. That holds for a statement that stands in no other one, and
+for imports within a package, which mean one file for sure. A file that so imports a module that cannot be imported cannot be imported
+either. Where an ``__init__.py`` would be such a file, nothing of this is believed: its whole package would be of no use, so that something
+out of view must make the name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, NamedTuple
+
+from streamlint.ir import opcodes as op
+
+if TYPE_CHECKING:
+    from streamlint.facts.program import Unit
+
+_FROM = re.compile(r"^from[ \t]+(\.[\w.]*)[ \t]+import[ \t]*(\([^)]*\)|[^\n(]*)", re.MULTILINE)
+_NAME = re.compile(r"([^\W\d]\w*)(?:[ \t]+as[ \t]+\w+)?")
+_COMMENT = re.compile(r"#[^\n]*")
+_COMPUTED = re.compile(r"import[ \t]*\(?\*|\b(?:__getattr__|__dict__|globals|locals|vars|exec|eval|setattr|modules)\b")
+"""Words of files that may make names which do not stand in them."""
+_HARMLESS = re.compile(r"\bgetLogger\([ \t]*__name__[ \t]*\)|\bif[ \t]+__name__[ \t]*==")
+
+
+class Failure(NamedTuple):
+    """Why a file cannot be imported: in a row it imports a name, or "" for the module itself, from a file."""
+
+    row: int
+    name: str
+    path: str
+
+    def __str__(self) -> str:
+        if self.name:
+            return f"line {self.row} imports '{self.name}' from {self.path}, which defines no such name"
+        return f"line {self.row} imports {self.path}, which cannot be imported"
+
+
+class Imports:
+    """The imports within packages that stand at the top of files."""
+
+    def __init__(self, units: Mapping[str, Unit]) -> None:
+        self._units = [unit for unit in units.values() if unit.source.language == "python" and unit.path.endswith(".py")]
+
+    def failing(self) -> dict[Unit, Failure]:
+        """The files that cannot be imported."""
+        written = [(unit, *each) for unit in self._units for each in self._written(unit)]
+        found: dict[Unit, Failure] = {}
+        for unit, at, name, target in written:
+            if unit not in found and self._is_missing(unit, name, target):
+                reached = self._with_importers(unit, Failure(_row(unit, at), name, target.path), written)
+                if not any(each.path.endswith("__init__.py") for each in reached):
+                    found = {**reached, **found}
+        return found
+
+    def _with_importers(self, first: Unit, failure: Failure, written: Iterable[tuple[Unit, int, str, Unit]]) -> dict[Unit, Failure]:
+        """A file that cannot be imported, and those that therefore cannot."""
+        found, waiting = {first: failure}, [first]
+        while waiting:
+            broken = waiting.pop()
+            for unit, at, _, target in written:
+                if target is broken and unit not in found:
+                    found[unit] = Failure(_row(unit, at), "", broken.path)
+                    waiting.append(unit)
+        return found
+
+    def _written(self, unit: Unit) -> Iterator[tuple[int, str, Unit]]:
+        """The names that a file takes from other files by its text: where in it, the name, and the file."""
+        modules, units = unit.program.modules, unit.program.units
+        for statement in _FROM.finditer(unit.source.text):
+            path = modules.find(statement[1], unit.path)
+            for name in _NAME.findall(_COMMENT.sub("", statement[2])):
+                if path is not None and not path.endswith("__init__.py"):
+                    yield statement.start(), name, units[path]
+                elif (inner := modules.find(_below(statement[1], name), unit.path)) is not None:
+                    yield statement.start(), "", units[inner]
+
+    def _is_missing(self, unit: Unit, name: str, target: Unit) -> bool:
+        """Whether an import raises: no word of the file is the name, and no other file gives it one."""
+        text = target.source.text
+        if not name or target is unit or _has(text, name) or _may_make(target):
+            return False
+        given = re.compile(rf"\.[ \t]*{name}[ \t]*=[^=]|[\"']{name}[\"']")
+        if any(name in other.source.text and given.search(other.source.text) for other in self._units):
+            return False
+        body = unit.body
+        return any(
+            one[4] != op.NONE and body.text(one[4]) == name and body.text(one[3]).startswith(".") for one in body.by_opcode[op.IMPORT]
+        )
+
+
+def _row(unit: Unit, at: int) -> int:
+    return unit.source.text.count("\n", 0, at) + 1
+
+
+def _below(module: str, name: str) -> str:
+    return module + name if module.endswith(".") else f"{module}.{name}"
+
+
+def _may_make(target: Unit) -> bool:
+    """Whether a file may make names which do not stand in it, or hands itself, by its name, to a function that does."""
+    text, stem = target.source.text, PurePosixPath(target.path).stem
+    itself = re.compile(rf"[\"'](?:\w+\.)+{stem}[\"']|(?<![\w.])__name__\b")
+    return not target.path.endswith(".py") or _COMPUTED.search(text) is not None or itself.search(_HARMLESS.sub("", text)) is not None
+
+
+def _has(text: str, name: str) -> bool:
+    """Whether a word of a text is a name."""
+    at = text.find(name)
+    while at >= 0:
+        around = text[at - 1 : at], text[at + len(name) : at + len(name) + 1]
+        if not any(each.isalnum() or each == "_" for each in around):
+            return True
+        at = text.find(name, at + 1)
+    return False

@@ -1,0 +1,184 @@
+"""Whether a free finds the device idle: the host has waited right before it, or waits right behind it, with no work queued in between."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cached_property
+from typing import NamedTuple
+
+from streamlint.facts.functions import Function
+from streamlint.facts.objects import Constant, LibraryObject, Site
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.ordering.earlier import Earlier, Life
+from streamlint.transfer.actions import NAMED, Copied, Read
+from streamlint.transfer.launch_rows import CURRENT, FIXED, GIVEN, OMITTED, OWN, Queued
+from streamlint.transfer.launches import Launches
+from streamlint.transfer.modelled import operands_of
+
+_DEEPEST = 3
+_MOST = 200
+
+
+class Death(NamedTuple):
+    """Where an object of a device ends: the instructions, all of one function, the calls that lead to it, and what is known of its life."""
+
+    ends: tuple[Site, ...]
+    passed: tuple[Site, ...]
+    life: Life
+
+
+class _Ahead(NamedTuple):
+    """What the ways on from a place come to: a fetch, work, and the returns of the function."""
+
+    fetches: bool = False
+    queues: bool = False
+    returns: tuple[Instruction, ...] = ()
+
+
+class Drained:
+    """Looks around the places where memory of a device is freed."""
+
+    def __init__(self, earlier: Earlier) -> None:
+        self.earlier = earlier
+        self.transfer = earlier.transfer
+
+    def reached(self, death: Death) -> Death:
+        """The ends that an object can come to from where its round makes it."""
+        function, start = death.life.made
+        if not death.ends or death.ends[0].function is not function:
+            return death
+        met = {after for _, after in self.earlier.ways(function, death.life)} | {function.blocks[start]}
+        ends = tuple(end for end in death.ends if function.blocks[end.instruction] in met)
+        return death._replace(ends=ends or death.ends)
+
+    def has_emptied(self, death: Death) -> bool:
+        """Whether the host has waited for the whole device before the ends, and nothing that works on it was started since.
+
+        Algorithms that end with a wait count as one, and copies that the host waits for start nothing that is left.
+        """
+        return all(self.earlier.all_paths(end, lambda other, at: self._empties(other), death.passed, death.life) for end in death.ends)
+
+    def is_fetched(self, death: Death) -> bool:
+        """Whether the host fetches from the device right before or right behind each of the ends, with no work started in between.
+
+        A fetch waits for the null or current stream alone: ask ``names_stream`` of the work that may be on others.
+        """
+
+        def judge(other: Site, at: Site) -> bool | None:
+            return self._judge(other)
+
+        return bool(death.ends) and all(
+            self.earlier.all_paths(end, judge, death.passed, death.life) or self._is_fetched_behind(end, death.passed) for end in death.ends
+        )
+
+    def names_stream(self, site: Site) -> bool:
+        """Whether an instruction puts work on another stream than the null or current one, or makes a stream the current one."""
+        function, one = site
+        if one[0] == op.ENTER:
+            return any(isinstance(value, LibraryObject) and value.kind == "stream" for value in self.transfer.values(function, one[3]))
+        return any(self._is_elsewhere(function, work) for work in self._launches.at(function, one))
+
+    # --- what instructions do
+
+    def _judge(self, site: Site) -> bool | None:
+        """Whether an instruction fetches, or starts work; None for neither."""
+        if self._fetches(site.function, site.instruction):
+            return True
+        return False if self.earlier.queues(site.function, site.instruction) else self._empties(site)
+
+    def _empties(self, other: Site) -> bool | None:
+        """Whether the host waits for the whole device at an instruction; False where it starts work, None for what does neither."""
+        function, one = other.function, other.instruction
+        rows = [call.row for call in self.transfer.modelled(function, one)] if one[0] in (op.CALL, op.INVOKE) else []
+        if any(row.effect == "synchronize" and row.get("of") == "device" for row in rows):
+            return True
+        for work in self._launches.at(function, one):
+            if work.kind == "library" or not work.waits:
+                return work.waits
+        given = operands_of(function, one) if not rows and self.earlier.is_out_of_view(function, one) else ()
+        return False if any(self.earlier.is_on_device(function, register) for register in given) else None
+
+    def _fetches(self, function: Function, one: Instruction) -> bool:
+        """Whether the host waits at an instruction for what a device holds, on the null or current stream."""
+        for action in self.transfer.of(function, one):
+            if isinstance(action, Copied) and action.direction == "d2h" and action.asynchronous is False:
+                is_cuda = action.call.row is not None and action.call.row.library != "torch"
+                if action.stream.kind != NAMED and (is_cuda or self.earlier.is_on_device(function, action.source)):
+                    return True
+            elif isinstance(action, Read) and action.waits and self.earlier.is_on_device(function, action.register):
+                return True
+        return False
+
+    def _is_elsewhere(self, function: Function, work: Queued) -> bool:
+        if work.how != GIVEN:
+            return work.how not in (OMITTED, FIXED, CURRENT, OWN)
+        values = list(self.transfer.values(function, work.operand))
+        return not values or not all(isinstance(value, Constant) and not value.value for value in values)
+
+    @cached_property
+    def _launches(self) -> Launches:
+        return Launches(self.transfer, presumes=True)
+
+    # --- behind an end
+
+    def _is_fetched_behind(self, end: Site, passed: tuple[Site, ...]) -> bool:
+        """Whether all ways on from an end, out of the calls that lead to it, come to a fetch before any work, in the same round."""
+        block, index = end.function.homes[end.instruction]
+        function, ahead = end.function, self._on(end.function, block, index + (end.instruction[0] != op.RETURN), frozenset(), 0)
+        carried: frozenset[int] = frozenset()
+        for call in reversed(passed):
+            if ahead.queues or ahead.fetches or not ahead.returns:
+                break
+            carried = self._carriers(call, ahead.returns, function, carried)
+            function, (block, index) = call.function, call.function.homes[call.instruction]
+            ahead = self._on(function, block, index + 1, carried, 0)
+        return ahead.fetches and not (ahead.queues or ahead.returns)
+
+    def _carriers(self, call: Site, returns: Iterable[Instruction], inner: Function, carried: frozenset[int]) -> frozenset[int]:
+        """The registers of a function that hold memory of a device since a call has returned. ``carried``: those of the inner function."""
+        is_there = all(end[2] in carried or (end[2] >= 0 and self.earlier.is_on_device(inner, end[2])) for end in returns)
+        found = {call.instruction[2]} if is_there else set[int]()
+        waiting = list(found)
+        while waiting:
+            for use in call.function.uses[waiting.pop()]:
+                if use[0] in (op.PHI, op.COPY) and use[2] not in found:
+                    found.add(use[2])
+                    waiting.append(use[2])
+        return frozenset(found)
+
+    def _on(self, function: Function, block: int, index: int, carried: frozenset[int], depth: int) -> _Ahead:
+        """What the ways on from a place come to first, within the round that it stands in."""
+        graph, blocks = function.control, function.code.blocks
+        headers = {loop.header for loop in graph.loops if block in loop.body}
+        waiting, seen = [(block, index)], set[int]()
+        fetches, returns = False, list[Instruction]()
+        while waiting:
+            number, start = waiting.pop()
+            verdicts = (self._ahead(Site(function, each), depth) for each in blocks[number][start:])
+            verdict = next((each for each in verdicts if each is not None), None)
+            if verdict is False or len(seen) > _MOST:
+                return _Ahead(queues=True)
+            fetches = fetches or verdict is True
+            if verdict:
+                continue
+            end = blocks[number][-1]
+            returns += [end] if end[0] == op.RETURN else []
+            for after in graph.successors[number]:
+                if after in headers:
+                    return _Ahead(queues=True)  # the next round
+                if after not in seen and not self.earlier.is_against(function, number, after, carried):
+                    seen.add(after)
+                    waiting.append((after, 0))
+        return _Ahead(fetches, False, tuple(returns))
+
+    def _ahead(self, site: Site, depth: int) -> bool | None:
+        """The same of an instruction, and of the functions that it enters."""
+        function, one = site
+        edges = self.transfer.edges(function, one) if one[0] in (op.CALL, op.INVOKE) and depth < _DEEPEST else ()
+        inside = [self._on(edge.callee, 0, 0, frozenset(), depth + 1) for edge in edges if edge.is_followed and not edge.is_handed]
+        if any(each.queues for each in inside):
+            return False
+        if inside and all(each.fetches and not each.returns for each in inside):
+            return True
+        return self._judge(site)
