@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import cached_property
 from os.path import dirname
 
 from streamlint.facts.autograd import is_differentiated
@@ -22,6 +23,7 @@ from streamlint.facts.tracker import ITERATING, OF_OBJECTS, ContainerTracker, Tr
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Models
+from streamlint.models.vocabulary import Selector
 
 MOST_FILES = 60
 """Files that mention a name and are looked through for its uses, the nearest first."""
@@ -58,6 +60,12 @@ class Callers(Calls):
         self._below: dict[str, dict[str, list[Unit]]] = {}  # by name: the files of a folder and of those in it
         self._searched: set[Function] = set()
         self._searched_classes: set[ClassInfo] = set()
+
+    @cached_property
+    def same(self) -> frozenset[str]:
+        """The last parts of the names of methods of objects that give back the object itself: ``module.cuda()``, ``module.eval()``."""
+        rows = (found for effect in ("same", "module_to") for found in self.models.with_effect(effect))
+        return frozenset(name for name, row in rows if isinstance(of := row.get("of"), Selector) and of.kind == "self")
 
     def bound_to(self, names: list[str], method: str) -> Iterator[Function]:
         """The functions of another language that dotted names, or a method of an unknown object, may mean."""

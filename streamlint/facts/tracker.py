@@ -159,6 +159,8 @@ class Tracker:
             self.changes[function, use] = None
         if name in _TAKEN_OUT:
             self.taken_out(function, use[2], depth)
+        if name in self.flow.same:
+            self.follow(function, use[2], depth)
 
     def _argument(self, function: Function, use: Instruction, index: int, kind: object, depth: int) -> None:
         """The value is an argument of a call."""
