@@ -23,6 +23,7 @@ from streamlint.facts.tracker import ITERATING, OF_OBJECTS, ContainerTracker, Tr
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Models
+from streamlint.models.vocabulary import Selector
 
 MOST_FILES = 60
 """Files that mention a name and are looked through for its uses, the nearest first."""
@@ -64,6 +65,12 @@ class Callers(Calls):
     def starting(self) -> frozenset[str]:
         """The last parts of the names of methods that start a thread which was given the function before."""
         return frozenset(name for name, _ in self.models.with_effect("start"))
+
+    @cached_property
+    def same(self) -> frozenset[str]:
+        """The last parts of the names of methods of objects that give back the object itself: ``module.cuda()``, ``module.eval()``."""
+        rows = (found for effect in ("same", "module_to") for found in self.models.with_effect(effect))
+        return frozenset(name for name, row in rows if isinstance(of := row.get("of"), Selector) and of.kind == "self")
 
     def bound_to(self, names: list[str], method: str) -> Iterator[Function]:
         """The functions of another language that dotted names, or a method of an unknown object, may mean."""

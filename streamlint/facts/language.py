@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
-from streamlint.facts.frames import Arguments
+from streamlint.facts.frames import Arguments, Frame
 from streamlint.facts.library import Library
 from streamlint.facts.nodes import Keyed, Node
 from streamlint.facts.objects import (
@@ -20,10 +21,12 @@ from streamlint.facts.objects import (
     PartialMethod,
     PartialObject,
     Scalar,
+    Site,
     SomeClass,
     Text,
     Unknown,
 )
+from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 
 DEEPEST_VIEW = 3
@@ -122,6 +125,19 @@ class Language(Library):
     def copied_mappings(self, value: Container, arguments: Arguments) -> Sequence[Node]:
         return arguments.positional[1:2] if self._makes_what_it_lacks(value) else super().copied_mappings(value, arguments)
 
+    def of_factory(self, value: Instance, site: Site | None, target: Node) -> None:
+        """An object whose class derives from ``defaultdict``: what the factory makes arrives that its constructor hands on."""
+        for method in (each for one in self.hierarchy.order(value.definition) for each in one.methods.get("__init__", ())):
+            frame = self.base(method)
+            for one in method.by_opcode[op.INVOKE]:
+                if method.text(one[4]) == "__init__":
+                    self.solver.when(self.callee(frame, one), partial(self._handed_on, frame, one, site, target))
+
+    def _handed_on(self, frame: Frame, one: Instruction, site: Site | None, target: Node, callee: Object) -> None:
+        if isinstance(callee, External) and callee.name == "collections.defaultdict.__init__":
+            for factory in self.arguments(frame, one).positional[:1]:
+                self.solver.when(factory, lambda called: self.call(called, self.no_arguments(site), target))
+
     def _makes_what_it_lacks(self, value: Container) -> bool:
         """Whether a container is a ``defaultdict``: its first argument is called for each key that it lacks."""
         if value.instruction[0] not in (op.CALL, op.INVOKE):
@@ -164,6 +180,12 @@ def _partial_method(flow: Language, callee: External, arguments: Arguments, targ
 def _first(flow: Language, callee: External, arguments: Arguments, target: Node) -> None:
     if arguments.positional:
         flow.solver.edge(arguments.positional[0], target)
+
+
+def _lacked(flow: Language, callee: External, arguments: Arguments, target: Node) -> None:
+    flow.unknown(target, "external")
+    if isinstance(callee.receiver, Instance):
+        flow.of_factory(callee.receiver, arguments.site, target)
 
 
 def _made_container(kind: str) -> Rule:
@@ -301,6 +323,7 @@ _NAMES: tuple[tuple[Rule, str], ...] = (
     (_made_container("list"), "asyncio.Queue"),
     (_made_container("tuple"), "tuple"),
     (_made_container("dict"), "dict collections.OrderedDict collections.defaultdict types.SimpleNamespace"),
+    (_lacked, "collections.defaultdict.__getitem__"),
     (_elements, "iter reversed sorted filter itertools.chain itertools.cycle itertools.islice tqdm tqdm.tqdm tqdm.auto.tqdm"),
     (_an_element, "next min max sum"),
     (_enumerate, "enumerate"),

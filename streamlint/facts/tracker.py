@@ -161,6 +161,8 @@ class Tracker:
             self.taken_out(function, use[2], depth)
         if name in self.flow.starting:
             self.calls[function, use] = None
+        if name in self.flow.same:
+            self.follow(function, use[2], depth)
 
     def _argument(self, function: Function, use: Instruction, index: int, kind: object, depth: int) -> None:
         """The value is an argument of a call."""

@@ -12,6 +12,7 @@ from streamlint.hazards.context import Context, span_of
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.operations import Copy, Direction, Memory
+from streamlint.ordering.array_streams import array_of, is_made_without
 from streamlint.ordering.streams import Currents
 from streamlint.ordering.threads import Started, Threads
 from streamlint.transfer.actions import CURRENT, NAMED, Copied, Stream
@@ -19,6 +20,7 @@ from streamlint.transfer.contexts import Known
 from streamlint.transfer.host_copies import HostCopies
 from streamlint.transfer.lifting import HIGHEST, lifted
 from streamlint.transfer.modelled import ModelledCall, operands_of
+from streamlint.transfer.numba_kernels import launched
 from streamlint.transfer.origins import Origins
 
 RULE = PageableD2hStall
@@ -58,7 +60,11 @@ class _Search:
 
     def holds_all(self, call: ModelledCall) -> bool:
         """Whether a call waits in a copy from a device to pageable memory, on the default stream."""
-        if not self._is_on_default(call.function, call.instruction, call.stream()):
+        if (array := array_of(call)) is not None:
+            is_default = is_made_without(self.transfer, call.function, array)
+        else:
+            is_default = self._is_on_default(call.function, call.instruction, call.stream())
+        if not is_default:
             return False
         if call.row.effect == "read":
             source = call.one("of", call.receiver) if call.row.get("of") is None else next(iter(call.all("of")), None)
@@ -246,6 +252,8 @@ class _Search:
             return any(self.is_on_device(function, register) for register in op.reads(one))
         if one[0] not in (op.CALL, op.INVOKE):
             return False
+        if any(True for _ in launched(self.transfer.facts, self.transfer.libraries, function, one)):
+            return True
         for call in self.origins.calls(Known(function, op.NONE, ()), one):
             if call.row.effect in _WORK:
                 return True

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 
 from streamlint.checks.sl022_pin_then_copy import PinThenCopy
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import Site
 from streamlint.findings import Finding, Step
 from streamlint.hazards.context import Context, span_of
-from streamlint.hazards.repetition import DEEPEST, Repetition
+from streamlint.hazards.repetition import DEEPEST, Repetition, Round
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.operations import Copy, Direction
@@ -28,8 +28,9 @@ def find(context: Context) -> Iterator[Finding]:
     """The findings of the rule."""
     search = _Search(context)
     told: set[Site] = set()
-    pinning = {call.function.unit for call in context.transfer.sites(frozenset({"pin"}))}
-    for call in context.transfer.sites(COPYING, among=pinning):
+    if not any(True for _ in context.transfer.sites(frozenset({"pin"}))):
+        return
+    for call in context.transfer.sites(COPYING):
         site = Site(call.function, call.instruction)
         if site not in told:
             for copy in search.copies.of(call):
@@ -48,35 +49,51 @@ class _Search:
         self.sizes = context.transfer.one_of(Sizes, self.origins)
         self.copies = context.transfer.one_of(HostCopies, self.origins)
         self.repetition = Repetition(context.transfer)
+        self._found: dict[Site, dict[Function, set[Instruction]]] = {}
 
     def made(self, copy: HostCopy) -> tuple[Origin, Size] | None:
         """The new memory that was pinned for a copy alone, in the round of the copy; None where it is another kind of copy."""
         origin, call = copy.origin, copy.call
         pinned = origin.site
-        if copy.direction != "h2d" or origin.how != "pinned" or pinned is None or pinned.function is not call.function:
+        if copy.direction != "h2d" or origin.how != "pinned" or pinned is None or pinned.instruction[0] != op.INVOKE:
             return None
-        if (
-            self._is_elsewhere(call.function)
-            or call.function.code.name == "__init__"
-            or self._is_used(call.function, pinned.instruction, call.instruction)
-        ):
+        site = Site(call.function, call.instruction)
+        if self._is_elsewhere(call.function) or call.function.code.name == "__init__" or self._is_used(pinned, self._ways(site)):
             return None
-        source = pinned.instruction[3] if pinned.instruction[0] == op.INVOKE else op.NONE
-        for made in self.origins.of(call.function, source):
+        for made in self.origins.of(pinned.function, pinned.instruction[3], origin.known.context):
             size = self.sizes.of(made)
-            if made.site is not None and self._is_new(made.site, pinned, copy) and (size.bytes is None or size.is_small):
+            if made.site is not None and (size.bytes is None or size.is_small) and self._is_new(made.site, pinned, site):
                 return made, size
         return None
 
-    def _is_new(self, made: Site, pinned: Site, copy: HostCopy) -> bool:
+    def _ways(self, site: Site) -> dict[Function, set[Instruction]]:
+        """By function: the place itself, and the calls that lead to it."""
+        found = self._found.get(site)
+        if found is None:
+            found = self._found[site] = {}
+            waiting = [(site, 0)]
+            for each, depth in waiting:
+                known = found.setdefault(each.function, set())
+                if each.instruction not in known and depth <= DEEPEST:
+                    known.add(each.instruction)
+                    waiting += [(Site(*place), depth + 1) for place in self.context.transfer.callers(each.function)]
+        return found
+
+    def _is_new(self, made: Site, pinned: Site, copy: Site) -> bool:
         """Whether memory is made, pinned and copied in one round of a loop, or in one call of what is called again and again."""
-        function, call = copy.call.function, copy.call.instruction
-        if made.function is not function or _taken_from(made).instruction[0] in _THERE:
+        if _taken_from(made).instruction[0] in _THERE:
             return False
-        mine = next(self.repetition.own(function, call), None)
-        if any(next(self.repetition.own(function, one), None) != mine for one in (made.instruction, pinned.instruction)):
-            return False
-        return mine is not None or any(True for _ in self.repetition.of(function, call)) or self._is_called_for_it(function)
+        before = [self._ways(made), self._ways(pinned)]
+        rounds: list[Round] = []
+        for each in self.repetition.of(copy.function, copy.instruction):
+            if any(each.calls[len(each.calls) - len(inner.calls) :] == inner.calls for inner in rounds):
+                continue  # it is around a loop that was looked at
+            rounds.append(each)
+            homes = each.function.blocks
+            if all(any(homes[one] in each.loop.body for one in ways.get(each.function, ())) for ways in before):
+                return True
+        shared = [function for function in self._ways(copy) if all(function in ways for ways in before)]
+        return not rounds and any(map(self._is_called_for_it, shared))
 
     def _is_called_for_it(self, function: Function) -> bool:
         """Whether an object is called for it: it was made to be called again and again."""
@@ -95,11 +112,11 @@ class _Search:
         callers = {caller for caller, edge in edges if edge.is_followed and caller is not function}
         return bool(callers) and all(self._is_elsewhere(caller, depth - 1) for caller in callers)
 
-    def _is_used(self, function: Function, pinned: Instruction, call: Instruction) -> bool:
-        """Whether what was pinned is copied or changed elsewhere."""
-        transfer = self.context.transfer
-        for one in function.uses[pinned[2]]:
-            if one is call:
+    def _is_used(self, pinned: Site, copying: Mapping[Function, Collection[Instruction]]) -> bool:
+        """Whether what was pinned is kept, or copied or changed elsewhere."""
+        transfer, function = self.context.transfer, pinned.function
+        for one in function.uses[pinned.instruction[2]]:
+            if one in copying.get(function, ()):
                 continue
             if one[0] in (op.SET_ATTR, op.SET_ITEM):
                 return True

@@ -15,9 +15,10 @@ from streamlint.facts.functions import Function
 from streamlint.facts.program import Unit
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.models.vocabulary import Selector
+from streamlint.models.vocabulary import Row, Selector
 from streamlint.ordering.bound_handles import BoundHandles
 from streamlint.ordering.out_of_view import with_result
+from streamlint.ordering.parameters import PARTS
 from streamlint.ordering.places import POINTEE, Place, Places
 from streamlint.ordering.rotation import turning
 from streamlint.ordering.sharing import Held, Sharing
@@ -40,6 +41,8 @@ _MOST_INSIDE = 60
 _MOST_FILES = 8
 """Files that mention an attribute, beyond which its calls are not looked for."""
 _DEEPEST = 20
+_HIGHEST = 2
+"""Callers of one another in which the steps of optimizers are looked for."""
 Begun = tuple[Function, Instruction, Worked]
 Key = tuple[object, ...]
 
@@ -85,11 +88,19 @@ class Beginnings:
             partners_of = found[each]
             yield each, frozenset(partners_of) if partners_of is not None else None
 
-    def _stepping(self, function: Function) -> Iterator[Begun]:
-        """The steps of optimizers in a function."""
+    def _stepping(self, function: Function, depth: int = 0) -> Iterator[Begun]:
+        """The steps of optimizers in a function; in its callers as well, if it asks a module for its parameters."""
         for one in function.by_opcode[op.INVOKE] if "step" in function.called_names else ():
             if function.text(one[4]) == "step":
                 yield from ((function, one, work) for work in self.transfer.works(function, one) if work.steps)
+        asks = depth > 0 or not self._listing.isdisjoint(function.called_names)
+        for caller in dict.fromkeys(caller for caller, _ in self.transfer.callers(function)) if asks and depth < _HIGHEST else ():
+            yield from self._stepping(caller, depth + 1)
+
+    @cached_property
+    def _listing(self) -> frozenset[str]:
+        """The names of the methods that give the parameters of modules."""
+        return self.transfer.names({"view"}, _lists)
 
     def _on(self, held: list[Held]) -> Iterator[Begun]:
         """The work on some memory."""
@@ -340,6 +351,11 @@ class _Kept:
         self._all[function] += 1
         self._members[function] += is_member
         return adds
+
+
+def _lists(row: Row) -> bool:
+    """Whether a method gives the parameters of a module."""
+    return row.get("part") in PARTS
 
 
 def _is_member(key: Key) -> bool:

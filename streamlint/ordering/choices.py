@@ -6,11 +6,12 @@ from collections.abc import Iterator
 
 from streamlint.facts.cpp_scopes import scope_of
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Instance, LibraryObject, Memory, Object, Site, Unknown
+from streamlint.facts.objects import Instance, LibraryObject, Object, Site, Unknown
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY
 from streamlint.models.vocabulary import Selector
+from streamlint.ordering.array_streams import streams_of
 from streamlint.ordering.choice import COPIES, Choice, default_is_null, given_to
 from streamlint.ordering.entered import Entered
 from streamlint.ordering.fields import Fields
@@ -75,15 +76,9 @@ class Choices:
 
     def _of_array(self, function: Function, register: int, here: Site) -> Iterator[Choice]:
         """The stream that an array was made with; the null stream where none was named."""
-        node = self.facts.values(function, register)
-        for value in node.values:
-            for made in node.trace(value) if isinstance(value, Memory) else ():
-                for call in self.transfer.modelled(made.function, made.instruction):
-                    held = call.row.get("stream")
-                    given = call.given(held) if isinstance(held, Selector) and call.row.effect in ("transfer", "factory") else None
-                    if given is not None:
-                        yield from self.of_register(made.function, given, here)
-                        return
+        for holder, given in streams_of(self.transfer, function, register):
+            yield from self.of_register(holder, given, here)
+            return
         yield Choice(NULL, OMITTED, here)
 
     def _current(self, function: Function, one: Instruction, work: Queued) -> Iterator[Choice]:

@@ -12,6 +12,7 @@ from streamlint.ordering.conditions import Frame
 from streamlint.ordering.lanes import Lane, Lanes
 from streamlint.ordering.places import Places
 from streamlint.transfer.actions import CURRENT, NAMED, Copied, Stream
+from streamlint.transfer.contexts import Contexts
 from streamlint.transfer.transfer import Transfer
 from streamlint.transfer.waiting import Waited
 from streamlint.transfer.work import Worked
@@ -30,6 +31,7 @@ class GivenWork:
         self.facts = transfer.facts
         self.places = places
         self.lanes = lanes
+        self.contexts = transfer.one_of(Contexts, transfer)
         self._private: dict[tuple[Function, frozenset[Site]], bool] = {}
 
     def find(self, found: Iterable[tuple[Function, Instruction, Worked]]) -> dict[Function, set[int]]:
@@ -159,16 +161,23 @@ class GivenWork:
                 yield index
 
     def _is_from_outside(self, function: Function, index: int, depth: int) -> bool:
-        """Whether callers out of view give what a parameter is."""
-        callers = list(self.transfer.callers(function))
-        if not callers:
+        """Whether callers out of view give what a parameter is; a thread is given it where it is started."""
+        callers, started = list(self.transfer.callers(function)), list(self._started(function))
+        if not callers and not started:
             return True
-        for caller, call in callers if depth else ():
-            given = operand_of(caller, call, function, index) if call[0] in _TAKING else None
-            if (
-                given is not None
-                and given >= 0
-                and any(self._is_from_outside(caller, e, depth - 1) for e in self._parameters(caller, given))
-            ):
-                return True
-        return False
+        given = [(caller, operand_of(caller, call, function, index)) for caller, call in callers if call[0] in _TAKING and depth]
+        for parameter in (one for one in function.by_opcode[op.PARAM] if one[3] == index and depth):
+            handed = (self.contexts.given(function, parameter, site) for site in started)
+            given += [each for each in handed if each is not None]
+        return any(
+            self._is_from_outside(caller, each, depth - 1)
+            for caller, register in given
+            if register is not None and register >= 0
+            for each in self._parameters(caller, register)
+        )
+
+    def _started(self, function: Function) -> Iterator[Site]:
+        """The calls that have another thread run a function."""
+        for caller, call in self.facts.call_places(function):
+            if any(edge.is_elsewhere and edge.callee is function for edge in self.transfer.edges(caller, call)):
+                yield Site(caller, call)

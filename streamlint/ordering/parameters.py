@@ -13,7 +13,8 @@ from streamlint.transfer.transfer import Transfer
 
 ELEMENTS, KEYS, VALUES, FIRST = "elements", "keys", "values", "first"
 """What is asked of a container: what a loop over it gives, its keys, its values, or the first of each pair."""
-_PARTS = frozenset({"members", "named", "mapping"})
+PARTS = frozenset({"members", "named", "mapping"})
+"""Parts of a module that are its parameters: alone, with their names, in a dictionary."""
 _PASSED_ON = frozenset({op.NEXT, op.ITER, op.UNPACK, op.ITEM, op.COPY})
 _THROUGH = frozenset({"enumerate", "list", "tuple", "reversed", "zip", "set", "sorted", "iter", "dict"})
 _DEEPEST = 12
@@ -63,7 +64,9 @@ class Parameters:
         if one is None or depth == 0 or function.is_cpp:
             return
         inner = asked._replace(depth=depth - 1)
-        if one[0] == op.UNPACK:
+        if one[0] == op.UNPACK and (beside := self._beside(function, one)) is not None:
+            yield from self._found(inner._replace(register=beside))
+        elif one[0] == op.UNPACK:
             yield from self._found(inner._replace(register=one[3], part=FIRST if one[4] == 0 else ELEMENTS))
         elif one[0] in _PASSED_ON:
             yield from self._found(inner._replace(register=one[3], part=VALUES if one[0] == op.ITEM else part))
@@ -78,10 +81,18 @@ class Parameters:
             for held in self._held(function, one, part):
                 yield from self._found(inner._replace(register=held, part=ELEMENTS))
 
+    def _beside(self, function: Function, one: Instruction) -> int | None:
+        """What ``zip`` takes the elements from that stand at one place of what a loop over it gives."""
+        made = function.definitions[one[3]]
+        while made is not None and made[0] in (op.NEXT, op.ITER):
+            made = function.definitions[made[3]]
+        is_zip = made is not None and made[0] == op.CALL and function.dotted(made[3]) == "zip" and one[6] == op.NONE
+        return made[5 + one[4]] if made is not None and is_zip and 5 + one[4] < len(made) else None
+
     def _given(self, asked: _Asked, one: Instruction) -> Iterator[tuple[Function, int]]:
         """A method gives the parameters of a module, or parts of a container."""
         function = asked.function
-        calls = (call for call in self.transfer.modelled(function, one) if call.row.get("part") in _PARTS)
+        calls = (call for call in self.transfer.modelled(function, one) if call.row.get("part") in PARTS)
         part_of = [call.one("of", call.receiver) for call in calls]
         yield from ((function, each) for each in part_of if each is not None)
         name = function.text(one[4])

@@ -378,6 +378,7 @@ class Races(Repeated):
     def _worked(self, state: State, one: Instruction, work: Worked) -> str | None:
         function = state.frame.function
         runs = self.modules.is_run(function, work.runs, state.tracked, work.assumed) or self.training.reads(function, work, state.tracked)
+        runs = runs or (not work.assumed and self.modules.is_parameter(function, (*work.reads, *work.writes), state.tracked))
         moves = self.modules.is_moved(function, work.moves, state.tracked)
         may_fill = (*work.writes, *(work.reads if work.assumed else ())) if self._fills else ()
         if any(self._touches(state, register, 1, by=one) for register in may_fill):

@@ -40,6 +40,15 @@ class ModuleMemory:
         mine = [place for module in modules for place in self.names(function, module)]
         return any(self._meets(place, held, assumed) for place in mine for held in tracked if held.kind == BUFFER)
 
+    def is_parameter(self, function: Function, registers: Iterable[int], tracked: Iterable[Tracked]) -> bool:
+        """Whether a register holds a parameter of modules whose weights are tracked."""
+        wholes = [_whole(held.place) for held in tracked if held.kind == BUFFER and WEIGHTS in held.place.path]
+        if not wholes or function.is_cpp:
+            return False
+        shared = dict.fromkeys(each for register in registers if register >= 0 for each in self.transfer.shared(function, register))
+        owners = [place for each in shared for place in self.parameters.owners(function, each)]
+        return any(rest_behind(whole, owner) is not None or rest_behind(owner, whole) is not None for whole in wholes for owner in owners)
+
     def is_moved(self, function: Function, registers: Iterable[int], tracked: Iterable[Tracked]) -> bool:
         """Whether the weights of modules that are tracked are moved."""
         mine = [place for register in registers for place in self.places.names(function, register)]

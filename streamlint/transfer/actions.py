@@ -72,6 +72,10 @@ class Touched(NamedTuple):
     registers: tuple[int, ...]
 
 
+MASKING = "masking"
+"""The name of a read for the elements that a mask picks: only the device knows how many these are, and the host waits for the number."""
+
+
 class Read(NamedTuple):
     """The host looks at what a register holds. ``waits``: of a value on a device, it waits for the current stream first; ``presumes``: also
     of one that may be there. ``depth``: so many containers down."""

@@ -10,7 +10,7 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import Constant, Container, Elements, Group, LibraryObject, Memory, Scalar
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.transfer.actions import CURRENT, DEVICE, NULL, Copied, Read, Stream
+from streamlint.transfer.actions import CURRENT, DEVICE, MASKING, NULL, Copied, Read, Stream
 from streamlint.transfer.language import is_told_by_host
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.order import is_event
@@ -140,7 +140,7 @@ class DeviceOperations:
         elif one[0] == op.SET_ITEM and not function.is_cpp:
             yield from self._stored(function, one)
         elif one[0] == op.ITEM and not function.is_cpp and self._is_masked(function, one[4]):
-            yield DeviceOperation(READ, "masking", "torch", Stream(CURRENT), one[3], (one[3],), waits=True)
+            yield DeviceOperation(READ, MASKING, "torch", Stream(CURRENT), one[3], (one[3],), waits=True)
         elif one[0] in (op.BINARY, op.INPLACE, op.UNARY, op.COMPARE) and not function.is_cpp and not is_told_by_host(function, one):
             operands = tuple(op.reads(one))
             yield DeviceOperation(COMPUTE, "operator", "", Stream(CURRENT), needs=operands)
@@ -170,7 +170,12 @@ class DeviceOperations:
                 action.asynchronous,
                 call=call,
             )
-        elif isinstance(action, Read) and action.waits and not (one[0] == op.BRANCH and self._is_container(function, action.register)):
+        elif (
+            isinstance(action, Read)
+            and action.waits
+            and action.name != MASKING
+            and not (one[0] == op.BRANCH and self._is_container(function, action.register))
+        ):
             yield DeviceOperation(READ, action.name, "", Stream(CURRENT), action.register, (action.register,), waits=True)
 
     def _is_container(self, function: Function, register: int) -> bool:
@@ -180,7 +185,7 @@ class DeviceOperations:
         """A part of a tensor of the host is set to values of a device."""
         held = [value for value in self.transfer.values(function, one[2]) if isinstance(value, Memory)]
         if self._is_masked(function, one[3]) and self.on_device(function, one[4]):
-            yield DeviceOperation(READ, "masking", "torch", Stream(CURRENT), one[2], (one[2],), waits=True)
+            yield DeviceOperation(READ, MASKING, "torch", Stream(CURRENT), one[2], (one[2],), waits=True)
         elif held and all(value.space == "host" and value.type == "torch.Tensor" for value in held) and self.on_device(function, one[4]):
             yield DeviceOperation(READ, "assignment", "torch", Stream(CURRENT), one[4], (one[4],), waits=True)
         elif held or _is_part(function, one[3]):

@@ -33,11 +33,12 @@ from streamlint.transfer import (
     waiting,
     work,
 )
-from streamlint.transfer.actions import VARIABLE, Action, Asked, Copied, Lost, Read, Synchronized, Touched, Viewed
+from streamlint.transfer.actions import MASKING, VARIABLE, Action, Asked, Copied, Lost, Read, Synchronized, Touched, Viewed
 from streamlint.transfer.members import member
 from streamlint.transfer.modelled import ModelledCall, operands_of
 from streamlint.transfer.partials import prepared_name
 from streamlint.transfer.replaced import replaced, replacing
+from streamlint.waits import indices
 from streamlint.waits.operands import argument_registers, operand_of
 from streamlint.waits.tested import is_of_host
 
@@ -250,6 +251,8 @@ class Transfer:
             yield from language.element(function, one, self.values, self.is_tensor)
             if function.is_cpp and opcode == op.ITEM:
                 yield Read(one[2], "element", False, False, (VARIABLE,))
+            elif opcode == op.ITEM and indices.is_masked(self.facts, function, one[4]) and self.is_tensor(function, one[3]):
+                yield Read(one[3], MASKING)
         if opcode == op.CONSTRUCT and any(map(_is_container, self.values(function, one[2]))):
             yield from (Read(register, "copying", False) for register in one[5:])
         if opcode == op.EXIT and self._is_capture(function, one[3]):

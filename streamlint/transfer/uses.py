@@ -11,6 +11,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.transfer.actions import CURRENT, NAMED, NULL, Copied, Lost, Stream
 from streamlint.transfer.modelled import ModelledCall, operands_of
+from streamlint.transfer.numba_kernels import launched
 from streamlint.transfer.transfer import Transfer, last_name
 from streamlint.waits.operands import operand_of
 
@@ -64,6 +65,10 @@ class Uses:
         elif one[0] in (op.CALL, op.INVOKE):
             for call in self.transfer.modelled(function, one):
                 yield from self._of_call(call)
+            for kernel in launched(self.facts, self.transfer.libraries, function, one):
+                given = tuple(each for each in (*kernel.reads, *kernel.writes) if self.on_device(function, each))
+                yield Use(WORK, kernel.name, kernel.library, kernel.stream, given)
+                return
             lost = any(isinstance(action, Lost) for action in self.transfer.of(function, one))
             given = tuple(each for each in operands_of(function, one, False) if self.on_device(function, each)) if lost else ()
             if given:  # a call out of view works on what it is given, on the current stream

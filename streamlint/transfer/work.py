@@ -218,8 +218,12 @@ def _is_strided(facts: Facts, function: Function, register: int, modelled: Model
 
 
 def _factory(call: ModelledCall) -> Iterator[Worked]:
-    """A factory fills what it makes; one that may give back what it is given does so on a device, of what is no memory there."""
-    is_there = any(value.space == "device" for value in call.memory(call.result))
+    """A factory fills what it makes, if that is not on the host; one that may give back what it is given does so on a device, of what is
+    no memory there."""
+    made = list(call.memory(call.result))
+    if made and all(value.space == "host" for value in made):
+        return
+    is_there = any(value.space == "device" for value in made)
     given = call.one("data")
     if not call.row.get("alias") or (is_there and given is not None and not call.memory(given)):
         stream = Stream(CURRENT, library=call.row.library)

@@ -210,12 +210,12 @@ class Calls:
         return [path[1:]] if name == "next" else None
 
     def _extreme(self, state: State, one: Instruction) -> Iterator[State | None]:
-        """``max(worst, x)``: the largest so far can be kept on the device, as a sum can."""
+        """``max(worst, x)``: the largest so far can be kept on the device, as a sum can; ``max(x, 1)`` is ``clamp`` there."""
         function = state.frame.function
         others = [register for _, register in argument_registers(function, one) if register != state.register]
         if state.path or self._is_running(function, one, [*others, state.register]):
             yield state.at(one[2], state.path[1:])
-        elif self.is_forward and all(self._is_literal(function, register) for register in others):
+        elif all(self._is_literal(function, register) for register in others):
             yield state.at(one[2], ())
         else:
             yield None

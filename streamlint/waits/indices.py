@@ -40,6 +40,11 @@ def is_mask(facts: Facts, function: Function, register: int) -> bool:
     return any(one[0] == op.COMPARE or _has_boolean_type(facts, function, one) for one in made)
 
 
+def is_masked(facts: Facts, function: Function, index: int) -> bool:
+    """Whether an index, or that of a dimension, is a mask."""
+    return any(is_mask(facts, function, part) for part in parts_of(function, index))
+
+
 def is_of_numbers(facts: Facts, function: Function, register: int) -> bool:
     """Whether a register holds a tensor of indices: a factory counts them, or an operation that finds places (``argmax``, ``nonzero``)."""
     made = behind(function, [register], lambda one: one[3:4] if one[0] == op.INVOKE and function.text(one[4]) in _RESHAPED else ())
