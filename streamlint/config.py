@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 
     UserRows = tuple[tuple[str, Mapping[str, Any]], ...]  # what to name in an error, and the table
 
-FORMATS = ("full", "concise", "grouped", "json", "json-lines", "sarif", "github", "gitlab", "junit", "rdjson", "markdown")
+FORMATS = (
+    *("full", "concise", "grouped", "json", "json-lines", "sarif"),
+    *("github", "gitlab", "junit", "rdjson", "pylint", "azure", "markdown"),
+)
 WORDS = {
     "default-stream": ("auto", "legacy", "per-thread"),
     "target-device": ("maybe", "cuda"),
@@ -244,6 +247,14 @@ def _table(path: Path) -> Mapping[str, Any] | None:
     if table is not None and not isinstance(table, dict):
         raise ConfigError(f"{path}: [tool.streamlint] is not a table")
     return table
+
+
+def has_table(path: Path) -> bool:
+    """Whether a configuration file is there, and a ``pyproject.toml`` has our table.
+
+    Raises ConfigError where such a table cannot be read.
+    """
+    return path.is_file() and (path.name != "pyproject.toml" or _table(path) is not None)
 
 
 def parse_toml(data: bytes, where: str) -> dict[str, Any]:

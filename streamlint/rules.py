@@ -31,6 +31,7 @@ class UnreadableSource(Check):
     """
 
     code, name, category, default = UNREADABLE, "unreadable-source", Category.PORTABILITY, "off"
+    languages = ("Python", "Cython", "C++")
 
 
 class UnusedSuppression(Check):
@@ -51,6 +52,7 @@ class UnusedSuppression(Check):
     """
 
     code, name, category, default = UNUSED, "unused-suppression", Category.PORTABILITY, "off"
+    languages = ("Python", "Cython", "C++")
 
 
 class ContradictedDeclaration(Check):

@@ -9,11 +9,19 @@ import json
 import sys
 from typing import Any
 
-from streamlint.config import FLAGS, GLOBS, KEYS, PATHS, SELECTORS, WORDS
+from streamlint.addresses import CONFIGURATION
+from streamlint.addresses import SCHEMAS as HOME
+from streamlint.config import FLAGS, GLOBS, KEYS, PATHS, SELECTORS, WORDS, Settings
 from streamlint.findings import Category, Severity
 from streamlint.models import json_schema
+from streamlint.trace.results import STANDINGS
 
+_TEXT = {"type": "string"}
+_COUNT = {"type": "integer", "minimum": 0}
+_SHARE = {"type": "number", "minimum": 0, "maximum": 1}
 DRAFT = "http://json-schema.org/draft-07/schema#"
+# Where the schema store serves a schema once it has taken it; editors ask for it by this name, and other schemas refer to it.
+STORE = "https://json.schemastore.org/streamlint.json"
 TELLS = {
     "select": "The rules to run: codes, names, prefixes of codes, or ALL.",
     "ignore": "Rules not to run.",
@@ -42,8 +50,9 @@ def configuration() -> dict[str, Any]:
     """Of ``[tool.streamlint]`` and ``streamlint.toml``."""
     return {
         "$schema": DRAFT,
+        "$id": STORE,
         "title": "streamlint",
-        "description": "The settings of streamlint: [tool.streamlint] in pyproject.toml, or streamlint.toml.",
+        "description": "The settings of streamlint: [tool.streamlint] in pyproject.toml, or streamlint.toml\n" + CONFIGURATION,
         "type": "object",
         "additionalProperties": False,
         "properties": {key: {"description": TELLS[key], **_value(key)} for key in KEYS},
@@ -56,9 +65,9 @@ def _value(key: str) -> dict[str, Any]:
     if key in SELECTORS or key in GLOBS:
         return words
     if key in FLAGS:
-        return {"type": "boolean"}
+        return {"type": "boolean", "default": getattr(Settings(), key.replace("-", "_"))}
     if key in WORDS:
-        return {"enum": list(WORDS[key])}
+        return {"type": "string", "enum": list(WORDS[key]), "default": getattr(Settings(), key.replace("-", "_"))}
     if key in PATHS or key == "extend":
         return {"type": "string"}
     return {"type": "object", "additionalProperties": words} if key == "per-file-ignores" else json_schema.of_tables()
@@ -69,10 +78,15 @@ def findings() -> dict[str, Any]:
     point = _closed(row={"type": "integer", "minimum": 1}, column={"type": "integer", "minimum": 1})
     text = {"type": "string"}
     cell = {"type": ["integer", "null"], "minimum": 1, "description": "The cell of a notebook, in which rows count; else null."}
-    place = {"filename": text, "cell": cell, "location": {"$ref": "#/definitions/point"}, "end_location": {"$ref": "#/definitions/point"}}
+    place: dict[str, Any] = {
+        "filename": text,
+        "cell": cell,
+        "location": {"$ref": "#/definitions/point"},
+        "end_location": {"$ref": "#/definitions/point"},
+    }
     evidence = _closed(
         verdict={"enum": VERDICTS},
-        level={"enum": ["rule", "facts"]},
+        level={"enum": ["rule", "template", "facts"]},
         platform=text,
         date=text,
         summary=text,
@@ -93,22 +107,80 @@ def findings() -> dict[str, Any]:
         url={"type": "string", "format": "uri"},
         fingerprint=text,
     )
+    finding["properties"]["run"] = {"$ref": "#/definitions/run", "description": "With --profile, and of `streamlint trace`."}
     edits = {"type": "array", "items": _closed(content=text, **place), "minItems": 1}
     fix = _closed(applicability={"enum": ["safe", "unsafe", "display"]}, message=text, edits=edits)
     return {
         "$schema": DRAFT,
+        "$id": f"{HOME}findings.json",
         "title": "streamlint findings, version 1",
         "description": "What `streamlint check --output-format json` writes. Rows and columns count from 1, ends are exclusive.",
         "type": "array",
         "items": {"$ref": "#/definitions/finding"},
-        "definitions": {"point": point, "finding": finding, "fix": fix, "evidence": evidence},
+        "definitions": {"point": point, "finding": finding, "fix": fix, "evidence": evidence, **_of_costs()},
     }
 
 
+def trace() -> dict[str, Any]:
+    """Of the JSON format of ``streamlint trace``."""
+    of_findings = findings()
+    run = _closed(
+        recording=_TEXT,
+        origin={"enum": ["recorded", "kineto", "nsight", ""]},
+        gpu=_TEXT,
+        streamlint=_TEXT,
+        processes={"type": "integer", "minimum": 1},
+        notes={"type": "array", "items": _TEXT},
+        **dict.fromkeys(("wall_ns", "blocked_ns", "idle_ns", "threshold_ns"), _COUNT),
+    )
+    summary = _closed(findings=_COUNT, costing=_COUNT, cost_ns=_COUNT, share=_SHARE, stalls=_COUNT)
+    stall = _closed(kind=_TEXT, reason=_TEXT, cost={"$ref": "#/definitions/cost"})
+    finding = {"allOf": [{"$ref": "#/definitions/finding"}, {"required": ["run"]}]}
+    return {
+        "$schema": DRAFT,
+        "title": "streamlint trace, version 1",
+        "description": "What `streamlint trace --output-format json` writes. Times in ns, sizes in bytes, bandwidths in bytes a second.",
+        **_closed(
+            version={"const": 1},
+            run=run,
+            summary=summary,
+            findings={"type": "array", "items": finding},
+            stalls={"type": "array", "items": stall},
+        ),
+        "definitions": of_findings["definitions"],
+    }
+
+
+def _of_costs() -> dict[str, Any]:
+    place = _closed(filename=_TEXT, lines={"type": "array", "items": _COUNT}, function=_TEXT)
+    counts = (
+        "cost_ns",
+        "calls",
+        "idle_ns",
+        "avoidable_ns",
+        "blocked_ns",
+        "median_ns",
+        "largest_ns",
+        "serialized_ns",
+        "held_up_ns",
+        "bytes",
+    )
+    cost = _closed(
+        **place["properties"],
+        **dict.fromkeys(("summary", "call", "kind", "operator", "source", "destination", "thread"), _TEXT),
+        **dict.fromkeys((*counts, "driver_allocations"), _COUNT),
+        share=_SHARE,
+        gain_ns={"type": ["integer", "null"], "description": "An estimate; null where none can be given."},
+        bandwidth={"type": ["number", "null"]},
+        pinned_bandwidth={"type": ["number", "null"]},
+        via={"type": "array", "items": place},
+        process={"type": "integer"},
+    )
+    run = _closed(standing={"enum": list(STANDINGS)}, note=_TEXT, cost={"anyOf": [{"type": "null"}, {"$ref": "#/definitions/cost"}]})
+    return {"cost": cost, "run": run}
+
+
 VERDICTS = ["CONFIRMED", "REFUTED", "NOT OBSERVED", "INCONCLUSIVE", "UNSUPPORTED"]
-
-
-_TEXT = {"type": "string"}
 
 
 def verify() -> dict[str, Any]:
@@ -118,6 +190,7 @@ def verify() -> dict[str, Any]:
     whole["properties"]["not_run"] = {"type": "array", "items": missed, "description": "Of a run that was interrupted."}
     return {
         "$schema": DRAFT,
+        "$id": f"{HOME}verify.json",
         "title": "streamlint verify, version 1",
         "description": "What `streamlint verify --output-format json` writes.",
         **whole,
@@ -134,6 +207,7 @@ def matrix() -> dict[str, Any]:
     tables = {"platforms": there, "matrix": row, "lost": lost}
     return {
         "$schema": DRAFT,
+        "$id": f"{HOME}verify-matrix.json",
         "title": "streamlint verify on a cluster, version 1",
         "description": "What `streamlint verify --executor dask --output-format json` writes: verdicts by platform, and who was lost.",
         **_closed(**{name: {"type": "array", "items": items} for name, items in tables.items()}),
@@ -169,7 +243,7 @@ def _closed(**properties: dict[str, Any]) -> dict[str, Any]:
     return {"type": "object", "additionalProperties": False, "required": list(properties), "properties": properties}
 
 
-SCHEMAS = {"configuration": configuration, "findings": findings, "verify": verify, "verify-matrix": matrix}
+SCHEMAS = {"configuration": configuration, "findings": findings, "verify": verify, "verify-matrix": matrix, "trace": trace}
 
 
 def text_of(name: str) -> str:

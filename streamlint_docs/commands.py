@@ -14,7 +14,7 @@ HEAD = """# Command line
 
 `streamlint COMMAND --help` says what stands here. Exit codes of `check`: 0 clean, 1 findings, 2 the linter could not do its work (a wrong
 option or setting, a path that does not exist, no file to lint). Findings go to standard output, the rest to standard error.
-`streamlint generate-shell-completion bash` (also `zsh`, `tcsh`) prints a completion script.
+`streamlint generate-shell-completion bash` (also `zsh`, `tcsh`, `fish`, `powershell`) prints a completion script.
 """
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -13,17 +12,12 @@ from streamlint.cuda_model.facts import GROUPS
 from streamlint.measured import VERDICTS, judged, judged_text, platform_text
 from streamlint.report.pages import STATUS
 from streamlint.rules import all_rules
-from streamlint.verify import templates
-from streamlint_docs import ROOT
 from streamlint_docs.programs import FENCE, blocks, lint, mended, output, selected, shipped, whole
 
-LANGUAGES = {"python": "Python", "cython": "Cython", "cuda": "C++"}
 STRENGTH = ("does not happen", "may happen", "observed", "guaranteed")
 TRACKERS = {"pytorch": "pytorch/pytorch", "numba-cuda": "NVIDIA/numba-cuda"}  # where "PyTorch #143825" leads
 NONE = "-"
-HELPERS = re.compile(r"from streamlint\.fix\.(?!code\b)(\w+)")
 PAGES = re.compile(r"docs/([\w-]+\.md)")
-DOCUMENT = re.compile(r"^```(?P<language>\w+)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def pages() -> dict[str, str]:
@@ -65,33 +59,17 @@ def _row(rule: type[Check]) -> str:
         f"[{rule.name}]({rule.name}.md)",
         summary.replace("|", "\\|"),
         rule.default,
-        ", ".join(languages(rule.code)),
+        ", ".join(rule.languages),
         rule.category.value,
-        applicability(rule),
+        fixes(rule),
         verdict(rule.code),
     )
     return "| " + " | ".join(cells) + " |"
 
 
-@functools.cache
-def languages(code: str) -> tuple[str, ...]:
-    """The languages in which the rule's own documents and templates have it found."""
-    template = templates.load().get(code)
-    cases = template.cases if template else ()
-    found = {{".cu": "cuda"}.get(case.suffix, "python") for case in cases if code in dict(case.marked("misuse"))}
-    for path in (ROOT / "tests" / "rules").glob(f"{code.lower()}*.md"):
-        for fence in DOCUMENT.finditer(path.read_text(encoding="utf-8")):
-            if re.search(rf"error: \[[^\]]*{code}", fence["body"]):
-                found.add(fence["language"])
-    return tuple(name for word, name in LANGUAGES.items() if word in found)
-
-
-def applicability(rule: type[Check]) -> str:
-    """The fixes that the rule has, by what its module says of them: ``safe``, ``unsafe``, both, or ``–``."""
-    folder = ROOT / "streamlint" / "fix"
-    text = "".join(path.read_text(encoding="utf-8") for path in folder.glob(f"{rule.code.lower()}_*.py"))
-    text += "".join((folder / f"{name}.py").read_text(encoding="utf-8") for name in HELPERS.findall(text))
-    return ", ".join(word.lower() for word in ("SAFE", "UNSAFE") if re.search(rf"\b{word}\b", text)) or NONE
+def fixes(rule: type[Check]) -> str:
+    """The fixes that the rule has: ``safe``, ``unsafe``, both, or ``-``."""
+    return ", ".join(rule.fixes) or NONE
 
 
 def verdict(code: str) -> str:
@@ -125,9 +103,9 @@ def _head(rule: type[Check], summary: str) -> str:
         f'<span class="chip {rule.category.value}">{rule.category.value}</span>',
         f'<span class="chip">{rule.category.severity.value}</span>',
         f'<span class="chip">{STATUS[rule.default].split(":")[0]}</span>',
-        *(f'<span class="chip">{name}</span>' for name in languages(rule.code)),
+        *(f'<span class="chip">{name}</span>' for name in rule.languages),
     ]
-    if (fix := applicability(rule)) != NONE:
+    if (fix := fixes(rule)) != NONE:
         chips.append(f'<span class="chip">fix: {fix}</span>')
     if (known := verdict(rule.code)) != NONE:
         chips.append(f'<span class="chip verdict">{known}</span>')
@@ -163,7 +141,7 @@ def _example(rule: type[Check], sections: Mapping[str, str]) -> Iterator[str]:
 
 
 def _silence(rule: type[Check]) -> str:
-    mark = "#" if "Python" in languages(rule.code) or not languages(rule.code) else "//"
+    mark = "#" if "Python" in rule.languages else "//"
     return f"`{mark} streamlint: ignore[{rule.code}] why` at the end of the line silences one finding."
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
+from streamlint.addresses import SCHEMAS
 from streamlint.config import FLAGS, GLOBS, PATHS, SELECTORS, WORDS, Settings
 from streamlint.discovery.files import DEFAULT_FOLDERS
 from streamlint.schema import TELLS
@@ -84,15 +85,21 @@ per-file-ignores = { "tools/**" = ["SL001"] }
 target-device = "cuda"
 ```
 
-`streamlint check --show-settings FILE` prints what holds for a file, `--isolated` reads no configuration, and
+`streamlint init` writes such a table for what it finds in a project: at the end of `pyproject.toml`, or into `streamlint.toml`. It proposes
+what to exclude (submodules, vendored and generated folders, tests, benchmarks and examples that hold CUDA), and shows the other keys as
+comments with their defaults. `--dry-run` prints it; a table that is there is replaced with `--force` alone.
+
+`streamlint rules` lists the rules and says which are on in the current folder; options such as `--select` and `--preview` change the answer
+as they change a run. `streamlint check --show-settings FILE` prints what holds for a file, `--isolated` reads no configuration, and
 `--config 'target-device = "cuda"'` sets one key for one run. Editors complete and check the file with
-[configuration.json](schemas/configuration.json), its JSON Schema.
+[configuration.json](schemas/configuration.json), its JSON Schema: those that use Taplo (Even Better TOML) find it by a first line
+`#:schema {schemas}configuration.json` in `streamlint.toml`.
 """
 
 
 def page() -> str:
     """The whole page."""
-    parts = [HEAD.rstrip()]
+    parts = [HEAD.rstrip().replace("{schemas}", SCHEMAS)]
     for title, keys in GROUPS.items():
         parts.append(f"## {title}")
         parts += [_key(key) for key in keys]

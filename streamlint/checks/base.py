@@ -34,6 +34,8 @@ class Check:
     name: ClassVar[str]
     category: ClassVar[Category]
     default: ClassVar[str] = "on"  # on, preview, off
+    languages: ClassVar[tuple[str, ...]] = ("Python", "C++")  # in which it finds something; also Cython
+    fixes: ClassVar[tuple[str, ...]] = ()  # safe, unsafe: the fixes that `streamlint/fix` has for it
     # The facts of the CUDA model, by name, that its claim rests on: its page shows them with their strength.
     rests_on: ClassVar[tuple[str, ...]] = ()
     # It asks who holds Python's GIL where Python calls C++.

@@ -63,6 +63,7 @@ class UnpinnedNonBlocking(Check):
     name = "unpinned-non-blocking"
     category = Category.STALL
     default = "on"
+    fixes = ("safe", "unsafe")
     rests_on = ("h2d-pageable-big-async-waits", "h2d-pageable-small-async-waits", "d2h-pageable-async-waits", "h2d-pinned-async-waits")
 
     def told(self, copy: Copy, shown: bool) -> Finding:

@@ -56,6 +56,8 @@ class ImplicitDefaultStream(Check):
     name = "implicit-default-stream"
     category = Category.STALL
     default = "on"
+    languages = ("Python", "Cython", "C++")
+    fixes = ("safe", "unsafe")
     rests_on = ("null-waits-for-blocking", "blocking-waits-for-null", "null-barrier-holds-nonblocking")
 
     def told(self, span: Span, what: str, how: str, race: bool, suffix: str, qualname: str) -> Finding:

@@ -60,6 +60,7 @@ class AllocInLoop(Check):
     name = "alloc-in-loop"
     category = Category.STALL
     default = "on"
+    fixes = ("safe", "unsafe")
     rests_on = ("free-waits", "free-holds-all", "free-host-waits", "malloc-waits")
 
     def told(self, allocated: Operation, free: Free, loop: LoopFrame, place: Span | None, shown: bool) -> Finding:

@@ -56,6 +56,8 @@ class D2hReadBeforeSync(Check):
     name = "d2h-read-before-sync"
     category = Category.RACE
     default = "on"
+    languages = ("Python", "Cython", "C++")
+    fixes = ("safe",)
     rests_on = ("d2h-pinned-async-waits", "d2h-pageable-async-waits", "event-synchronize-waits")
 
     def told(self, conflict: Conflict, shown: bool) -> Finding:

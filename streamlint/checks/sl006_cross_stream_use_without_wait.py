@@ -70,6 +70,7 @@ class CrossStreamUseWithoutWait(Check):
     name = "cross-stream-use-without-wait"
     category = Category.RACE
     default = "on"
+    fixes = ("safe", "unsafe")
     rests_on = ("stream-order", "event-order", "null-barrier-holds-nonblocking")
 
     def told(self, first: Launch, second: Launch, writes: bool, streams: tuple[Step, ...]) -> Finding:

@@ -64,6 +64,7 @@ class MissingRecordStream(Check):
     name = "missing-record-stream"
     category = Category.RACE
     default = "preview"
+    fixes = ("unsafe",)
     rests_on = ("stream-order", "event-order")
 
     def told(self, use: Operation, drop: Drop, again: Span | None, streams: tuple[tuple[Step, ...], tuple[Step, ...]]) -> Finding:

@@ -61,6 +61,7 @@ class HostBufferReusedInFlight(Check):
     name = "host-buffer-reused-in-flight"
     category = Category.RACE
     default = "on"
+    fixes = ("safe",)
     rests_on = ("h2d-pinned-async-waits", "event-synchronize-waits")
 
     def told(self, conflict: Conflict) -> Finding:

@@ -71,6 +71,8 @@ class GilHeldAcrossCudaCall(Check):
     name = "gil-held-across-cuda-call"
     category = Category.STALL
     default = "on"
+    languages = ("Cython", "C++")
+    fixes = ("safe", "unsafe")
     rests_on = ("stream-synchronize-waits", "device-synchronize-waits", "d2h-sync-waits", "free-waits", "malloc-waits")
     from_python = True
 

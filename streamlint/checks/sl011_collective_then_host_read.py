@@ -51,6 +51,7 @@ class CollectiveThenHostRead(Check):
     name = "collective-then-host-read"
     category = Category.STALL
     default = "preview"
+    languages = ("Python",)
     rests_on = ("d2h-sync-waits", "event-order")
 
     def told(self, read: Operation, collective: Span) -> Finding:

@@ -67,6 +67,7 @@ class MpCudaTensor(Check):
     name = "mp-cuda-tensor"
     category = Category.RACE
     default = "on"
+    languages = ("Python",)
     rests_on = ("event-order", "event-covers-later-work")
     # --- on the way out ---------------------------------------------------------------------------------------------------------------
 

@@ -61,6 +61,7 @@ class LegacySyncMissesNonblocking(Check):
     name = "legacy-sync-misses-nonblocking"
     category = Category.RACE
     default = "on"
+    languages = ("Python", "Cython", "C++")
     rests_on = ("null-synchronize-waits-for-blocking", "null-barrier-holds-nonblocking")
 
     def told(

@@ -66,6 +66,7 @@ class PeerCopyUnprepared(Check):
     name = "peer-copy-unprepared"
     category = Category.STALL
     default = "preview"
+    languages = ("C++",)
     rests_on = ("peer-copies-without-access-serialise", "peer-async-waits")
 
     def told(self, copy: Copy, start: Span) -> Finding:

@@ -49,6 +49,8 @@ class PinThenCopy(Check):
     name = "pin-then-copy"
     category = Category.STALL
     default = "off"
+    languages = ("Python",)
+    fixes = ("safe", "unsafe")
 
     def told(self, copy: Copy, trail: tuple[Step, ...]) -> Finding:
         """A copy of what was pinned for it alone, as a finding."""

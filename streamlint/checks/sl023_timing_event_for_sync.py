@@ -48,6 +48,7 @@ class TimingEventForSync(Check):
     name = "timing-event-for-sync"
     category = Category.STALL
     default = "off"
+    fixes = ("safe", "unsafe")
 
     def told(self, operation: Operation, use: Operation) -> Finding:
         """An event whose time nobody asks for, as a finding."""

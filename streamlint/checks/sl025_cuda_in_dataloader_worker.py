@@ -59,6 +59,7 @@ class CudaInDataloaderWorker(Check):
     name = "cuda-in-dataloader-worker"
     category = Category.ERROR
     default = "on"
+    languages = ("Python",)
 
     def told(self, operation: Operation, started: Span, method: str) -> Finding:
         """Work in the workers of a loader that stands at a place, as a finding."""

@@ -59,6 +59,7 @@ class ForeignLibraryStream(Check):
     name = "foreign-library-stream"
     category = Category.RACE
     default = "on"
+    languages = ("Python", "Cython")
     rests_on = ("stream-order", "event-order", "null-barrier-holds-nonblocking")
 
     def told(self, foreign: Span, library: str, other: str, trail: Iterable[Step], qualname: str, pairs: Pairs) -> Finding:

@@ -58,6 +58,7 @@ class WaitOnWrongStream(Check):
     name = "wait-on-wrong-stream"
     category = Category.RACE
     default = "preview"
+    fixes = ("safe", "unsafe")
     rests_on = ("stream-order", "event-order", "null-barrier-holds-nonblocking")
 
     def told(

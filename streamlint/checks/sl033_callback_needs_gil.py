@@ -57,6 +57,7 @@ class CallbackNeedsGil(Check):
     name = "callback-needs-gil"
     category = Category.DEADLOCK
     default = "preview"
+    languages = ("Python",)
     rests_on = ("stream-order", "stream-synchronize-waits")
     from_python = True
 

@@ -71,6 +71,8 @@ class StorageReleasedInFlight(Check):
     name = "storage-released-in-flight"
     category = Category.RACE
     default = "preview"
+    languages = ("Python",)
+    fixes = ("unsafe",)
     rests_on = ("stream-order", "event-order")
 
     def told(self, use: Operation, drop: Drop, kind: str, again: Span | None, other: tuple[Step, ...]) -> Finding:

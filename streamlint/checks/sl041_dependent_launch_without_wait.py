@@ -88,6 +88,7 @@ class DependentLaunchWithoutWait(Check):
     name = "dependent-launch-without-wait"
     category = Category.RACE
     default = "preview"
+    languages = ("C++",)
     rests_on = ("stream-order",)
 
     def told(self, launch: Operation, steps: tuple[Step, ...], late: Span | None) -> Finding:

@@ -57,6 +57,7 @@ class SymmetricMemoryWithoutBarrier(Check):
     name = "symmetric-memory-without-barrier"
     category = Category.RACE
     default = "preview"
+    languages = ("Python",)
     rests_on = ("stream-order", "event-order", "symmetric-memory-is-unordered")
 
     def told(self, second: Operation, first: Span, writes: bool, is_peer: bool, barrier: Span | None) -> Finding:

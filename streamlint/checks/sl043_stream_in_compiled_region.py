@@ -58,6 +58,7 @@ class StreamInCompiledRegion(Check):
     name = "stream-in-compiled-region"
     category = Category.RACE
     default = "preview"
+    languages = ("Python",)
     rests_on = ("stream-order", "event-order")
 
     def told(self, call: Span, name: str, why: str, compiled: Span, calls: Iterable[Span], first: Span | None = None) -> Finding:

@@ -32,7 +32,8 @@ def build_parser() -> Parser:
     """The parser of ``check``."""
     parser = Parser("check", "Find CUDA stream misuse in files and folders.", EXAMPLES)
     parser.add_argument("paths", nargs="*", metavar="PATH", help="files and folders; '-' is standard input (default: .)")
-    _add_rules(parser.add_argument_group("rules"))
+    add_rules(group := parser.add_argument_group("rules"))
+    group.add_argument("--per-file-ignores", type=_comma_list, action="extend", metavar="PATTERN:RULE", help="rules not to run on files")
     _add_files(parser.add_argument_group("files"))
     _add_findings(parser.add_argument_group("reporting"))
     _add_fixes(parser.add_argument_group("fixes"))
@@ -42,21 +43,14 @@ def build_parser() -> Parser:
 
 
 def overrides(options: argparse.Namespace) -> dict[str, Any]:
-    """What the command line says in the keys of the configuration."""
-    table: dict[str, Any] = {}
-    for key in LISTS:
-        if words := getattr(options, key.replace("-", "_")):
-            table[key] = words
-    if options.per_file_ignores:
-        table["per-file-ignores"] = _per_file_ignores(options.per_file_ignores)
-    if options.preview is not None:
-        table["preview"] = options.preview
-    if options.respect_gitignore is not None:
-        table["respect-gitignore"] = options.respect_gitignore
-    if options.cache_dir:
-        table["cache-dir"] = options.cache_dir
-    if options.baseline and not options.write_baseline:
-        table["baseline"] = options.baseline
+    """What the command line says in the keys of the configuration; a command may have few of ``check``'s options."""
+    said = {name.replace("_", "-"): value for name, value in vars(options).items()}
+    table: dict[str, Any] = {key: said[key] for key in (*LISTS, "cache-dir") if said.get(key)}
+    table.update({key: said[key] for key in ("preview", "respect-gitignore") if said.get(key) is not None})
+    if pairs := said.get("per-file-ignores"):
+        table["per-file-ignores"] = _per_file_ignores(pairs)
+    if said.get("baseline") and not said["write-baseline"]:
+        table["baseline"] = said["baseline"]
     return table
 
 
@@ -65,17 +59,18 @@ def inline_settings(text: str) -> dict[str, Any]:
     return parse_toml(os.fsencode(text), f"--config '{text}'")
 
 
-def _add_rules(group: argparse._ArgumentGroup) -> None:
+def add_rules(group: argparse._ArgumentGroup) -> None:
+    """Which rules are on; ``overrides`` reads them."""
     words: dict[str, Any] = {"type": _comma_list, "action": "extend", "metavar": "RULE"}
     group.add_argument("--select", **words, help="rules to run: codes, names, prefixes of codes, ALL")
     group.add_argument("--ignore", **words, help="rules not to run")
     group.add_argument("--extend-select", **words, help="rules to run besides those that are on")
     group.add_argument("--extend-ignore", **words, help="rules not to run, besides those that are off")
-    group.add_argument("--per-file-ignores", type=_comma_list, action="extend", metavar="PATTERN:RULE", help="rules not to run on files")
     group.add_argument("--preview", action=argparse.BooleanOptionalAction, help="run preview rules, and rules in their wider form")
 
 
-def _add_files(group: argparse._ArgumentGroup) -> None:
+def add_exclusions(group: argparse._ArgumentGroup) -> None:
+    """Which files are read."""
     group.add_argument("--exclude", type=_comma_list, action="extend", metavar="PATTERN", help="paths to exclude, instead of the default")
     group.add_argument("--extend-exclude", type=_comma_list, action="extend", metavar="PATTERN", help="further paths to exclude")
     group.add_argument("--force-exclude", action="store_true", help="apply exclusions to files that are named themselves, too")
@@ -83,6 +78,10 @@ def _add_files(group: argparse._ArgumentGroup) -> None:
         "--no-default-excludes", dest="default_excludes", action="store_false", help="read tests, examples and vendored folders"
     )
     group.add_argument("--respect-gitignore", action=argparse.BooleanOptionalAction, help="exclude files that git ignores (default: yes)")
+
+
+def _add_files(group: argparse._ArgumentGroup) -> None:
+    add_exclusions(group)
     group.add_argument("--stdin-filename", metavar="PATH", help="the name of standard input")
     group.add_argument("--show-files", action="store_true", help="list the files that would be linted")
 
@@ -108,9 +107,10 @@ def _add_output(group: argparse._ArgumentGroup) -> None:
         "--output-format", action="append", metavar="FORMAT[:FILE]", help=f"{', '.join(FORMATS)}; repeatable, each with a file"
     )
     group.add_argument("-o", "--output-file", metavar="FILE", help="write findings there instead of to stdout")
+    group.add_argument("--profile", metavar="FILE", help="show and sort findings by their cost, as 'streamlint trace' wrote it in JSON")
     group.add_argument("--statistics", action="store_true", help="count findings by rule instead of showing them")
     group.add_argument("-e", "--exit-zero", action="store_true", help="exit 0 even when there are findings")
-    group.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="when to colour (default: auto)")
+    add_color(group)
     group.add_argument("--coverage", action="store_true", help="say what was read and understood")
     group.add_argument("--coverage-file", metavar="FILE", help="write that as JSON")
     group.add_argument("--explain-silence", metavar="FILE:LINE", help="say why no finding stands at a line (nb.ipynb:cell 3:2)")
@@ -121,13 +121,28 @@ def _add_output(group: argparse._ArgumentGroup) -> None:
     group.add_argument("-v", "--verbose", action="store_true", help="say more about what was done")
 
 
-def _add_configuration(group: argparse._ArgumentGroup) -> None:
+def add_color(group: argparse._ArgumentGroup) -> None:
+    """When to colour."""
+    group.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="when to colour (default: auto)")
+
+
+def add_configuration_files(group: argparse._ArgumentGroup) -> None:
+    """Where settings come from; ``commands.running.configured`` reads them."""
     group.add_argument("--config", action="append", default=[], metavar="FILE|KEY=VALUE", help="a configuration file, or one setting")
     group.add_argument("--isolated", action="store_true", help="read no configuration file")
-    group.add_argument("--show-settings", action="store_true", help="show the settings of the first file")
+
+
+def add_settings(group: argparse._ArgumentGroup) -> None:
+    """Where settings come from, and how a run is done."""
+    add_configuration_files(group)
     group.add_argument("-n", "--no-cache", action="store_true", help="neither read nor write the cache")
     group.add_argument("--cache-dir", metavar="FOLDER", help="the folder of the cache")
     group.add_argument("-j", "--jobs", type=_positive, default=os.cpu_count() or 1, metavar="N", help="processes to use")
+
+
+def _add_configuration(group: argparse._ArgumentGroup) -> None:
+    add_settings(group)
+    group.add_argument("--show-settings", action="store_true", help="show the settings of the first file")
     group.add_argument("--executor", choices=("dask",), help="have a cluster do the work, which runs what it is sent: trust it")
     group.add_argument("--scheduler", metavar="ADDRESS", help="the cluster's scheduler, such as tcp://host:8786")
 

@@ -9,7 +9,7 @@ from streamlint.cli import COMMANDS
 from streamlint.commands.parser import Parser
 from streamlint.errors import not_installed
 
-SHELLS = ("bash", "zsh", "tcsh")
+SHELLS = ("bash", "zsh", "tcsh", "fish", "powershell")
 
 
 def build_parser() -> Parser:
@@ -20,6 +20,8 @@ def build_parser() -> Parser:
         examples=(
             ('eval "$(streamlint generate-shell-completion bash)"', "for this bash"),
             ("streamlint generate-shell-completion zsh > ~/.zfunc/_streamlint", "for zsh, once"),
+            ("streamlint generate-shell-completion fish | source", "for this fish"),
+            ("streamlint generate-shell-completion powershell | Out-String | iex", "for this PowerShell"),
         ),
     )
     parser.add_argument("shell", choices=SHELLS, help="which shell")

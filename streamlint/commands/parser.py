@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 # Options that other linters have, and what is the same here.
 ELSEWHERE = {
-    **dict.fromkeys(("--list-rules", "--rules", "--show-rules", "--all-rules"), "; 'streamlint rule' prints the table of rules"),
+    **dict.fromkeys(("--list-rules", "--rules", "--show-rules", "--all-rules"), "; 'streamlint rules' lists the rules"),
     **dict.fromkeys(("--explain", "--explain-rule"), "; 'streamlint rule CODE' prints the page of a rule"),
     **dict.fromkeys(("--format", "--output", "--reporter"), "; did you mean '--output-format'?"),
 }

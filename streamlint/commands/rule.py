@@ -8,6 +8,7 @@ import sys
 import textwrap
 
 from streamlint.checks.base import Check
+from streamlint.commands import rules as table
 from streamlint.commands.parser import Parser
 from streamlint.errors import ConfigError, did_you_mean
 from streamlint.report.pages import as_data, markdown
@@ -15,7 +16,7 @@ from streamlint.report.terminal import Paint, wants_color
 from streamlint.rules import all_rules, code_of
 
 EXAMPLES = (
-    ("streamlint rule", "the table of rules"),
+    ("streamlint rule", "the table of rules, as `streamlint rules` prints it"),
     ("streamlint rule SL005", "a page"),
     ("streamlint rule d2h-read-before-sync", "the same, by name"),
     ("streamlint rule --all --output-format json", "all pages, for a program"),
@@ -36,8 +37,7 @@ def main(words: list[str]) -> int:
     """Print the pages of rules."""
     options = build_parser().read(words)
     if not options.rules and not options.all and options.output_format == "text":
-        print(_table(), end="")
-        return 0
+        return table.main([])
     options.all = options.all or not options.rules
     rules = list(all_rules().values()) if options.all else [_rule(word) for word in options.rules]
     if options.output_format == "json":
@@ -48,23 +48,6 @@ def main(words: list[str]) -> int:
     columns = shutil.get_terminal_size((80, 24)).columns if options.output_format == "text" and sys.stdout.isatty() else 0
     print("\n".join(_painted(wrapped(markdown(rule), columns), paint) for rule in rules), end="")
     return 0
-
-
-def _table() -> str:
-    """A line for each rule; on a terminal, summaries are folded below themselves."""
-    rules = all_rules().values()
-    names = max(len(rule.name) for rule in rules)
-    room = shutil.get_terminal_size((80, 24)).columns if sys.stdout.isatty() else 0
-    rows = []
-    for rule in rules:
-        lead = f"{rule.code}  {rule.name:<{names}}  {rule.default:<7}  "
-        summary = " ".join(rule.documentation()[""].split()).replace("``", "`").removesuffix(".")
-        rows += (
-            textwrap.wrap(summary, max(room, len(lead) + 40), initial_indent=lead, subsequent_indent=" " * len(lead))
-            if room
-            else [lead + summary]
-        )
-    return "\n".join(rows) + "\n"
 
 
 def _rule(word: str) -> type[Check]:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from streamlint import TYPE_CHECKING
 from streamlint.commands import fixing
+from streamlint.commands.running import profile_of
 from streamlint.errors import ConfigError
 from streamlint.reading import Unreadable, foreign_language, is_notebook, read_source
 from streamlint.report import View, render
@@ -17,6 +18,8 @@ from streamlint.writing import write_output
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Mapping
+    from typing import Any
 
     from streamlint.config import Resolver
     from streamlint.findings import Finding, Report
@@ -43,6 +46,18 @@ def tell(options: argparse.Namespace, done: fixing.Fixed, targets: list[tuple[st
     return exit_code(options, done)
 
 
+def _costs(options: argparse.Namespace, report: Report) -> dict[Finding, Mapping[str, Any]] | None:
+    """What a recorded run says of the findings, which are put in the order of their costs. None without ``--profile``."""
+    profile = profile_of(options)
+    if profile is None:
+        return None
+    from streamlint.report.entries import cost_of  # start-up: for the option alone
+
+    found = {finding: known for finding in report.findings if (known := profile.of(finding)) is not None}
+    report.findings.sort(key=lambda finding: -cost_of(found.get(finding)))
+    return found
+
+
 def _print_findings(options: argparse.Namespace, report: Report, targets: list[tuple[str, str | None]], cells: Cells) -> None:
     for format, file in targets:
         text = _rendered(options, report, format, file, cells)
@@ -59,7 +74,8 @@ def _rendered(options: argparse.Namespace, report: Report, format: str, file: st
         import shutil  # start-up: for terminals
 
         columns, links = min(shutil.get_terminal_size((80, 24)).columns, 120), color
-    view = View(report, color, max(columns, 40), links, _evidence(report), options.unsafe_fixes, not on_terminal, cells)
+    costs = _costs(options, report)
+    view = View(report, color, max(columns, 40), links, _evidence(report), options.unsafe_fixes, not on_terminal, costs, cells)
     if options.statistics:
         from streamlint.report import statistics  # start-up: for the option alone
 
@@ -111,7 +127,11 @@ def foreign_notebooks(files: Iterable[str]) -> Iterator[str]:
                 yield f"skipped {line(file)}: a notebook in {line(language)}\n"
 
 
-def write(file: str, text: str) -> None:
+def write(file: str, text: str | bytes) -> None:
+    """Write what a command makes.
+
+    Raises ConfigError where that is refused.
+    """
     try:
         write_output(file, text)
     except OSError as error:

@@ -32,6 +32,16 @@ def builtin(language: str) -> frozenset[str]:
 
 
 @functools.cache
+def libraries() -> dict[str, Relevant]:
+    """The test whether the bytes of C++ mention a library of CUDA, for each library."""
+    words: dict[str, set[str]] = {}
+    for head in _heads():
+        if head.get("language") == "cuda":
+            words.setdefault(head["library"], set()).update(head.get("triggers", ()))
+    return {name: any_of(frozenset(own)) for name, own in sorted(words.items()) if own}
+
+
+@functools.cache
 def seam(language: str) -> Relevant:
     """The test whether a file may call another's functions from Python: it counts only beside a file that mentions CUDA."""
     return any_of(_seams(language))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from streamlint import TYPE_CHECKING
+from streamlint.addresses import RULES
 from streamlint.findings import Finding, Fix, Problem, Report, Span
 from streamlint.report import View
 from streamlint.triage.fingerprint import Statements, with_fingerprints
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
 
     from streamlint.report import Evidence
 
-PAGES = "https://streamlint.readthedocs.io/rules/"
 EVIDENCE_KEYS = ("verdict", "level", "platform", "date", "summary")
 
 
@@ -33,8 +33,9 @@ def entries(view: View, *, baselined: bool = False) -> list[dict[str, Any]]:
     return sorted(rows, key=_order)
 
 
-def _order(row: dict[str, Any]) -> tuple[object, ...]:
-    return row["filename"], row["cell"] or 0, row["location"]["row"], row["location"]["column"], row["code"]
+def _order(row: Mapping[str, Any]) -> tuple[object, ...]:
+    """By cost, where a recorded run says one; then by place."""
+    return -cost_of(row.get("run")), row["filename"], row["cell"] or 0, row["location"]["row"], row["location"]["column"], row["code"]
 
 
 def place_of(place: Mapping[str, Any], column: bool = True) -> str:
@@ -45,7 +46,7 @@ def place_of(place: Mapping[str, Any], column: bool = True) -> str:
 
 def page(name: str) -> str:
     """The address of a rule's page."""
-    return f"{PAGES}{name}/"
+    return f"{RULES}{name}/"
 
 
 def evidence_of(finding: Finding, evidence: Evidence | None) -> dict[str, object] | None:
@@ -55,11 +56,24 @@ def evidence_of(finding: Finding, evidence: Evidence | None) -> dict[str, object
 
 
 def verified(finding: Finding, evidence: Mapping[str, object]) -> str:
-    """What was measured, as a sentence part: whether a run settled the rule, or these facts, but never this place of the code."""
+    """What was measured, as a sentence part: whether a run settled the rule, its case, or these facts, but never this place of the code."""
     verdict, where = str(evidence["verdict"]), f"on {evidence['platform']}, {evidence['date']}"
     if evidence["level"] == "facts":
         return f"{verdict} {where}, with the facts of this finding: {evidence['summary']}"
+    if evidence["level"] == "template":
+        return f"{verdict} {where}, by the rule's template, which takes no fact of this finding: {evidence['summary']}"
     return f"rule {verdict.lower()} {where} (streamlint rule {finding.code})"
+
+
+def costing(known: Mapping[str, Any]) -> str:
+    """What a recorded run says of a finding, as a sentence part."""
+    told: str = known["cost"]["summary"] if known["cost"] else known["note"]
+    return told if known["standing"] == "COSTS" else f"{known['standing']}: {told}"
+
+
+def cost_of(known: Mapping[str, Any] | None) -> int:
+    """What a recorded run says that a finding cost, in ns; 0 where nothing is known."""
+    return int(known["cost"]["cost_ns"]) if known and known["cost"] else 0
 
 
 def _finding(finding: Finding, view: View) -> dict[str, Any]:
@@ -79,6 +93,7 @@ def _finding(finding: Finding, view: View) -> dict[str, Any]:
         "evidence": evidence_of(finding, view.evidence),
         "url": page(finding.name),
         "fingerprint": finding.fingerprint,
+        **({"run": dict(view.costs[finding])} if view.costs and finding in view.costs else {}),
     }
 
 

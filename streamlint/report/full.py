@@ -11,7 +11,7 @@ from streamlint.findings import Finding, Span
 from streamlint.records import field, record
 from streamlint.report import View
 from streamlint.report.causes import by_cause
-from streamlint.report.entries import evidence_of, page, verified
+from streamlint.report.entries import costing, evidence_of, page, verified
 from streamlint.report.terminal import Paint, line, link, plain, tame, width
 
 TAB = "    "
@@ -91,7 +91,7 @@ def render(view: View) -> str:
     blocks = []
     for shown in _with_copies(by_cause(view.report.findings), view.report.texts):
         finding = shown.finding
-        own = (evidence_of(finding, view.evidence) or {}).get("level") == "facts"
+        own = (evidence_of(finding, view.evidence) or {}).get("level") in ("facts", "template")
         blocks.append(_Block(shown, lines, view, own or finding.code not in told).render() + "\n")
         if not own:
             told.add(finding.code)
@@ -217,6 +217,8 @@ class _Block:
             yield from self._note("fix", f"{self._view.fix_mark(self._finding)}{fix.message} ({fix.applicability})")
         if self._measured and (evidence := evidence_of(self._finding, self._view.evidence)):
             yield from self._note("verify", verified(self._finding, evidence))
+        if self._view.costs and (known := self._view.costs.get(self._finding)):
+            yield from self._note("cost", costing(known))
         if self._finding.related:
             yield from self._note("related", ", ".join(self._finding.related))
         if self._copies:

@@ -25,6 +25,11 @@ def markdown(rule: type[Check]) -> str:
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
+def summary(rule: type[Check]) -> str:
+    """What a rule finds, on one line without a full stop."""
+    return " ".join(rule.documentation()[""].split()).replace("``", "`").removesuffix(".")
+
+
 def as_data(rule: type[Check]) -> dict[str, Any]:
     """A rule's page as plain data."""
     sections = rule.documentation()
@@ -34,6 +39,8 @@ def as_data(rule: type[Check]) -> dict[str, Any]:
         "category": rule.category.value,
         "severity": rule.category.severity.value,
         "default": rule.default,
+        "fixes": list(rule.fixes),
+        "languages": list(rule.languages),
         "summary": sections.pop(""),
         "sections": sections,
         "url": page(rule.name),

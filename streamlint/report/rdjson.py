@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from streamlint.addresses import SITE
 from streamlint.lines import split_lines
 from streamlint.report import View
 from streamlint.report.entries import entries, place_of
@@ -19,7 +20,7 @@ def render(view: View) -> str:
     """One JSON object, also when nothing was found."""
     lines = {file: split_lines(text) for file, text in view.report.texts.items()}
     data = {
-        "source": {"name": "streamlint", "url": "https://streamlint.readthedocs.io/"},
+        "source": {"name": "streamlint", "url": SITE},
         "severity": "WARNING",
         "diagnostics": [_diagnostic(row, lines, view) for row in entries(view)],
     }

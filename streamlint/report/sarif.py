@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from streamlint import __version__
+from streamlint.addresses import SITE
 from streamlint.findings import Category
 from streamlint.report import View
 from streamlint.report.entries import entries, page, place_of
@@ -14,7 +15,6 @@ from streamlint.report.places import as_uri, repository_path
 from streamlint.rules import all_rules
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
-SITE = "https://streamlint.readthedocs.io/"
 LONGEST = 1024  # of a description, for GitHub
 PRECISION = {"on": "high", "preview": "medium", "off": "medium"}
 PROBLEM_SEVERITY = {"error": "error", "warning": "warning", "note": "recommendation"}
@@ -22,6 +22,11 @@ PROBLEM_SEVERITY = {"error": "error", "warning": "warning", "note": "recommendat
 
 def render(view: View) -> str:
     """One log with one run."""
+    return json.dumps(log(view), indent=2, default=str) + "\n"
+
+
+def log(view: View) -> dict[str, Any]:
+    """The log as plain data."""
     rows = entries(view, baselined=True)
     codes = sorted({row["code"] for row in rows})
     driver = {
@@ -39,7 +44,7 @@ def render(view: View) -> str:
         "invocations": [{"executionSuccessful": True, "toolExecutionNotifications": notices}],
         "results": [_result(row, codes, view) for row in rows],
     }
-    return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2, default=str) + "\n"
+    return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
 
 
 def _rule(code: str) -> dict[str, Any]:
@@ -91,6 +96,9 @@ def _result(row: dict[str, Any], codes: list[str], view: View) -> dict[str, Any]
         "partialFingerprints": {"streamlint/v1": row["fingerprint"]},
         "properties": {key: row[key] for key in ("facts", "evidence", "related") if row[key]},
     }
+    if run := row.get("run"):
+        result["properties"]["run"] = run
+        result |= {"rank": round(100 * run["cost"]["share"], 2)} if run["cost"] else {}
     if row["trail"]:
         result["codeFlows"] = [{"threadFlows": [{"locations": _flow(row, view)}]}]
     if row["fix"] and row["cell"] is None:  # a replacement is one of the file's own text

@@ -17,6 +17,7 @@ STYLES = {
     "error": "1;31", "warning": "1;33", "note": "1;36", "help": "1;32", "frame": "34", "strong": "1", "label": "36", "dim": "2",
 }  # fmt: skip
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+_AGENT = re.compile(r"(?<=#)#(?=vso\[)", re.IGNORECASE)
 _COMMAND = re.compile(r"^(\s*)(?=::[^:])", re.M)
 
 
@@ -43,8 +44,13 @@ def wants_color(choice: str, stream: TextIO, environ: Mapping[str, str] | None =
 
 
 def plain(text: str) -> str:
-    """The text without anything that a terminal would obey."""
-    return CONTROL.sub("\N{REPLACEMENT CHARACTER}" if _speaks_unicode() else "?", text)
+    """The text without anything that a terminal would obey, or an agent of Azure Pipelines, which takes ``##vso[`` anywhere in a line.
+
+    Every sign keeps its column.
+    """
+    instead = "\N{REPLACEMENT CHARACTER}" if _speaks_unicode() else "?"
+    text = CONTROL.sub(instead, text)
+    return _AGENT.sub(instead, text) if "##" in text else text
 
 
 def line(text: str) -> str:

@@ -13,6 +13,7 @@ from streamlint.discovery.files import Found, discover, left_out, matches
 from streamlint.discovery.screening import is_generated
 from streamlint.discovery.triggers import relevant, seam
 from streamlint.discovery.twins import is_port, speaks_hip_alone
+from streamlint.errors import StreamlintError
 from streamlint.findings import Finding, Report
 from streamlint.fix.trial import Trial
 from streamlint.notebooks import sources_of
@@ -22,6 +23,7 @@ from streamlint.relint import Relint
 from streamlint.repairs import Repairs, repairs, trial_of, trials
 from streamlint.server.memory import Memory, Part
 from streamlint.server.near import Entry, Map, program_in
+from streamlint.trace.profile import FILE, Profile, load
 from streamlint.triage.ignores import add_ignores
 from streamlint.triage.precedence import winners
 
@@ -55,6 +57,7 @@ class Project:
     _map: Map | None = None
     _parts: dict[str, Part] = field(default_factory=dict)
     _dirty: set[str] = field(default_factory=set)
+    _profile: tuple[int, Profile | None] = (0, None)  # when the file was written, and what it says
 
     def put(self, path: str, text: str | None, language: str) -> None:
         """The editor's text of a file; None once it is closed."""
@@ -105,6 +108,17 @@ class Project:
         for other in sorted(others & self.open.keys() & self._parts.keys()):
             told[other] = self._concluded(other, lambda sources, options: self._joined(sources[0], options))
         return told
+
+    def profile(self) -> Profile | None:
+        """What findings cost in a recorded run, if `streamlint trace` has written so into the folder."""
+        path = self.root / FILE
+        written = path.stat().st_mtime_ns if path.is_file() else 0
+        if written != self._profile[0]:
+            try:
+                self._profile = written, load(path) if written else None
+            except StreamlintError:  # half written, or of another release: findings are told without it
+                self._profile = written, None
+        return self._profile[1]
 
     def stale(self) -> tuple[str, ...]:
         """Open documents that were linted with another text of some file than it has now."""

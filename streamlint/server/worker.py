@@ -113,9 +113,9 @@ class Worker:
         return None
 
     def _lint(self, home: Home, project: Project, path: str, whole: bool) -> Linted:
-        encoding = self._setup.encoding
+        encoding, profile = self._setup.encoding, project.profile()
         shown = {
-            home.outside(other): records.told(report, project.shown(other), encoding, home.outside)
+            home.outside(other): records.told(report, project.shown(other), encoding, home.outside, profile)
             for other, report in project.lint(path, whole).items()
         }
         return Linted(shown, self._stale(home), project.is_partial(path))

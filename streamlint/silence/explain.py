@@ -30,90 +30,129 @@ from streamlint.triage import precedence, suppress
 from streamlint.triage.layout import Layout, layout
 from streamlint.triage.settle import codes_of
 from streamlint.waits.findings import hot_waits, passed_over
+from streamlint.waits.judge import HotWaits
 
 _CELL = re.compile(r"(?P<file>.*\.ipynb):(?:cell )?(?P<cell>\d+)", re.IGNORECASE)
 ALL_LOOPS = "all-loops"
 POSSIBLE = "possible"
 
 
-def explain(paths: Sequence[str | Path], place: str, resolver: Resolver, jobs: int = 1) -> Answer:
+def explain(paths: Sequence[str | Path], place: str, resolver: Resolver) -> Answer:
     """The reasons why no finding stands at ``FILE:LINE`` when ``paths`` are linted, in a notebook at ``FILE:cell NUMBER:LINE``.
 
     Raises ConfigError for a place that is none, PathError for a file that does not exist.
     """
-    file, row = _place(place)
-    answer = _explained(paths, place, resolver, file, row)
-    if not is_notebook(file):
+    answer = explain_each(paths, [place], resolver)[0]
+    if not is_notebook(answer.file):
         return answer
     cells = Cells()
 
     def at(row: int) -> tuple[int, int, str]:
-        found = cells.row(file, row)
+        found = cells.row(answer.file, row)
         return (found.cell, found.row, found.text) if found is not None else (1, 1, "")
 
     return answer.in_cells(at)
 
 
-def _explained(paths: Sequence[str | Path], place: str, resolver: Resolver, file: str, row: int) -> Answer:
-    answer = Answer(file, row)
-    found = discover(paths, resolver).files
-    mine = next((item for item in found if item.path == file), None)
-    if mine is None:
-        _not_met(answer, file, resolver)
-        return answer
-    text = _read(answer, mine)
-    if text is None:
-        return answer
-    places = layout(text, mine.language)
-    rows = split_lines(text)
-    if row > len(rows):
-        raise ConfigError(f"--explain-silence {place}: the file has {len(rows)} lines")
-    answer.source = rows[row - 1].strip()
-    looked = _Looked(mine.path)
-    report = run(paths, resolver, How(engine=looked))
-    told = [finding for finding in report.findings if finding.span.file == mine.path and finding.span.row == row]
+def explain_each(paths: Sequence[str | Path], places: Sequence[str], resolver: Resolver) -> list[Answer]:
+    """The reasons for several places, in their order, from one run. Raises as `explain` does."""
+    found = {item.path: item for item in discover(paths, resolver).files}
+    answers: list[Answer] = []
+    asked: list[tuple[Answer, Found, str]] = []
+    for place in places:
+        answer = Answer(*_place(place))
+        answers.append(answer)
+        mine = found.get(answer.file)
+        if mine is None:
+            _not_met(answer, answer.file, resolver)
+        elif (text := _read(answer, mine)) is not None:
+            rows = split_lines(text)
+            if answer.row > len(rows):
+                raise ConfigError(f"--explain-silence {place}: the file has {len(rows)} lines")
+            answer.source = rows[answer.row - 1].strip()
+            asked.append((answer, mine, text))
+    if asked:
+        looked = _Looked(frozenset(mine.path for _, mine, _ in asked))
+        report = run(paths, resolver, How(engine=looked))
+        for answer, mine, text in asked:
+            _explain(answer, mine, text, looked.group_of(mine.path), report)
+    return answers
+
+
+def _explain(answer: Answer, mine: Found, text: str, group: _Group | None, report: Report) -> None:
+    told = [finding for finding in report.findings if finding.span.file == mine.path and finding.span.row == answer.row]
     for finding in told:
         answer.add("found", f"this line is not silent: {finding.message}", finding.code)
     if told:
-        return answer
-    if looked.problem is not None:
-        answer.add("unread", f"the file could not be parsed: {looked.problem.message} (line {looked.problem.row})", "", looked.problem.row)
-    elif looked.parser is None or looked.options is None:
+        return
+    if group is None:
         answer.add("unread", "this file is not read: no trigger word of a rule's library occurs in it, and no file that counts needs it")
+    elif (problem := group.problem_of(mine.path)) is not None:
+        answer.add("unread", f"the file could not be parsed: {problem.message} (line {problem.row})", "", problem.row)
     else:
         with deeper():
-            _tell(answer, mine, text, places, looked, report)
-    return answer
+            _tell(answer, mine, text, layout(text, mine.language), group, report)
+
+
+@dataclass(slots=True)
+class _Group:
+    """The sources of one set of options, among which files are that were asked about, and what all rules find in them."""
+
+    options: Options
+    parser: Parser
+    _parts: dict[Options, list[Part]] = field(default_factory=dict)
+    _silenced: list[Silenced] | None = None
+    _waits: list[HotWaits] | None = None
+
+    @property
+    def parts(self) -> list[Part]:
+        return self.found(self.options)
+
+    def problem_of(self, path: str) -> Problem | None:
+        """Why a file was not read."""
+        return next(iter(self.parser.problems_of(path)), None) if self.parser.is_lost(path) else None
+
+    def found(self, options: Options) -> list[Part]:
+        """What the rules find under some options."""
+        if options not in self._parts:
+            tasks = [Task(self.parser, options, kind) for kind in kinds(options) if kind.codes]
+            self._parts[options] = [task.part if task.part is not None else task.find() for task in tasks]
+        return self._parts[options]
+
+    def silenced(self) -> list[Silenced]:
+        """What orders keep silent."""
+        if self._silenced is None:
+            self._silenced = list(silenced(self.parser.sources, self.options, self.parser.representation))
+        return self._silenced
+
+    def waits(self) -> list[HotWaits]:
+        """What is known of the waits of the host."""
+        if self._waits is None:
+            self._waits = hot_waits(self.parser.sources, self.options, self.parser.representation)
+        return self._waits
 
 
 @dataclass(slots=True)
 class _Looked:
-    """An engine that looks with every rule at the sources among which a file is. It reports what those find that were asked for."""
+    """An engine that looks with every rule at the sources among which files are. It reports what those find that were asked for."""
 
-    path: str
-    options: Options | None = None
-    parser: Parser | None = None
-    parts: list[Part] = field(default_factory=list)
-    problem: Problem | None = None  # why the file was not read
+    paths: frozenset[str]
+    groups: list[_Group] = field(default_factory=list)
 
     def __call__(self, sources: Sequence[Source], options: Options) -> Report:
         report = Report()
-        if all(source.path != self.path for source in sources):
+        if all(source.path not in self.paths for source in sources):
             return report
-        self.parser, self.options = Parser(sources), replace(options, codes=frozenset(), coverage=False)
-        report.problems = self.parser.problems()
-        self.problem = next(iter(self.parser.problems_of(self.path)), None) if self.parser.is_lost(self.path) else None
-        self.parts = self.found(self.options)
-        report.problems += [problem for part in self.parts for problem in part.problems]
-        asked_for = (finding for part in self.parts for finding in part.findings if finding.code in options.codes)
+        group = _Group(replace(options, codes=frozenset(), coverage=False), Parser(sources))
+        self.groups.append(group)
+        report.problems = group.parser.problems() + [problem for part in group.parts for problem in part.problems]
+        asked_for = (finding for part in group.parts for finding in part.findings if finding.code in options.codes)
         report.findings = sorted(precedence.winners(asked_for), key=Finding.sort_key)
         return report
 
-    def found(self, options: Options) -> list[Part]:
-        """What the rules find under some options."""
-        assert self.parser is not None
-        tasks = [Task(self.parser, options, kind) for kind in kinds(options) if kind.codes]
-        return [task.part if task.part is not None else task.find() for task in tasks]
+    def group_of(self, path: str) -> _Group | None:
+        """The sources among which a file is."""
+        return next((group for group in self.groups if any(source.path == path for source in group.parser.sources)), None)
 
 
 def _place(text: str) -> tuple[str, int]:
@@ -166,29 +205,27 @@ def _read(answer: Answer, found: Found) -> str | None:
         return None
 
 
-def _tell(answer: Answer, mine: Found, text: str, places: Layout, looked: _Looked, report: Report) -> None:
+def _tell(answer: Answer, mine: Found, text: str, places: Layout, group: _Group, report: Report) -> None:
     """What the run tells of a line at which nothing is reported."""
-    parser, options = looked.parser, looked.options
-    assert parser is not None
-    assert options is not None
-    raw = [finding for part in looked.parts for finding in part.findings]
+    parser, options = group.parser, group.options
+    raw = [finding for part in group.parts for finding in part.findings]
     rows = places.statement_at(answer.row)
     if _found(answer, mine, text, raw, rows, report):
         return
     for setting, wide, what in _wider(options):
-        for finding in _at([finding for part in looked.found(wide) for finding in part.findings], mine.path, rows):
+        for finding in _at([finding for part in group.found(wide) for finding in part.findings], mine.path, rows):
             answer.add("hidden", f"`{finding.name}` {what} only with {setting} (--preview)", finding.code)
     _told_elsewhere(answer, mine.path, rows, list(precedence.winners(raw)))
-    for part in looked.parts:
+    for part in group.parts:
         for problem in part.problems:
             if problem.file == mine.path:
                 answer.add("cut", f"{problem.message}: nothing was found there")
     context = context_of(parser.sources, options, parser.representation)
     line = Line(context, mine.path, rows, places, split_lines(text))
-    for one in silenced(parser.sources, options, parser.representation):
+    for one in group.silenced():
         if line.holds(one.finding.span) or line.holds(one.operation):
             _tell_silenced(answer, line, one)
-    for code, span, why in passed_over(hot_waits(parser.sources, options, parser.representation), mine.path):
+    for code, span, why in passed_over(group.waits(), mine.path):
         if line.holds(span):
             answer.add("round", f"`{line.quote(span)}` may make the host wait, but {why}", code, span.row)
     dig(answer, line)

@@ -219,9 +219,35 @@ def test_the_upload_comes_before_the_failure():
 
 
 def test_inputs_reach_the_shell_through_the_environment_alone():
-    assert not any("${{" in step.get("run", "") for step in STEPS)
+    workflows = [job for path in sorted(EXAMPLES.glob("github*.yml")) for job in example(path.name)["jobs"].values()]
+    assert not any("${{" in step.get("run", "") for step in (*STEPS, *(step for job in workflows for step in job["steps"])))
     used = set(re.findall(r"inputs\.([\w-]+)", (ROOT / "action.yml").read_text(encoding="utf-8")))
     assert used == set(ACTION["inputs"])
+
+
+PIN = re.compile(r"uses: [\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$")
+OWN = "uses: streamlint/streamlint@v"
+
+
+@pytest.mark.parametrize("path", [ROOT / "action.yml", *sorted(EXAMPLES.glob("github*.yml"))], ids=lambda path: path.name)
+def test_what_is_used_of_others_is_pinned_by_commit(path):
+    """One commit for each action, wherever it is used; its version stands beside it."""
+    used = [line.strip().removeprefix("- ") for line in path.read_text(encoding="utf-8").splitlines() if "uses:" in line]
+    assert used
+    assert [line for line in used if not PIN.match(line) and not line.startswith(OWN)] == []
+
+
+def test_one_pin_for_each_action():
+    paths = [ROOT / "action.yml", *EXAMPLES.glob("github*.yml")]
+    pins = {tuple(line.split("uses: ")[1].split("@")) for path in paths for line in path.read_text().splitlines() if PIN.search(line)}
+    assert sorted(action for action, _ in pins) == sorted({action for action, _ in pins})
+
+
+def test_no_checkout_leaves_its_token_behind():
+    steps = [step for path in EXAMPLES.glob("github*.yml") for job in example(path.name)["jobs"].values() for step in job["steps"]]
+    checkouts = [step for step in steps if step.get("uses", "").startswith("actions/checkout@")]
+    assert len(checkouts) == 4
+    assert all(step["with"]["persist-credentials"] is False for step in checkouts)
 
 
 # Examples ---------------------------------------------------------------------------------------------------------------------
@@ -250,6 +276,25 @@ def test_the_examples_for_gitlab_write_their_report(request_, name):
     assert len({row["fingerprint"] for row in rows}) == len(rows)
 
 
+def test_the_example_for_azure_tells_issues_and_writes_sarif(repository):
+    (command,) = (step["script"] for step in example("azure.yml")["steps"] if "streamlint check" in step.get("script", ""))
+    env = {"PATH": f"{COMMAND.parent}:{os.environ['PATH']}", "HOME": str(repository), "PYTHONPATH": str(ROOT)}
+    command = command.replace("$(Build.ArtifactStagingDirectory)", str(repository))
+    done = subprocess.run(["bash", "-c", command], cwd=repository, env=env, capture_output=True, text=True)
+    assert done.returncode == 1, done.stderr
+    assert done.stdout.startswith("##vso[task.logissue type=error;sourcepath=src/old.py;linenumber=6;columnnumber=")
+    assert json.loads((repository / "streamlint.sarif").read_text())["runs"][0]["results"]
+
+
+def test_the_tests_run_on_the_pythons_and_systems_that_are_promised():
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    matrix = example("github-tests.yml")["jobs"]["tests"]["strategy"]["matrix"]
+    assert matrix["python"] == re.findall(r'"Programming Language :: Python :: (3\.\d+)"', text)
+    assert len(matrix["os"]) == len(re.findall(r'"Operating System :: ', text)) == len(matrix["include"])
+    folders = [folder for row in matrix["include"] for folder in row["tests"].split()]
+    assert all((ROOT / folder).is_dir() for folder in folders)
+
+
 def test_the_example_for_pre_commit_names_hooks_that_there_are():
     hooks = {hook["id"] for hook in yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())}
     assert {hook["id"] for repo in example("pre-commit.yml")["repos"] for hook in repo["hooks"]} <= hooks
@@ -261,6 +306,8 @@ def test_the_example_for_pre_commit_names_hooks_that_there_are():
         ("vendor.github-actions", "action.yml"),
         ("vendor.github-workflows", "docs/ci/github.yml"),
         ("vendor.github-workflows", "docs/ci/github-verify.yml"),
+        ("vendor.github-workflows", "docs/ci/github-tests.yml"),
+        ("vendor.azure-pipelines", "docs/ci/azure.yml"),
         ("vendor.gitlab-ci", "docs/ci/gitlab.yml"),
         ("vendor.gitlab-ci", "docs/ci/gitlab-changed-lines.yml"),
         ("vendor.readthedocs", ".readthedocs.yaml"),
@@ -268,7 +315,7 @@ def test_the_example_for_pre_commit_names_hooks_that_there_are():
 )
 def test_files_fit_their_published_schemas(schema, path):
     pytest.importorskip("check_jsonschema", reason="the extra dev brings it")
-    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", schema, str(ROOT / path)]
+    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", schema, "--regex-variant", "python", str(ROOT / path)]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
 

@@ -53,7 +53,7 @@ def test_clean_says_what_it_did(run, tmp_path):
         (["lnt"], "streamlint: unknown command 'lnt'; did you mean 'lint'?"),
         (["scan"], "streamlint: unknown command 'scan'; did you mean 'check'?"),
         (["zzz"], "streamlint: unknown command 'zzz'\n"),
-        (["check", "--list-rules"], "unknown option '--list-rules'; 'streamlint rule' prints the table of rules\n"),
+        (["check", "--list-rules"], "unknown option '--list-rules'; 'streamlint rules' lists the rules\n"),
         (["check", "--shwo-files"], "unknown option '--shwo-files'; did you mean '--show-files'?"),
         (["check", "-j", "zwei"], "argument -j/--jobs: 'zwei' is no positive number\n"),
         ([], "usage: streamlint COMMAND"),

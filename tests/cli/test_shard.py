@@ -19,7 +19,7 @@ ACROSS = "import torch\n\nfrom copying import send\n\n\ndef load(n):\n    return
 HIDDEN = STALL.replace("=True)", "=True)  # streamlint: ignore[SL001] the test asks for it")
 USELESS = STALL.replace("host = torch.empty(n)", "host = torch.empty(n, pin_memory=True)  # streamlint: ignore[SL001] nothing")
 BROKEN = "import torch\ntorch.cuda.synchronize(\n"
-FORMATS = ("full", "concise", "json", "json-lines", "sarif", "github", "gitlab", "junit", "rdjson", "markdown")
+FORMATS = ("full", "concise", "json", "json-lines", "sarif", "github", "gitlab", "junit", "rdjson", "pylint", "azure", "markdown")
 
 
 @pytest.fixture

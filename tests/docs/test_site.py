@@ -13,10 +13,12 @@ import yaml
 
 from streamlint import cli, measured
 from streamlint.checks.base import registry
-from streamlint.commands import check_options, evidence, litmus, rule, verify
+from streamlint.commands import check_options, evidence, init, litmus, rule, verify
+from streamlint.commands import rules as rules_command
 from streamlint.config import KEYS, WORDS, Settings, load
-from streamlint.report.entries import PAGES, page
+from streamlint.report.entries import page
 from streamlint.rules import all_rules
+from streamlint.verify import templates
 from streamlint_docs import DOCS, ROOT, authored, commands, links, programs, rules, settings
 from streamlint_docs import __main__ as site
 
@@ -30,8 +32,10 @@ BLOCK = re.compile(r"^```(?P<language>\w+)[^\n]*\n(?P<body>.*?)^```$", re.MULTIL
 PARSERS = {
     "check": check_options.build_parser,
     "evidence": evidence.build_parser,
+    "init": init.build_parser,
     "litmus": litmus.build_parser,
     "rule": rule.build_parser,
+    "rules": rules_command.build_parser,
     "verify": verify.build_parser,
 }
 
@@ -121,7 +125,6 @@ def test_settings_in_blocks_are_settings(path, tmp_path):
 
 def test_the_address_of_a_finding_is_a_page_of_the_site(sources):
     address = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))["site_url"]
-    assert f"{address}rules/" == PAGES
     for code, check in all_rules().items():
         name = page(check.name).removeprefix(address).rstrip("/")
         assert f"{name}.md" in sources
@@ -145,8 +148,8 @@ def test_a_page_shows_what_the_linter_says(check):
 def test_a_fix_on_a_page_is_told(check):
     text = rules.page(check)
     if "```diff" in text:
-        assert rules.applicability(check) != rules.NONE
-    assert f"fix: {rules.applicability(check)}<" in text or rules.applicability(check) == rules.NONE
+        assert check.fixes
+    assert f"fix: {', '.join(check.fixes)}<" in text or not check.fixes
 
 
 def test_the_table_has_each_rule_once():
@@ -163,11 +166,30 @@ def test_judgments_are_told():
     assert "## In released packages" not in rules.page(registry()[silent])
 
 
-def test_languages_are_those_in_which_a_rule_is_found():
-    assert rules.languages("SL010") == ("Python", "C++")
-    assert rules.languages("SL020") == ("Python", "C++")
-    assert rules.languages("SL012") == ("Python",)
-    assert rules.languages("SL009") == ("Cython", "C++")
+LANGUAGES = {"python": "Python", "cython": "Cython", "cuda": "C++"}
+HELPERS = re.compile(r"from streamlint\.fix\.(?!code\b)(\w+)")
+
+
+@pytest.mark.parametrize("check", registry().values(), ids=registry())
+def test_languages_are_those_in_which_a_rule_is_found(check):
+    """In its own documents and templates."""
+    template = templates.load().get(check.code)
+    cases = template.cases if template else ()
+    found = {{".cu": "cuda"}.get(case.suffix, "python") for case in cases if check.code in dict(case.marked("misuse"))}
+    for path in (ROOT / "tests" / "rules").glob(f"{check.code.lower()}*.md"):
+        for fence in BLOCK.finditer(path.read_text(encoding="utf-8")):
+            if re.search(rf"error: \[[^\]]*{check.code}", fence["body"]):
+                found.add(fence["language"])
+    assert check.languages == tuple(name for word, name in LANGUAGES.items() if word in found)
+
+
+@pytest.mark.parametrize("check", registry().values(), ids=registry())
+def test_fixes_are_those_that_a_rule_has(check):
+    """By what its module of fixes, and the ones which that shares with others, say of them."""
+    folder = ROOT / "streamlint" / "fix"
+    text = "".join(path.read_text(encoding="utf-8") for path in folder.glob(f"{check.code.lower()}_*.py"))
+    text += "".join((folder / f"{name}.py").read_text(encoding="utf-8") for name in HELPERS.findall(text))
+    assert check.fixes == tuple(word.lower() for word in ("SAFE", "UNSAFE") if re.search(rf"\b{word}\b", text))
 
 
 def test_the_readme_leads_to_what_there_is():

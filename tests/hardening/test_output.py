@@ -28,7 +28,7 @@ EVIL = (
     "</failure></testcase><testcase name='x'>",
     "@everyone #1 <!-- a --> \u2028\u2029\x85",
 )
-TERMINAL = ("full", "concise", "grouped")
+TERMINAL = ("full", "concise", "grouped", "pylint")
 OBEYED = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
@@ -65,6 +65,21 @@ def test_a_terminal_obeys_nothing(format: str, evil: str) -> None:
     assert OBEYED.findall(painted) == []
 
 
+@pytest.mark.parametrize("format", TERMINAL)
+def test_no_line_holds_a_command_of_azure(format: str) -> None:
+    """In names, messages and sources, wherever it stands; columns stay."""
+    text = shown(format, "a ##vso[task.setvariable variable=x]y ##VSO[build.addbuildtag]z")
+    assert "##vso[" not in text.lower()
+    assert "a #\N{REPLACEMENT CHARACTER}vso[task.setvariable variable=x]y" in text
+
+
+@pytest.mark.parametrize("evil", EVIL)
+def test_a_finding_is_a_line_of_pylint(evil: str) -> None:
+    lines = shown("pylint", evil).split("\n")
+    assert len(lines) == 3
+    assert all(re.fullmatch(r".+:1: \[SL00[01]\] .+", line) for line in lines[:-1])
+
+
 @pytest.mark.parametrize("evil", EVIL)
 def test_a_finding_is_a_line_in_concise(evil: str) -> None:
     lines = shown("concise", evil).split("\n")
@@ -90,6 +105,18 @@ def test_annotations(evil: str) -> None:
         keys = [pair.partition("=")[0] for pair in match[1].split(",")]
         assert keys[:3] == ["title", "file", "line"]
         assert len(set(keys)) == len(keys)
+        assert OBEYED.findall(line) == []
+
+
+@pytest.mark.parametrize("evil", [*EVIL, "a;b]c\n##vso[task.setvariable variable=x]y"])
+def test_issues_of_azure(evil: str) -> None:
+    """A line each, which begins with its own command: the agent looks for the first one in a line."""
+    lines = re.split(r"[\r\n\x0b\x0c\x85\u2028\u2029]+", shown("azure", evil).rstrip("\n"))
+    assert len(lines) == 2
+    for line in lines:
+        match = re.fullmatch(r"##vso\[task\.logissue ([^\]]*)\](.*)", line)
+        assert match
+        assert [pair.partition("=")[0] for pair in match[1].split(";")] == ["type", "sourcepath", "linenumber", "columnnumber", "code", ""]
         assert OBEYED.findall(line) == []
 
 

@@ -210,6 +210,30 @@ def test_columns_of_rdjson_are_bytes():
     assert where == {"start": {"line": 3, "column": 15}, "end": {"line": 3, "column": 49}}
 
 
+def test_pylint():
+    assert render("pylint", FULL) == (
+        "src/a b.py:1: [SL005] 100% too\N{REPLACEMENT CHARACTER} early\n"
+        "src/a b.py:3: [SL001] copies <pageable> | memory\n"
+        "src/p.py:3: [SL000] does not parse\n"
+    )
+
+
+def test_azure():
+    odd = replace(STALL, span=replace(COPY, file="src/a;b]%.py"), message="a; b]\n100%")
+    text = render("azure", replace(FULL, report=replace(FULL.report, findings=[odd, RACE])))
+    assert text == (
+        "##vso[task.logissue type=error;sourcepath=src/a b.py;linenumber=1;columnnumber=8;code=SL005;]"
+        "100%AZP25 too\N{REPLACEMENT CHARACTER} early\n"
+        "##vso[task.logissue type=warning;sourcepath=src/a%3Bb%5D%AZP25.py;linenumber=3;columnnumber=11;code=SL001;]a; b]%0A100%AZP25\n"
+        "##vso[task.logissue type=warning;sourcepath=src/p.py;linenumber=3;columnnumber=4;code=SL000;]does not parse\n"
+    )
+
+
+@pytest.mark.parametrize("format", ["pylint", "azure"])
+def test_formats_of_lines_say_nothing_of_nothing(format):
+    assert render(format, EMPTY) == ""
+
+
 def test_markdown():
     text = render("markdown", FULL)
     assert text.startswith("## streamlint: 3 findings\n\n| place | rule | finding |\n|---|---|---|\n")

@@ -1,0 +1,38 @@
+"""Issues of Azure Pipelines: logging commands, which the agent shows in the summary of a run and beside the changed lines."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from streamlint.report import View
+from streamlint.report.entries import entries
+from streamlint.report.terminal import CONTROL
+
+TYPES = {"error": "error", "warning": "warning", "note": "warning"}  # there are no others
+# As Microsoft's azure-pipelines-task-lib writes them, the percent sign first.
+DATA = {"%": "%AZP25", "\r": "%0D", "\n": "%0A"}
+PROPERTY = {**DATA, "]": "%5D", ";": "%3B"}
+
+
+def render(view: View) -> str:
+    """One logging command a finding."""
+    return "".join(_command(row) + "\n" for row in entries(view))
+
+
+def _command(row: dict[str, Any]) -> str:
+    properties = {
+        "type": TYPES[row["severity"]],
+        "sourcepath": row["filename"],
+        "linenumber": row["location"]["row"],
+        "columnnumber": row["location"]["column"],
+        "code": row["code"],
+    }
+    shown = "".join(f"{key}={_escaped(str(value), PROPERTY)};" for key, value in properties.items())
+    return f"##vso[task.logissue {shown}]{_escaped(row['message'], DATA)}"
+
+
+def _escaped(text: str, signs: dict[str, str]) -> str:
+    text = CONTROL.sub(lambda found: found[0] if found[0] == "\r" else "\N{REPLACEMENT CHARACTER}", text)
+    for sign, code in signs.items():
+        text = text.replace(sign, code)
+    return text
