@@ -34,6 +34,11 @@ class Cells:
         cell, row = self.at(file, row)
         return f"{row}:{column}" if cell is None else f"cell {cell}:{row}:{column}"
 
+    def line(self, file: str, row: int) -> str:
+        """The row alone, in a notebook ``cell number:row``."""
+        cell, row = self.at(file, row)
+        return str(row) if cell is None else f"cell {cell}:{row}"
+
     def lines(self, file: str, text: str) -> list[str]:
         """The lines of a text as they stand in the file."""
         rows = self._rows_of(file)
