@@ -19,6 +19,7 @@ from streamlint.commands.telling import CLEAN, FOUND, say, write
 from streamlint.errors import PathError, StreamlintError
 from streamlint.findings import Report
 from streamlint.reading import Unreadable, decode, language_of, read_bytes
+from streamlint.report.cells import Cells
 from streamlint.report.terminal import Paint, line, told, wants_color
 from streamlint.targets import read_targets
 from streamlint.trace.analysis import costs_of
@@ -134,9 +135,9 @@ def _drop_unread(options: argparse.Namespace, report: Report) -> None:
     problems += [(one.span.file, one.span.row, one.message) for one in report.findings if one.code == UNREADABLE]
     report.findings = [finding for finding in report.findings if finding.code not in (UNREADABLE, "SL900")]
     if not options.quiet:
-        paint = Paint(wants_color(options.color, sys.stderr))
+        paint, cells = Paint(wants_color(options.color, sys.stderr)), Cells()
         for file, row, message in problems:
-            print(f"{paint('warning', 'warning')}: {line(file)}:{row}: {line(message)}", file=sys.stderr)
+            print(f"{paint('warning', 'warning')}: {line(file)}:{cells.line(file, row)}: {line(message)}", file=sys.stderr)
         for remark in report.remarks:
             print(f"{paint('warning', 'warning')}: {told(remark)}", file=sys.stderr)
 

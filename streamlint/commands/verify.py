@@ -17,6 +17,7 @@ from streamlint.commands.telling import summary_line
 from streamlint.config import FORMATS
 from streamlint.errors import did_you_mean
 from streamlint.report import View, render
+from streamlint.report.cells import Cells
 from streamlint.report.terminal import line, wants_color
 from streamlint.rules import code_of
 from streamlint.verify import answers, asked, command, templates
@@ -79,10 +80,12 @@ def _verify_paths(options: argparse.Namespace, machine: Machine | None, stack: c
     targets = targets_of(options, PATH_FORMATS)
     _demand_rules(options.rule)
     report = lint([*options.paths, *(word for rule in options.rule for word in ("--select", rule))])
+    cells = Cells()
     for problem in report.problems:
-        print(line(f"warning: {problem.file}:{problem.row}:{problem.column}: {problem.message}"), file=sys.stderr)
+        print(line(f"warning: {problem.file}:{cells.place(problem.file, problem.row, problem.column)}: {problem.message}"), file=sys.stderr)
     for finding in _taken_unread(report):
-        print(line(f"warning: {finding.span.file}:{finding.span.row}:{finding.span.column}: {finding.message}"), file=sys.stderr)
+        span = finding.span
+        print(line(f"warning: {span.file}:{cells.place(span.file, span.row, span.column)}: {finding.message}"), file=sys.stderr)
     progress = Progress(quiet=options.quiet)
     progress.say(summary_line(report))
     if not report.findings:
@@ -102,7 +105,7 @@ def _verify_paths(options: argparse.Namespace, machine: Machine | None, stack: c
         through = [question for question in questions if question.case.identity in results]
         progress.clear()
         verdicts = answers.by_finding(through, results, ready.name)
-        cases = answers.as_cases(through, results)
+        cases = answers.as_cases(through, results, cells.at)
         page = {"platform": ready.facts, "cases": cases, "remarks": ready.remarks}
         _write(targets, report, {**_known(report), **verdicts}, page, verdicts)
         progress.say(answers.counts(verdicts, report.findings, len(questions) - len(through)))

@@ -66,10 +66,14 @@ def rows_of(data: bytes) -> tuple[Row, ...]:
     program = _program(data)
     starts = line_starts(program.notebook.text)
     rows: list[Row] = []
+    is_half = False
     for cell in program.cells:
         if rows:
+            if is_half:
+                rows.pop()
             last = rows[-1]
             rows.append(Row(last.cell, last.row + 1, last.file_row, ""))
+        is_half = cell.source.endswith("\r")  # with the end of line behind it that is one
         lines = split_lines(cell.source)
         places = _file_rows(cell, starts)
         rows += [Row(cell.number, number, place, line) for number, (place, line) in enumerate(zip(places, lines, strict=True), 1)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from streamlint.report import View
-from streamlint.report.entries import entries
+from streamlint.report.entries import entries, place_of
 from streamlint.report.terminal import CONTROL
 
 TYPES = {"error": "error", "warning": "warning", "note": "warning"}  # there are no others
@@ -16,19 +16,21 @@ PROPERTY = {**DATA, "]": "%5D", ";": "%3B"}
 
 def render(view: View) -> str:
     """One logging command a finding."""
-    return "".join(_command(row) + "\n" for row in entries(view))
+    return "".join(_command(row, view) + "\n" for row in entries(view))
 
 
-def _command(row: dict[str, Any]) -> str:
-    properties = {
+def _command(row: dict[str, Any], view: View) -> str:
+    cell, at = row["cell"], row["location"]
+    properties: dict[str, object] = {
         "type": TYPES[row["severity"]],
         "sourcepath": row["filename"],
-        "linenumber": row["location"]["row"],
-        "columnnumber": row["location"]["column"],
+        "linenumber": view.cells.file_row(row["filename"], cell, at["row"]),
+        **({"columnnumber": at["column"]} if cell is None else {}),  # the columns of a notebook's JSON are nobody's
         "code": row["code"],
     }
+    message = row["message"] if cell is None else f"{row['message']} ({place_of(row)})"
     shown = "".join(f"{key}={_escaped(str(value), PROPERTY)};" for key, value in properties.items())
-    return f"##vso[task.logissue {shown}]{_escaped(row['message'], DATA)}"
+    return f"##vso[task.logissue {shown}]{_escaped(message, DATA)}"
 
 
 def _escaped(text: str, signs: dict[str, str]) -> str:

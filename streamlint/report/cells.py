@@ -24,10 +24,20 @@ class Cells:
         rows = self._rows_of(file)
         return rows[min(row, len(rows)) - 1] if rows else None
 
+    def at(self, file: str, row: int) -> tuple[int | None, int]:
+        """The cell of a row and the row in there; None outside of notebooks."""
+        found = self.row(file, row)
+        return (found.cell, found.row) if found is not None else (None, row)
+
     def place(self, file: str, row: int, column: int) -> str:
         """``row:column``, in a notebook ``cell number:row:column``."""
-        found = self.row(file, row)
-        return f"cell {found.cell}:{found.row}:{column}" if found is not None else f"{row}:{column}"
+        cell, row = self.at(file, row)
+        return f"{row}:{column}" if cell is None else f"cell {cell}:{row}:{column}"
+
+    def line(self, file: str, row: int) -> str:
+        """The row alone, in a notebook ``cell number:row``."""
+        cell, row = self.at(file, row)
+        return str(row) if cell is None else f"cell {cell}:{row}"
 
     def lines(self, file: str, text: str) -> list[str]:
         """The lines of a text as they stand in the file."""

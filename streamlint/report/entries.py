@@ -112,9 +112,9 @@ def _fix(fix: Fix, view: View) -> dict[str, Any]:
 
 
 def _places(span: Span, view: View) -> dict[str, Any]:
-    begin, end = (view.cells.row(span.file, row) for row in (span.row, span.end_row))
+    (cell, row), (_, end_row) = (view.cells.at(span.file, row) for row in (span.row, span.end_row))
     return {
-        "cell": begin.cell if begin is not None else None,
-        "location": {"row": begin.row if begin is not None else span.row, "column": span.column},
-        "end_location": {"row": end.row if end is not None else span.end_row, "column": span.end_column},
+        "cell": cell,
+        "location": {"row": row, "column": span.column},
+        "end_location": {"row": end_row, "column": span.end_column},
     }

@@ -156,8 +156,8 @@ class _Block:
     def _sources(self) -> Iterator[str]:
         parts: dict[object, list[_Label]] = {}  # by file, of a notebook by cell
         for label in self._labels:
-            cell = self._view.cells.row(label.span.file, label.span.row)
-            parts.setdefault((label.span.file, cell.cell if cell is not None else None), []).append(label)
+            cell, _ = self._view.cells.at(label.span.file, label.span.row)
+            parts.setdefault((label.span.file, cell), []).append(label)
         for labels in parts.values():
             file = labels[0].span.file
             first = next((label for label in labels if label.primary), labels[0])
@@ -189,8 +189,7 @@ class _Block:
 
     def _row(self, file: str, row: int) -> str:
         """The number of a row as people count it: in a notebook from the beginning of its cell."""
-        cell = self._view.cells.row(file, row)
-        return str(row if cell is None else cell.row)
+        return str(self._view.cells.at(file, row)[1])
 
     def _numbered(self, row: str, line: _Line) -> str:
         return f"{self._paint(f'{row:>{self._gutter}} |', 'frame')} {line.shown}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,6 +15,7 @@ from streamlint.verify.criteria import Verdict
 from streamlint.verify.runner import Result
 from streamlint.verify.session import Results
 
+At = Callable[[str, int], tuple[int | None, int]]  # the cell of a row of a file, if it is a notebook, and the row in there
 SHOW_EVIDENCE = ("full", "json", "json-lines")  # formats with a place of their own for it; the others get it in the message
 
 
@@ -47,8 +48,11 @@ def by_finding(asked: Sequence[Question], results: Results, platform: str) -> di
     }
 
 
-def as_cases(asked: Sequence[Question], results: Results) -> list[dict[str, Any]]:
-    """Each distinct run in the shape of verify's JSON, with the facts that asked for it, and where its findings are."""
+def as_cases(asked: Sequence[Question], results: Results, at: At) -> list[dict[str, Any]]:
+    """Each distinct run in the shape of verify's JSON, with the facts that asked for it.
+
+    ``at`` tells where the findings are in notebooks.
+    """
     cases: dict[tuple[object, ...], dict[str, Any]] = {}
     for question in asked:
         result = results[question.case.identity]
@@ -57,7 +61,8 @@ def as_cases(asked: Sequence[Question], results: Results) -> list[dict[str, Any]
             facts = {"facts": as_facts(finding.known), "notes": list(question.notes)}
             if facts not in case["asked"]:
                 case["asked"].append(facts)
-            case["findings"].append({"file": finding.span.file, "row": finding.span.row, "message": finding.message})
+            cell, row = at(finding.span.file, finding.span.row)
+            case["findings"].append({"file": finding.span.file, "cell": cell, "row": row, "message": finding.message})
     return list(cases.values())
 
 

@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Iterator
 
 from streamlint.findings import Span
+from streamlint.report.cells import Cells
 from streamlint.report.entries import page
 from streamlint.report.terminal import Paint, line, link, tame, told
 from streamlint.trace.prices import price
@@ -84,7 +85,8 @@ def _thread(cost: Cost) -> str:
 def _finding(view: View, paint: Paint, row: Row, one: Judged) -> Iterator[str]:
     finding = one.finding
     label = f"{finding.code} {finding.name}"
-    where = "" if _is_at(finding.span, row) else f" ({line(finding.span.file)}:{finding.span.row})"
+    span = finding.span
+    where = "" if _is_at(span, row) else f" ({line(span.file)}:{Cells().line(span.file, span.row)})"
     rendered = list(_wrapped(view, paint, "", f"{label}: {told(finding.message)}{where}", label, "label"))
     if view.links:
         rendered[0] = rendered[0].replace(label, link(label, page(finding.name)), 1)
@@ -118,12 +120,12 @@ def _cut(text: str, room: int) -> str:
 
 
 def _others(view: View) -> Iterator[str]:
-    paint = Paint(view.color)
+    paint, cells = Paint(view.color), Cells()
     for standing, mine in others(view.joined):
         for one in mine[: view.top]:
             finding = one.finding
             figure = f"{time(one.cost.blocked)} blocked" if one.cost else one.note
-            where = f"{line(finding.span.file)}:{finding.span.row}"
+            where = f"{line(finding.span.file)}:{cells.line(finding.span.file, finding.span.row)}"
             yield f"{paint(f'{standing:<11}', 'dim')}  {where}  {paint(finding.code, 'label')} {finding.name}: {figure}"
         if len(mine) > view.top:
             yield paint(f"{standing:<11}  {len(mine) - view.top} more", "dim")

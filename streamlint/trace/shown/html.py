@@ -13,6 +13,7 @@ from html import escape
 from pathlib import Path
 from string import Template
 
+from streamlint.report.cells import Cells
 from streamlint.report.entries import page as address
 from streamlint.report.terminal import CONTROL
 from streamlint.trace.prices import price
@@ -122,7 +123,7 @@ def _figures(view: View, cost: Cost) -> str:
 def _finding(one: Judged) -> str:
     finding = one.finding
     help = f"<p class=help>{_text(finding.help)}</p>" if finding.help else ""
-    place = _text(f"{finding.span.file}:{finding.span.row}")
+    place = _text(f"{finding.span.file}:{Cells().line(finding.span.file, finding.span.row)}")
     rule = f'<a href="{escape(address(finding.name))}">{_text(finding.name)}</a> {_text(finding.code)}'
     return f"<div class=finding><p><b>{rule}</b> <span class=dim>{place}</span><br>{_text(finding.message)}</p>{help}</div>"
 
@@ -133,10 +134,11 @@ def _left(view: View, shown: int) -> str:
 
 
 def _others(view: View) -> Iterator[str]:
+    cells = Cells()
     for standing, mine in others(view.joined):
         yield f"<details><summary>{standing}: {len(mine)} <span class=dim>{_STANDINGS[standing]}</span></summary><ul>"
         for one in mine:
             figure = f"{time(one.cost.blocked)} blocked" if one.cost else one.note
-            place = _text(f"{one.finding.span.file}:{one.finding.span.row}")
+            place = _text(f"{one.finding.span.file}:{cells.line(one.finding.span.file, one.finding.span.row)}")
             yield f"<li><span class=where>{place}</span> {_text(one.finding.code)} {_text(one.finding.name)}: {_text(figure)}</li>"
         yield "</ul></details>"

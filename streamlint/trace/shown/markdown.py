@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from streamlint.report.cells import Cells
 from streamlint.report.entries import page
 from streamlint.report.markdown import cell, code
 from streamlint.trace.prices import price
@@ -12,7 +13,7 @@ from streamlint.trace.shown.words import at, called, head, last_line, share, tim
 
 def render(view: View) -> str:
     """A heading, a table of the places that cost something, and a list of the other findings."""
-    joined = view.joined
+    joined, cells = view.joined, Cells()
     lines = [f"## streamlint trace: {last_line(joined)}", "", cell(head(joined, view.recording))]
     if found := rows(joined):
         lines += [
@@ -28,7 +29,7 @@ def render(view: View) -> str:
         for one in mine[: view.top]:
             finding = one.finding
             figure = f"{time(one.cost.blocked)} blocked" if one.cost else one.note
-            where = code(f"{finding.span.file}:{finding.span.row}")
+            where = code(f"{finding.span.file}:{cells.line(finding.span.file, finding.span.row)}")
             lines.append(f"* {where} [{finding.name}]({page(finding.name)}) {finding.code}: {cell(figure)}")
         lines += [f"* {len(mine) - view.top} more"] if len(mine) > view.top else []
     lines += ["", *(f"* note: {cell(note)}" for note in joined.costs.notes)] if joined.costs.notes else []
