@@ -12,9 +12,10 @@ if TYPE_CHECKING:
     from streamlint.findings import Finding as Finding
     from streamlint.findings import Report as Report
     from streamlint.linter import lint as lint
+    from streamlint.record import record as record
 
 __version__ = "0.1.0"
-__all__ = ["Finding", "Report", "Settings", "StreamlintError", "__version__", "lint"]
+__all__ = ["Finding", "Report", "Settings", "StreamlintError", "__version__", "lint", "record"]
 
 _HOMES = {
     "Finding": "streamlint.findings",
@@ -22,6 +23,7 @@ _HOMES = {
     "Settings": "streamlint.config",
     "StreamlintError": "streamlint.errors",
     "lint": "streamlint.linter",
+    "record": "streamlint.record",
 }
 
 

@@ -19,6 +19,7 @@ COMMANDS = {
     "init": ("streamlint.commands.init", "write a configuration for what a project holds"),
     "merge": ("streamlint.commands.merge", "join the reports of `check --shard` runs"),
     "verify": ("streamlint.commands.verify", "test the rules' predictions on this machine's GPU"),
+    "trace": ("streamlint.commands.trace", "what findings cost in a recorded run"),
     "litmus": ("streamlint.commands.litmus", "hold the CUDA model against this machine's GPU"),
     "evidence": ("streamlint.commands.evidence", "what was verified, where, when"),
     "server": ("streamlint.commands.server", "serve an editor by the Language Server Protocol"),

@@ -19,7 +19,7 @@ from streamlint.errors import StreamlintError
 from streamlint.findings import Problem, Report
 from streamlint.memory import seldom_collected
 from streamlint.options import Options, Source
-from streamlint.reading import Unreadable, decode, language_of, read_bytes
+from streamlint.reading import Unreadable, decode, language_of, read_source
 from streamlint.records import field, record, replace
 from streamlint.texts import Texts
 from streamlint.triage.fingerprint import Statements
@@ -196,7 +196,7 @@ class _Run:
             return
         before = self.runs.stat_of(file.path) if self.runs is not None else None
         try:
-            data = self.how.instead[file.path] if file.path in self.how.instead else read_bytes(file.path)
+            data = self.how.instead[file.path] if file.path in self.how.instead else read_source(file.path)
         except Unreadable as error:
             self._lose(file, str(error))
             return
@@ -238,7 +238,7 @@ class _Run:
         if data is None or not (mentions or joins or commented or flags & screening.ODD):
             return
         try:
-            text, warning = decode(data, file.language)
+            text, warning = decode(data, file.language, file.path)
         except Unreadable as error:
             self.report.problems.append(Problem(file.path, str(error), lost=True))
             return
@@ -388,6 +388,6 @@ def _forget_build_files() -> None:
 
 def _text(file: str) -> str:
     try:
-        return decode(read_bytes(file), language_of(file) or "cuda")[0]
+        return decode(read_source(file), language_of(file) or "cuda", file)[0]
     except Unreadable:
         return ""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from typing import BinaryIO
 
 LANGUAGES = {
-    **dict.fromkeys((".py", ".pyw"), "python"),
+    **dict.fromkeys((".py", ".pyw", ".ipynb"), "python"),
     **dict.fromkeys((".pyx", ".pxd", ".pxi"), "cython"),
     **dict.fromkeys((".cu", ".cuh", ".hu"), "cuda"),
     **dict.fromkeys((".c", ".cc", ".cpp", ".cxx", ".c++"), "cuda"),
@@ -23,6 +23,7 @@ LANGUAGES = {
 }
 CODING = re.compile(rb"\A(?:[ \t\f]*(?:#[^\r\n]*)?\r?\n)?[ \t\f]*#[^\r\n]*?coding[:=][ \t]*([-\w.]+)")
 MOST_BYTES = 16 << 20
+MOST_NOTEBOOK = 64 << 20  # bytes: most are pictures that cells have drawn
 _ASIDE = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
 NO_TEXT = ("idna", "punycode")  # of host names: decoding a long file takes hours
 BOM = b"\xef\xbb\xbf"
@@ -38,6 +39,16 @@ def language_of(path: str) -> str | None:
     if (language := LANGUAGES.get(f".{ending}".lower())) is None:
         return None
     return language if name[-1:] not in ("", ".", os.sep) or os.path.splitext(path)[1] else None  # ``.py`` alone is a name
+
+
+def is_notebook(path: str) -> bool:
+    """Whether a file is a Jupyter notebook by its suffix: its text is that of its code cells."""
+    return path[-6:].lower() == ".ipynb"
+
+
+def read_source(path: str) -> bytes:
+    """The content of a source file. Raises Unreadable."""
+    return read_bytes(path, MOST_NOTEBOOK if is_notebook(path) else MOST_BYTES)
 
 
 def read_bytes(path: str | os.PathLike[str], most: int = MOST_BYTES) -> bytes:
@@ -72,11 +83,18 @@ def open_regular(path: str | os.PathLike[str]) -> BinaryIO:
     return file
 
 
-def decode(data: bytes, language: str) -> tuple[str, str]:
-    """The text without its byte order mark, line ends kept, and a warning (or "").
+def decode(data: bytes, language: str, path: str = "") -> tuple[str, str]:
+    """The text without its byte order mark, line ends kept, and a warning (or ""); of a notebook the Python of its cells.
 
     Raises Unreadable if the bytes are no text of the language. C++ compilers take any bytes in comments, so C++ falls back to Latin-1.
     """
+    if is_notebook(path):
+        from streamlint import notebooks  # start-up: a run without notebooks
+
+        try:
+            return notebooks.program_of(data), ""
+        except notebooks.NotebookError as error:
+            raise Unreadable(str(error)) from None
     encoding = "utf-8"
     body = data.removeprefix(BOM)
     if language != "cuda" and (declared := CODING.match(body)):
@@ -98,14 +116,31 @@ def decode(data: bytes, language: str) -> tuple[str, str]:
     return text, ""
 
 
-def encode(text: str, data: bytes, language: str) -> bytes:
-    """The bytes of a changed text, in the encoding and with the mark of the file that it was read from."""
+def foreign_language(data: bytes) -> str:
+    """The language of a notebook that can be read, if it is not Python, else ""."""
+    from streamlint import notebooks  # start-up: a run without notebooks
+
+    return notebooks.foreign_language(data)
+
+
+def encode(text: str, data: bytes, language: str, path: str = "") -> bytes:
+    """The bytes of a changed text, in the encoding and with the mark of the file that it was read from.
+
+    Raises Unreadable where a notebook cannot hold it.
+    """
+    if is_notebook(path):
+        from streamlint import notebooks  # start-up: a run without notebooks
+
+        try:
+            return notebooks.rewritten(data, text)
+        except notebooks.NotebookError as error:
+            raise Unreadable(str(error)) from None
     mark = BOM if data.startswith(BOM) else b""
     body = data.removeprefix(BOM)
     encoding = "utf-8"
     if language != "cuda" and (declared := CODING.match(body)):
         encoding = declared[1].decode("ascii")
-    elif language == "cuda" and decode(data, language)[1]:
+    elif language == "cuda" and decode(data, language, path)[1]:
         encoding = "latin-1"
     return mark + text.encode(encoding)
 

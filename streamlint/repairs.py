@@ -13,6 +13,8 @@ from streamlint.findings import Finding, Fix, Problem, Report
 from streamlint.fix import fixer_of
 from streamlint.fix.trial import Trial, together
 from streamlint.memory import freeze, is_frozen, seldom_collected
+from streamlint.notebooks import same_cells
+from streamlint.reading import is_notebook
 from streamlint.records import field, record, replace
 from streamlint.workers import shared
 
@@ -65,7 +67,13 @@ def trial_of(text: str, found: Found, relint: Relint) -> Trial:
     """What tries the fixes of one file."""
     # A fix must not bring what only another selection of rules would tell.
     codes = found.settings.options().codes | {code for code, rule in entries().items() if rule.default != "off"}
-    return Trial(found.path, text, found.language, lambda path, text: relint.findings(path, text, codes), relint.found(found.path))
+
+    def look(path: str, after: str) -> list[Finding] | None:
+        if is_notebook(path) and not same_cells(text, after):
+            return None
+        return relint.findings(path, after, codes)
+
+    return Trial(found.path, text, found.language, look, relint.found(found.path))
 
 
 @record(slots=True)

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from streamlint.errors import ConfigError
-from streamlint.reading import Unreadable, decode, encode, language_of, read_bytes
+from streamlint.reading import Unreadable, decode, encode, language_of, read_source
 from streamlint.triage.fingerprint import repository
 from streamlint.writing import refuse_read_only, scratch_beside, settle
 
@@ -19,13 +19,13 @@ def rewrite(file: str, before: str, after: str) -> None:
     language = language_of(file) or "python"
     target = Path(os.path.realpath(file))
     try:
-        data = read_bytes(file)
-        if decode(data, language)[0] != before:
+        data = read_source(file)
+        if decode(data, language, file)[0] != before:
             raise ConfigError(f"{file}: changed while it was linted; nothing was written to it")
         if os.path.islink(file) and not _is_at_home(file, target):
             raise ConfigError(f"{file}: a link to {target}, out of the tree that is linted; nothing was written to it")
-        new = encode(after, data, language)
-        if encode(before, data, language) != data:
+        new = encode(after, data, language, file)
+        if encode(before, data, language, file) != data:
             raise UnicodeError
         _replace(target, new, data)
     except UnicodeError:
@@ -45,7 +45,7 @@ def _is_at_home(link: str, target: Path) -> bool:
 def _replace(target: Path, data: bytes, read: bytes) -> None:
     refuse_read_only(target)
     with scratch_beside(target, data) as scratch:
-        if read_bytes(target) != read:
+        if read_source(str(target)) != read:
             raise ConfigError(f"{target}: changed while it was linted; nothing was written to it")
         os.replace(scratch, target)
     settle(target.parent)

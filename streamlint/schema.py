@@ -14,7 +14,11 @@ from streamlint.addresses import SCHEMAS as HOME
 from streamlint.config import FLAGS, GLOBS, KEYS, PATHS, SELECTORS, WORDS, Settings
 from streamlint.findings import Category, Severity
 from streamlint.models import json_schema
+from streamlint.trace.results import STANDINGS
 
+_TEXT = {"type": "string"}
+_COUNT = {"type": "integer", "minimum": 0}
+_SHARE = {"type": "number", "minimum": 0, "maximum": 1}
 DRAFT = "http://json-schema.org/draft-07/schema#"
 # Where the schema store serves a schema once it has taken it; editors ask for it by this name, and other schemas refer to it.
 STORE = "https://json.schemastore.org/streamlint.json"
@@ -73,10 +77,16 @@ def findings() -> dict[str, Any]:
     """Of the JSON format of ``streamlint check``."""
     point = _closed(row={"type": "integer", "minimum": 1}, column={"type": "integer", "minimum": 1})
     text = {"type": "string"}
-    place = {"filename": text, "location": {"$ref": "#/definitions/point"}, "end_location": {"$ref": "#/definitions/point"}}
+    cell = {"type": ["integer", "null"], "minimum": 1, "description": "The cell of a notebook, in which rows count; else null."}
+    place: dict[str, Any] = {
+        "filename": text,
+        "cell": cell,
+        "location": {"$ref": "#/definitions/point"},
+        "end_location": {"$ref": "#/definitions/point"},
+    }
     evidence = _closed(
         verdict={"enum": VERDICTS},
-        level={"enum": ["rule", "facts"]},
+        level={"enum": ["rule", "template", "facts"]},
         platform=text,
         date=text,
         summary=text,
@@ -97,6 +107,7 @@ def findings() -> dict[str, Any]:
         url={"type": "string", "format": "uri"},
         fingerprint=text,
     )
+    finding["properties"]["run"] = {"$ref": "#/definitions/run", "description": "With --profile, and of `streamlint trace`."}
     edits = {"type": "array", "items": _closed(content=text, **place), "minItems": 1}
     fix = _closed(applicability={"enum": ["safe", "unsafe", "display"]}, message=text, edits=edits)
     return {
@@ -106,14 +117,70 @@ def findings() -> dict[str, Any]:
         "description": "What `streamlint check --output-format json` writes. Rows and columns count from 1, ends are exclusive.",
         "type": "array",
         "items": {"$ref": "#/definitions/finding"},
-        "definitions": {"point": point, "finding": finding, "fix": fix, "evidence": evidence},
+        "definitions": {"point": point, "finding": finding, "fix": fix, "evidence": evidence, **_of_costs()},
     }
 
 
+def trace() -> dict[str, Any]:
+    """Of the JSON format of ``streamlint trace``."""
+    of_findings = findings()
+    run = _closed(
+        recording=_TEXT,
+        origin={"enum": ["recorded", "kineto", "nsight", ""]},
+        gpu=_TEXT,
+        streamlint=_TEXT,
+        processes={"type": "integer", "minimum": 1},
+        notes={"type": "array", "items": _TEXT},
+        **dict.fromkeys(("wall_ns", "blocked_ns", "idle_ns", "threshold_ns"), _COUNT),
+    )
+    summary = _closed(findings=_COUNT, costing=_COUNT, cost_ns=_COUNT, share=_SHARE, stalls=_COUNT)
+    stall = _closed(kind=_TEXT, reason=_TEXT, cost={"$ref": "#/definitions/cost"})
+    finding = {"allOf": [{"$ref": "#/definitions/finding"}, {"required": ["run"]}]}
+    return {
+        "$schema": DRAFT,
+        "title": "streamlint trace, version 1",
+        "description": "What `streamlint trace --output-format json` writes. Times in ns, sizes in bytes, bandwidths in bytes a second.",
+        **_closed(
+            version={"const": 1},
+            run=run,
+            summary=summary,
+            findings={"type": "array", "items": finding},
+            stalls={"type": "array", "items": stall},
+        ),
+        "definitions": of_findings["definitions"],
+    }
+
+
+def _of_costs() -> dict[str, Any]:
+    place = _closed(filename=_TEXT, lines={"type": "array", "items": _COUNT}, function=_TEXT)
+    counts = (
+        "cost_ns",
+        "calls",
+        "idle_ns",
+        "avoidable_ns",
+        "blocked_ns",
+        "median_ns",
+        "largest_ns",
+        "serialized_ns",
+        "held_up_ns",
+        "bytes",
+    )
+    cost = _closed(
+        **place["properties"],
+        **dict.fromkeys(("summary", "call", "kind", "operator", "source", "destination", "thread"), _TEXT),
+        **dict.fromkeys((*counts, "driver_allocations"), _COUNT),
+        share=_SHARE,
+        gain_ns={"type": ["integer", "null"], "description": "An estimate; null where none can be given."},
+        bandwidth={"type": ["number", "null"]},
+        pinned_bandwidth={"type": ["number", "null"]},
+        via={"type": "array", "items": place},
+        process={"type": "integer"},
+    )
+    run = _closed(standing={"enum": list(STANDINGS)}, note=_TEXT, cost={"anyOf": [{"type": "null"}, {"$ref": "#/definitions/cost"}]})
+    return {"cost": cost, "run": run}
+
+
 VERDICTS = ["CONFIRMED", "REFUTED", "NOT OBSERVED", "INCONCLUSIVE", "UNSUPPORTED"]
-
-
-_TEXT = {"type": "string"}
 
 
 def verify() -> dict[str, Any]:
@@ -176,7 +243,7 @@ def _closed(**properties: dict[str, Any]) -> dict[str, Any]:
     return {"type": "object", "additionalProperties": False, "required": list(properties), "properties": properties}
 
 
-SCHEMAS = {"configuration": configuration, "findings": findings, "verify": verify, "verify-matrix": matrix}
+SCHEMAS = {"configuration": configuration, "findings": findings, "verify": verify, "verify-matrix": matrix, "trace": trace}
 
 
 def text_of(name: str) -> str:

@@ -18,7 +18,7 @@ function command() {
 }
 
 async function start() {
-  const selector = ["file", "untitled"].flatMap((scheme) => LANGUAGES.map((language) => ({ scheme, language })));
+  const selector = ["file", "untitled", "vscode-notebook-cell"].flatMap((scheme) => LANGUAGES.map((language) => ({ scheme, language })));
   client = new LanguageClient("streamlint", "streamlint", command(), { documentSelector: selector });
   try {
     await client.start();

@@ -19,7 +19,7 @@ from streamlint.cache.shapes import is_run
 from streamlint.cache.store import Store, digest
 from streamlint.discovery.files import Found
 from streamlint.findings import Finding, Fix, Problem, Report
-from streamlint.reading import Unreadable, read_bytes
+from streamlint.reading import Unreadable, read_source
 from streamlint.records import field, record
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ class Runs:
     def _same_text(self, path: str, known: Screen) -> bool:
         before = _stat(path)
         try:
-            data = read_bytes(path)
+            data = read_source(path)
         except Unreadable:
             return False
         return self.learn(path, data, known.flags, before).content == known.content
@@ -184,7 +184,7 @@ class Runs:
             if before is None or max(before[:2]) > time.time_ns() - _TICK:
                 continue
             with contextlib.suppress(Unreadable):
-                if content_of(read_bytes(path)) == self.screens[path].content and _stat(path) == before:
+                if content_of(read_source(path)) == self.screens[path].content and _stat(path) == before:
                     self.screens[path] = self.screens[path]._replace(stat=before)
 
     def keep_fixes(self, fixes: dict[str, Fix | None]) -> None:

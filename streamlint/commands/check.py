@@ -5,7 +5,7 @@ from __future__ import annotations
 from streamlint import TYPE_CHECKING, progress
 from streamlint.commands import fixing
 from streamlint.commands.check_options import build_parser
-from streamlint.commands.running import demand_files, keep_changed, report_of, resolver_of, targets_of
+from streamlint.commands.running import demand_files, keep_changed, profile_of, report_of, resolver_of, targets_of
 from streamlint.commands.telling import tell
 from streamlint.errors import ConfigError
 
@@ -47,6 +47,7 @@ def _run_told(options: argparse.Namespace) -> int:
 
         return (modes.show_settings if options.show_settings else modes.show_files)(options, resolver)
     targets = targets_of(options, resolver)
+    profile_of(options)
     if options.explain_silence:
         from streamlint.commands.explaining import explain_silence  # start-up: for the option alone
 

@@ -69,7 +69,8 @@ def add_rules(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--preview", action=argparse.BooleanOptionalAction, help="run preview rules, and rules in their wider form")
 
 
-def _add_files(group: argparse._ArgumentGroup) -> None:
+def add_exclusions(group: argparse._ArgumentGroup) -> None:
+    """Which files are read."""
     group.add_argument("--exclude", type=_comma_list, action="extend", metavar="PATTERN", help="paths to exclude, instead of the default")
     group.add_argument("--extend-exclude", type=_comma_list, action="extend", metavar="PATTERN", help="further paths to exclude")
     group.add_argument("--force-exclude", action="store_true", help="apply exclusions to files that are named themselves, too")
@@ -77,6 +78,10 @@ def _add_files(group: argparse._ArgumentGroup) -> None:
         "--no-default-excludes", dest="default_excludes", action="store_false", help="read tests, examples and vendored folders"
     )
     group.add_argument("--respect-gitignore", action=argparse.BooleanOptionalAction, help="exclude files that git ignores (default: yes)")
+
+
+def _add_files(group: argparse._ArgumentGroup) -> None:
+    add_exclusions(group)
     group.add_argument("--stdin-filename", metavar="PATH", help="the name of standard input")
     group.add_argument("--show-files", action="store_true", help="list the files that would be linted")
 
@@ -102,17 +107,23 @@ def _add_output(group: argparse._ArgumentGroup) -> None:
         "--output-format", action="append", metavar="FORMAT[:FILE]", help=f"{', '.join(FORMATS)}; repeatable, each with a file"
     )
     group.add_argument("-o", "--output-file", metavar="FILE", help="write findings there instead of to stdout")
+    group.add_argument("--profile", metavar="FILE", help="show and sort findings by their cost, as 'streamlint trace' wrote it in JSON")
     group.add_argument("--statistics", action="store_true", help="count findings by rule instead of showing them")
     group.add_argument("-e", "--exit-zero", action="store_true", help="exit 0 even when there are findings")
-    group.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="when to colour (default: auto)")
+    add_color(group)
     group.add_argument("--coverage", action="store_true", help="say what was read and understood")
     group.add_argument("--coverage-file", metavar="FILE", help="write that as JSON")
-    group.add_argument("--explain-silence", metavar="FILE:LINE", help="say why no finding stands at a line")
+    group.add_argument("--explain-silence", metavar="FILE:LINE", help="say why no finding stands at a line (nb.ipynb:cell 3:2)")
     group.add_argument("--shard", metavar="K/N", help="run the K-th of N shares, and write a report for 'streamlint merge'")
     group.add_argument("-w", "--watch", action="store_true", help="lint again whenever a file changes")
     group.add_argument("--timings", action="store_true", help="say where the time went")
     group.add_argument("-q", "--quiet", action="store_true", help="print findings only")
     group.add_argument("-v", "--verbose", action="store_true", help="say more about what was done")
+
+
+def add_color(group: argparse._ArgumentGroup) -> None:
+    """When to colour."""
+    group.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="when to colour (default: auto)")
 
 
 def add_configuration_files(group: argparse._ArgumentGroup) -> None:
@@ -121,12 +132,17 @@ def add_configuration_files(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--isolated", action="store_true", help="read no configuration file")
 
 
-def _add_configuration(group: argparse._ArgumentGroup) -> None:
+def add_settings(group: argparse._ArgumentGroup) -> None:
+    """Where settings come from, and how a run is done."""
     add_configuration_files(group)
-    group.add_argument("--show-settings", action="store_true", help="show the settings of the first file")
     group.add_argument("-n", "--no-cache", action="store_true", help="neither read nor write the cache")
     group.add_argument("--cache-dir", metavar="FOLDER", help="the folder of the cache")
     group.add_argument("-j", "--jobs", type=_positive, default=os.cpu_count() or 1, metavar="N", help="processes to use")
+
+
+def _add_configuration(group: argparse._ArgumentGroup) -> None:
+    add_settings(group)
+    group.add_argument("--show-settings", action="store_true", help="show the settings of the first file")
     group.add_argument("--executor", choices=("dask",), help="have a cluster do the work, which runs what it is sent: trust it")
     group.add_argument("--scheduler", metavar="ADDRESS", help="the cluster's scheduler, such as tcp://host:8786")
 

@@ -16,7 +16,7 @@ from streamlint.frontends import UnreadableSource
 from streamlint.ir import Instruction, ModuleIR
 from streamlint.ir import opcodes as op
 from streamlint.ir.modules import lower
-from streamlint.reading import Unreadable, decode, language_of, read_bytes
+from streamlint.reading import Unreadable, decode, language_of, read_source
 
 Answer = Callable[[Facts, Unit, str], Iterator[str]]
 _SKIPPED = frozenset({".git", ".venv", "venv", "node_modules", "__pycache__", "build"})
@@ -70,7 +70,7 @@ def sources(root: Path) -> Iterator[SourceFile]:
         language = language_of(path.name)
         if language in _READ and _SKIPPED.isdisjoint(path.relative_to(root).parts) and path.is_file():
             try:
-                text, _ = decode(read_bytes(path), language)
+                text, _ = decode(read_source(str(path)), language, str(path))
             except Unreadable:
                 continue
             yield SourceFile(path.as_posix(), language, text, partial(_lowered, path.as_posix(), text, language))

@@ -11,7 +11,7 @@ from streamlint.ir import ModuleIR
 from streamlint.ir.modules import lower
 from streamlint.ir.printer import print_module
 from streamlint.program import Module
-from streamlint.reading import LANGUAGES, Unreadable, decode, language_of, read_bytes
+from streamlint.reading import LANGUAGES, Unreadable, decode, language_of, read_source
 
 EXAMPLES = (
     ("streamlint debug ir model.py", "all functions of a file, its body first"),
@@ -58,7 +58,7 @@ def read_module(path: str) -> ModuleIR:
     if language is None:
         raise StreamlintError(f"{path}: not a source file (its name ends in none of {' '.join(LANGUAGES)})")
     try:
-        text, _ = decode(read_bytes(path), language)
+        text, _ = decode(read_source(path), language, path)
         return lower(parsed(path, text, language))
     except Unreadable as error:
         raise StreamlintError(f"{path}: {error}") from None

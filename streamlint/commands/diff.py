@@ -5,8 +5,10 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
+from collections.abc import Iterator
 
 from streamlint.commands import fixing
+from streamlint.reading import is_notebook
 from streamlint.report.terminal import Paint, line, plain
 from streamlint.unified import unified
 
@@ -27,10 +29,22 @@ def _stops_commands(done: fixing.Fixed) -> str:
     return hashlib.sha256(repr(sorted(done.texts.items())).encode("utf-8", "backslashreplace")).hexdigest()
 
 
+def _changes(done: fixing.Fixed) -> Iterator[tuple[str, str, str]]:
+    """Files that change, of a notebook its cells: the name, and the text before and after."""
+    for file, (old, new) in sorted(done.texts.items()):
+        if not is_notebook(file):
+            yield file, old, new
+            continue
+        from streamlint.notebooks import changed_cells  # start-up: a run without notebooks
+
+        for number, before, after in changed_cells(done.read[file], new):
+            yield f"{file}:cell {number}", before, after
+
+
 def _print_diff(done: fixing.Fixed, paint: Paint) -> None:
     styles = {"+": "help", "-": "error", "@": "label"}
-    for file, (old, new) in sorted(done.texts.items()):
-        for row in unified(old.splitlines(keepends=True), new.splitlines(keepends=True), line(file), line(file)):
+    for name, old, new in _changes(done):
+        for row in unified(old.splitlines(keepends=True), new.splitlines(keepends=True), line(name), line(name)):
             body = plain(row.rstrip("\n")) if sys.stdout.isatty() else row.rstrip("\n")  # a patch keeps each byte
             mark = "" if row.endswith("\n") else "\n\\ No newline at end of file"
             sys.stdout.write((paint(body, styles[body[0]]) if body[:1] in styles else body) + mark + "\n")

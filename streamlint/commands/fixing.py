@@ -7,8 +7,10 @@ import collections
 from collections.abc import Callable, Mapping
 
 from streamlint import TYPE_CHECKING
-from streamlint.reading import Unreadable, encode, language_of, read_bytes
+from streamlint.discovery.files import shown
+from streamlint.reading import Unreadable, encode, is_notebook, language_of, read_source
 from streamlint.records import field, record
+from streamlint.report.cells import Cells
 from streamlint.report.terminal import line, tame
 from streamlint.rewriting import rewrite
 
@@ -26,6 +28,7 @@ class Fixed:
     report: Report
     mended: list[Finding] = field(default_factory=list)
     texts: dict[str, tuple[str, str]] = field(default_factory=dict)  # by file: before and after
+    read: dict[str, bytes] = field(default_factory=dict)  # by file: what the text before was read from
 
 
 def wanted(options: argparse.Namespace) -> bool:
@@ -52,16 +55,46 @@ def fix(options: argparse.Namespace, report: Report, lint: Callable[[Mapping[str
         for file, text in step.texts.items():
             before = done.report.trials[file].text  # type: ignore[attr-defined]
             done.texts[file] = (done.texts[file][0] if file in done.texts else before, text)
-            now[file] = _encoded(text, file) if options.paths != ["-"] else text.encode()
+            done.read.setdefault(file, _read(options, file))
+            now[file] = _encoded(text, file, done.read[file], options)
         done.report = lint(now)
     return done
 
 
-def _encoded(text: str, file: str) -> bytes:
+def _read(options: argparse.Namespace, file: str) -> bytes:
+    if options.paths == ["-"]:
+        return bytes(options.stdin)
     try:
-        return encode(text, read_bytes(file), language_of(file) or "python")
+        return read_source(file)
+    except Unreadable:
+        return b""  # the writing will tell
+
+
+def _encoded(text: str, file: str, data: bytes, options: argparse.Namespace) -> bytes:
+    if options.paths == ["-"] and not is_notebook(file):
+        return text.encode()
+    try:
+        return encode(text, data, language_of(file) or "python", file)
     except (UnicodeError, Unreadable):
         return text.encode("utf-8", "surrogatepass")  # the writing will tell
+
+
+def passed_on(options: argparse.Namespace, done: Fixed) -> str:
+    """What standard input is after the fixes."""
+    data = options.stdin
+    for file, (_, after) in done.texts.items():
+        if not is_notebook(file):
+            return after
+        data = _encoded(after, file, data, options)
+    return str(data.decode("utf-8", "replace"))
+
+
+def cells_of(options: argparse.Namespace, done: Fixed) -> Cells:
+    """The places in notebooks of a report that was made after the fixes."""
+    if options.paths != ["-"]:
+        return Cells()
+    name = shown(options.stdin_filename or "-")
+    return Cells({name: passed_on(options, done).encode()} if is_notebook(name) else {})
 
 
 def write(done: Fixed) -> None:

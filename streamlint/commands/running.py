@@ -16,12 +16,13 @@ from streamlint.targets import read_targets
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
     from streamlint.cache.store import Store
     from streamlint.cluster.client import Cluster
     from streamlint.findings import Report
+    from streamlint.trace.profile import Profile
 
 
 def lint(words: list[str]) -> Report:
@@ -31,6 +32,15 @@ def lint(words: list[str]) -> Report:
     report = report_of(options, resolver_of(options))
     demand_files(options, report.files)
     return report
+
+
+def as_check(options: argparse.Namespace, paths: Sequence[str]) -> argparse.Namespace:
+    """The options of a command that has some of ``check``'s, as ``check`` would have read them."""
+    whole = build_parser().read([])
+    known = vars(whole)
+    known.update({name: value for name, value in vars(options).items() if name in known})
+    whole.paths, whole.fixes, whole.output_format, whole.output_file = list(paths), False, None, None
+    return whole
 
 
 def report_of(options: argparse.Namespace, resolver: Resolver, instead: Mapping[str, bytes] | None = None) -> Report:
@@ -108,6 +118,18 @@ def store_of(options: argparse.Namespace, resolver: Resolver) -> Store | None:
         options.store = open_store(resolver.of_folder(Path.cwd()).cache_dir)
     store: Store = options.store
     return store
+
+
+def profile_of(options: argparse.Namespace) -> Profile | None:
+    """What a recorded run says of findings: the file of ``--profile``, read once."""
+    if options.profile is None:
+        return None
+    if not hasattr(options, "costs"):
+        from streamlint.trace.profile import load  # start-up: for the option alone
+
+        options.costs = load(Path(options.profile))
+    profile: Profile = options.costs
+    return profile
 
 
 def standard_input(options: argparse.Namespace) -> bytes:

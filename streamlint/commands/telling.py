@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
+from collections.abc import Iterable, Iterator
 
 from streamlint import TYPE_CHECKING
 from streamlint.commands import fixing
-from streamlint.commands.running import standard_input
+from streamlint.commands.running import profile_of
 from streamlint.errors import ConfigError
+from streamlint.reading import Unreadable, foreign_language, is_notebook, read_source
 from streamlint.report import View, render
+from streamlint.report.cells import Cells
 from streamlint.report.terminal import Paint, line, tame, told, wants_color
 from streamlint.writing import write_output
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Mapping
+    from typing import Any
 
     from streamlint.config import Resolver
     from streamlint.findings import Finding, Report
@@ -22,40 +28,54 @@ CLEAN, FOUND, FAILED = 0, 1, 2
 
 
 def tell(options: argparse.Namespace, done: fixing.Fixed, targets: list[tuple[str, str | None]], resolver: Resolver) -> int:
-    report = done.report
+    report, cells = done.report, fixing.cells_of(options, done)
     if report.models and not options.quiet:
         from streamlint.commands.unused import warning  # start-up: for the user's own models
 
         report.remarks += [told for told in [warning(report, options.paths)] if told is not None]
     if options.paths == ["-"] and fixing.wanted(options):
-        sys.stdout.write(next((after for _, after in done.texts.values()), None) or standard_input(options).decode("utf-8", "replace"))
+        sys.stdout.write(fixing.passed_on(options, done))
         targets = [(format, file) for format, file in targets if file]
     if not options.fix_only:
-        _print_findings(options, report, targets)
+        _print_findings(options, report, targets, cells)
     if options.verbose and not options.quiet:
         used = ", ".join(line(str(path)) for path in resolver.sources())
         print(f"configuration: {used or 'none'}", file=sys.stderr)
-    _print_remarks(options, done)
+        print(*foreign_notebooks(report.linted), sep="", end="", file=sys.stderr)
+    _print_remarks(options, done, cells)
     return exit_code(options, done)
 
 
-def _print_findings(options: argparse.Namespace, report: Report, targets: list[tuple[str, str | None]]) -> None:
+def _costs(options: argparse.Namespace, report: Report) -> dict[Finding, Mapping[str, Any]] | None:
+    """What a recorded run says of the findings, which are put in the order of their costs. None without ``--profile``."""
+    profile = profile_of(options)
+    if profile is None:
+        return None
+    from streamlint.report.entries import cost_of  # start-up: for the option alone
+
+    found = {finding: known for finding in report.findings if (known := profile.of(finding)) is not None}
+    report.findings.sort(key=lambda finding: -cost_of(found.get(finding)))
+    return found
+
+
+def _print_findings(options: argparse.Namespace, report: Report, targets: list[tuple[str, str | None]], cells: Cells) -> None:
     for format, file in targets:
-        color = file is None and wants_color(options.color, sys.stdout)
-        text = _rendered(options, report, format, color, file)
+        text = _rendered(options, report, format, file, cells)
         if file is None:
             sys.stdout.write(text)
             continue
         write(file, text)
 
 
-def _rendered(options: argparse.Namespace, report: Report, format: str, color: bool, file: str | None) -> str:
+def _rendered(options: argparse.Namespace, report: Report, format: str, file: str | None, cells: Cells) -> str:
+    color = file is None and wants_color(options.color, sys.stdout)
     columns, links = 80, False
     if on_terminal := sys.stdout.isatty() and file is None:
         import shutil  # start-up: for terminals
 
         columns, links = min(shutil.get_terminal_size((80, 24)).columns, 120), color
-    view = View(report, color, max(columns, 40), links, _evidence(report), options.unsafe_fixes, whole_lines=not on_terminal)
+    costs = _costs(options, report)
+    view = View(report, color, max(columns, 40), links, _evidence(report), options.unsafe_fixes, not on_terminal, costs, cells)
     if options.statistics:
         from streamlint.report import statistics  # start-up: for the option alone
 
@@ -71,7 +91,7 @@ def _evidence(report: Report) -> dict[Finding, dict[str, object]]:
     return {finding: record for finding in report.findings if (record := of_finding(finding))}
 
 
-def _print_remarks(options: argparse.Namespace, done: fixing.Fixed) -> None:
+def _print_remarks(options: argparse.Namespace, done: fixing.Fixed, cells: Cells) -> None:
     """Everything that is no finding: on stderr, the summary last."""
     report = done.report
     sys.stdout.flush()  # where both go to one place, the findings come first
@@ -83,7 +103,7 @@ def _print_remarks(options: argparse.Namespace, done: fixing.Fixed) -> None:
     if options.quiet:
         return
     for problem in report.problems:
-        place = f"{line(problem.file)}:{problem.row}:{problem.column}"
+        place = f"{line(problem.file)}:{cells.place(problem.file, problem.row, problem.column)}"
         print(f"{paint('warning', 'warning')}: {place}: {line(problem.message)}", file=sys.stderr)
     for remark in report.remarks:
         print(f"{paint('warning', 'warning')}: {told(remark)}", file=sys.stderr)
@@ -97,6 +117,14 @@ def _print_remarks(options: argparse.Namespace, done: fixing.Fixed) -> None:
     if not options.fix_only and (text := fixing.footer(report, options.unsafe_fixes)):
         print(text, file=sys.stderr)
     print(summary_line(report, len(done.mended)), file=sys.stderr)
+
+
+def foreign_notebooks(files: Iterable[str]) -> Iterator[str]:
+    """Lines about the notebooks among some files that hold no Python, for who wants to know."""
+    for file in filter(is_notebook, files):
+        with contextlib.suppress(Unreadable, ValueError):
+            if language := foreign_language(read_source(file)):
+                yield f"skipped {line(file)}: a notebook in {line(language)}\n"
 
 
 def write(file: str, text: str | bytes) -> None:

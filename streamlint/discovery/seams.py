@@ -11,7 +11,7 @@ from streamlint.discovery.files import Found
 from streamlint.discovery.outlines import Reach, imports_in, outline
 from streamlint.discovery.triggers import any_of, relevant
 from streamlint.options import Options, Source
-from streamlint.reading import Unreadable, decode, read_bytes, shared_folders
+from streamlint.reading import Unreadable, decode, read_source, shared_folders
 from streamlint.records import field, record
 
 # Each branch begins with a letter of its own, so that a search runs past all others.
@@ -222,8 +222,8 @@ class Seams:
         imports = re.compile(rf"^[ \t]*(?:from|import)\b[^\n#]*\b(?:{'|'.join(sorted(names))})\b", re.MULTILINE)
         for file in self.python:
             try:
-                data = read_bytes(file.path)
-                text = decode(data, file.language)[0] if mentions(data) else ""
+                data = read_source(file.path)
+                text = decode(data, file.language, file.path)[0] if mentions(data) else ""
             except Unreadable:
                 continue
             if imports.search(text):
@@ -246,7 +246,7 @@ class Seams:
         """A file that was passed over; read once."""
         if file.path not in self.read:
             try:
-                self.read[file.path] = Source(file.path, decode(read_bytes(file.path), file.language)[0], file.language)
+                self.read[file.path] = Source(file.path, decode(read_source(file.path), file.language, file.path)[0], file.language)
             except Unreadable:
                 self.read[file.path] = None
         return self.read[file.path]

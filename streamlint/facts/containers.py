@@ -97,7 +97,7 @@ class Containers(Declared):
         """Run an action for what is put into a container, wherever it goes: the key, the node, and whether its elements are."""
         for function, use in self.container_uses(value):
             frame = value.frame if function is value.frame.function else self.base(function)
-            for receiver, name, register, spreads in _put(function, use):
+            for receiver, name, register, spreads in put_by(function, use):
                 self.solver.when(
                     self.register(frame, receiver),
                     partial(self._if_same, value, partial(action, name, self.register(frame, register), spreads)),
@@ -112,7 +112,7 @@ class Containers(Declared):
         raise NotImplementedError
 
 
-def _put(function: Function, use: Instruction) -> Iterator[tuple[int, Key | None, int, bool]]:
+def put_by(function: Function, use: Instruction) -> Iterator[tuple[int, Key | None, int, bool]]:
     """What an instruction puts into a container: the container's register, the key, the register of what is put, whether its elements."""
     if use[0] == op.SET_ITEM:
         yield use[2], function.constant(use[3]), use[4], False

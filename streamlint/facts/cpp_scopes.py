@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from streamlint.facts.program import Program, Unit
 
 DEEPEST = 8  # aliases behind one another
-SOURCES = (".cu", ".cpp", ".cc", ".cxx", ".c", ".py")  # what compilers read on its own; anything else is included
+SOURCES = (".cu", ".cpp", ".cc", ".cxx", ".c", ".py", ".ipynb")  # what compilers read on its own; anything else is included
 
 
 @record(frozen=True, slots=True)

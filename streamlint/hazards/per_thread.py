@@ -92,7 +92,7 @@ class PerThread:
         """Whether nvcc compiles a file as CUDA; None for a header that both compilers may read, or neither at hand."""
         sources = [one for one in self.cpp.seeing(unit) if one.path.endswith((*_CUDA_SOURCES, *_SOURCES))]
         answers = {self._is_cuda_source(source) for source in sources}
-        if not sources and unit.path.endswith((".py", ".cuh")):
+        if not sources and unit.path.endswith((".py", ".ipynb", ".cuh")):
             return True if _launch(unit) is not None or self._has_kernels(unit) else None  # only nvcc takes a launch
         return answers.pop() if len(answers) == 1 else None
 

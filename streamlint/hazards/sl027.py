@@ -8,7 +8,7 @@ from streamlint.checks.sl027_foreign_library_stream import ForeignLibraryStream
 from streamlint.facts.objects import LibraryObject
 from streamlint.findings import Finding, Step
 from streamlint.hazards.context import Context, span_of
-from streamlint.hazards.foreign import LIBRARIES, ForeignWork, Pair
+from streamlint.hazards.foreign import DEEPEST, LIBRARIES, ForeignWork, Pair
 from streamlint.hazards.streams import Streams
 from streamlint.ir import opcodes as op
 from streamlint.ordering.choices import NULL
@@ -20,7 +20,7 @@ RULE = ForeignLibraryStream
 
 def find(context: Context) -> Iterator[Finding]:
     """The findings of the rule."""
-    streams = Streams(context, presumes=True)
+    streams = Streams(context, presumes=True, deepest=DEEPEST)
     search = ForeignWork(streams)
     for pair in search.find():
         made = streams.made_at(pair.other.choice) if pair.other.choice is not None else None

@@ -9,14 +9,14 @@ from streamlint.findings import Finding, Step
 from streamlint.hazards.context import Context, span_of
 from streamlint.hazards.streams import Streams
 from streamlint.operations import Operation
-from streamlint.ordering.dependent_launches import DependentLaunches
+from streamlint.ordering.dependent_launches import HIGHEST, DependentLaunches
 
 RULE = DependentLaunchWithoutWait
 
 
 def find(context: Context) -> Iterator[Finding]:
     """The findings of the rule: without an early trigger ahead the race is rare, and told as possible."""
-    streams = Streams(context)
+    streams = Streams(context, deepest=HIGHEST)
     for found in DependentLaunches(context.transfer, streams.beside, streams.choices.places).find():
         if found.trigger is None and context.options.evidence != "possible":
             continue

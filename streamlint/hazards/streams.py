@@ -12,7 +12,7 @@ from streamlint.findings import Span, Step
 from streamlint.hazards.context import Context, span_of
 from streamlint.models.vocabulary import Selector
 from streamlint.ordering.at_hand import AtHand
-from streamlint.ordering.beside import Beside
+from streamlint.ordering.beside import DEEPEST, Beside
 from streamlint.ordering.choice import Choice
 from streamlint.ordering.choices import Choices
 from streamlint.ordering.places import Places
@@ -23,13 +23,13 @@ from streamlint.transfer.launches import Launches
 class Streams:
     """The streams of a program."""
 
-    def __init__(self, context: Context, presumes: bool = False) -> None:
+    def __init__(self, context: Context, presumes: bool = False, deepest: int = DEEPEST) -> None:
         self.context = context
         self.transfer = context.transfer
         self.facts = context.facts
         self.launches = Launches(self.transfer, presumes)
         self.choices = Choices(self.transfer, self.transfer.one_of(Places, self.facts), Currents(self.transfer, guesses=True))
-        self.beside = Beside(self.transfer, self.launches, self.choices)
+        self.beside = Beside(self.transfer, self.launches, self.choices, deepest)
         self.at_hand = AtHand(self.transfer, self.beside)
         self.extensions = Extensions(self.facts.program)
         self._built: dict[Unit, bool | None] = {}

@@ -11,14 +11,18 @@ from streamlint.facts.objects import Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY
-from streamlint.ordering.choice import Choice, given_to
-from streamlint.ordering.choices import AMBIENT, MADE, NULL, PARAMETER, Choices
+from streamlint.ordering.choice import Choice, behind_copies, given_to
+from streamlint.ordering.choices import AMBIENT, MADE, MOST_CALLS, NULL, PARAMETER, Choices
+from streamlint.ordering.places import Place
 from streamlint.transfer.actions import Stream, Synchronized
-from streamlint.transfer.launch_rows import OMITTED, Queued
+from streamlint.transfer.launch_rows import GIVEN, OMITTED, Queued
 from streamlint.transfer.launches import Launches
 from streamlint.transfer.transfer import CALLING, Transfer, last_name
 
-_DEEPEST = 3
+DEEPEST = 3
+"""Calls that are entered behind one another."""
+_MOST_INSIDE = 200
+"""Functions below one call that are looked at."""
 _WAITING = frozenset({"synchronize", "free", "query", "wait"})
 
 
@@ -36,7 +40,8 @@ class Event(NamedTuple):
 class Beside:
     """What else is in flight."""
 
-    def __init__(self, transfer: Transfer, launches: Launches, choices: Choices) -> None:
+    def __init__(self, transfer: Transfer, launches: Launches, choices: Choices, deepest: int = DEEPEST) -> None:
+        self.deepest = deepest
         self.transfer = transfer
         self.launches = launches
         self.choices = choices
@@ -58,7 +63,7 @@ class Beside:
         for one in function.code.instructions():
             if one[0] not in CALLING:
                 continue
-            yield from self.inside(function, one, _DEEPEST)
+            yield from self.inside(function, one, self.deepest)
 
     def inside(self, function: Function, one: Instruction, deepest: int) -> Iterator[Event]:
         """The work and the waits of the functions that a call enters, at most so many calls deep."""
@@ -68,7 +73,7 @@ class Beside:
                 yield from self._inside(edge.callee, (Site(function, one),), seen, deepest)
 
     def _inside(self, callee: Function, via: tuple[Site, ...], seen: set[Function], deepest: int) -> Iterator[Event]:
-        if callee in seen or len(via) > deepest:
+        if callee in seen or len(via) > deepest or len(seen) > _MOST_INSIDE:
             return
         seen.add(callee)
         under = {event.instruction for event in self.own(callee) if event.choice is not None and event.choice.calls[:1] == via[:1]}
@@ -76,6 +81,10 @@ class Beside:
             if event.instruction in under and event.choice is not None and event.choice.how == OMITTED:
                 continue  # it works on the stream that the caller has made current
             library = event.work.library if event.work is not None and not callee.is_cpp else ""
+            is_deep = event.choice is not None and event.choice.kind == PARAMETER and not event.choice.calls and len(via) > MOST_CALLS
+            if is_deep and event.choice is not None:
+                yield from (event._replace(instruction=via[0].instruction, via=via, choice=each) for each in self._above(via, event.choice))
+                continue
             for choice in self._handed(callee, via, event.choice, library):
                 if choice is None or (not choice.calls and choice.kind != PARAMETER) or (choice.calls and choice.calls[0] == via[0]):
                     yield event._replace(instruction=via[0].instruction, via=via, choice=choice)
@@ -84,6 +93,24 @@ class Beside:
                 for edge in self.transfer.edges(callee, one):
                     if edge.is_followed and not edge.is_handed:
                         yield from self._inside(edge.callee, (*via, Site(callee, one)), seen, deepest)
+
+    def _above(self, via: tuple[Site, ...], choice: Choice) -> Iterator[Choice]:
+        """The stream that calls hand down as a parameter, over more calls than choices are looked for."""
+        place = choice.place
+        callees = [*(site.function for site in via[1:]), choice.at.function]
+        for number in range(len(via) - 1, -1, -1):
+            if place is None or place.path or place.root[0] != "parameter":
+                return
+            caller, call = via[number]
+            given = given_to(caller, call, callees[number], int(str(place.root[1])))
+            if given is None or given < 0:
+                return
+            made = caller.definitions[behind_copies(caller, given)]
+            if made is None or made[0] != op.PARAM:
+                yield from (each for each in self.choices.of_register(caller, given, via[number], via[number:]))
+                return
+            place = Place(("parameter", made[3]))
+        yield Choice(PARAMETER, GIVEN, via[0], via, frozenset(), place)
 
     def _current(self, via: tuple[Site, ...], choice: Choice, library: str) -> Iterator[Choice]:
         """The stream that a caller has made the current one of a library; the choice as it is where none has."""

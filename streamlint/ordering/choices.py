@@ -22,9 +22,12 @@ from streamlint.transfer.transfer import Transfer
 
 NULL, PTDS, AMBIENT, MADE, PARAMETER, HELD = "null", "ptds", "current", "made", "parameter", "held"
 """What a stream is. ``held``: some stream that is found in an object, or that a function out of view gives."""
+IN_VIEW = frozenset({NULL, AMBIENT, MADE, PTDS})
+"""Those of which it is known what they are."""
 _DETAILS = {"null": NULL, "default": NULL, "ptds": PTDS, "per-thread": PTDS, "current": AMBIENT}
 _MADE = frozenset({"blocking", "non-blocking", "created", "pool"})
-_DEEPEST = 4
+MOST_CALLS = 4
+"""Calls between work and where its stream is looked for."""
 
 
 class Choices:
@@ -197,11 +200,11 @@ class Choices:
 
     def _of_parameter(self, function: Function, index: int, register: int, at: Site, calls: tuple[Site, ...]) -> Iterator[Choice]:
         yield Choice(PARAMETER, GIVEN, at, calls, frozenset(), Place(("parameter", index)))
-        if len(calls) >= _DEEPEST:
+        if len(calls) >= MOST_CALLS:
             return
         for caller, call in self.facts.call_places(function):
             edges = self.transfer.edges(caller, call)
-            if not any(edge.callee is function and not edge.is_guess for edge in edges) or call in [site.instruction for site in calls]:
+            if not any(edge.callee is function and not edge.is_guess for edge in edges) or Site(caller, call) in calls:
                 continue
             if not self._fits(caller, call, function):
                 continue
@@ -297,9 +300,9 @@ class Choices:
 
     def _field_of_parameter(self, function: Function, index: int, field: str, at: Site, calls: tuple[Site, ...]) -> Iterator[Choice]:
         yield Choice(PARAMETER, GIVEN, at, calls, frozenset(), Place(("parameter", index), (field,)))
-        for caller, call in self.facts.call_places(function) if len(calls) < _DEEPEST else ():
+        for caller, call in self.facts.call_places(function) if len(calls) < MOST_CALLS else ():
             given = given_to(caller, call, function, index)
-            if given is not None and given >= 0 and call not in [site.instruction for site in calls]:
+            if given is not None and given >= 0 and Site(caller, call) not in calls:
                 yield from self._of_field(caller, given, field, Site(caller, call), (Site(caller, call), *calls))
 
     def _made_at(self, function: Function, register: int, base: Place) -> Instruction | None:

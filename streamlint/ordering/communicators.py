@@ -7,6 +7,8 @@ from functools import cached_property
 from streamlint.facts.objects import Constant, External, LibraryObject, Site
 from streamlint.ir.graph import NOBODY
 from streamlint.models import Row
+from streamlint.transfer.carried import Carriers
+from streamlint.transfer.contexts import Context
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import Transfer
 from streamlint.transfer.uses import Uses
@@ -29,15 +31,16 @@ class Communicators:
     def __init__(self, transfer: Transfer) -> None:
         self.transfer = transfer
         self.uses = Uses(transfer)
+        self.carriers = transfer.one_of(Carriers, transfer)
 
-    def of(self, call: ModelledCall) -> Communicator | None:
-        """The communicator of a collective; None where that is not known, or where it is one of the CPU."""
+    def of(self, call: ModelledCall, context: Context = ()) -> Communicator | None:
+        """The communicator of a collective, in functions that calls have entered; None where nobody knows it, or where it is of the CPU."""
         register = call.one("communicator")
         if register is None:
             return frozenset({WORLD})
         found: set[object] = set()
         is_cpp = call.function.is_cpp
-        for value in call.values(register):
+        for value in self.carriers.values(call.function, register, context):
             if isinstance(value, LibraryObject) and value.kind == "communicator" and value.site is not None:
                 made = self._named(value.site)
                 if made is None:

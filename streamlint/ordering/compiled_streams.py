@@ -12,24 +12,23 @@ from typing import NamedTuple
 
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import Site
-from streamlint.ir import opcodes as op
 from streamlint.models import Row
 from streamlint.models.vocabulary import Selector
-from streamlint.ordering.choice import behind_copies
 from streamlint.ordering.compiled import Compiled, Region
-from streamlint.ordering.places import Place
+from streamlint.ordering.places import ANY, Element, Place
 from streamlint.ordering.same_stream_waits import SameStreamWaits
 from streamlint.transfer.actions import Recorded, Stream, Synchronized
+from streamlint.transfer.carried import Carried, Carriers
+from streamlint.transfer.contexts import Context
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import Transfer
 from streamlint.transfer.waiting import Waited
-from streamlint.waits.operands import operand_of
 
 _CALLS = frozenset({"wait", "synchronize", "record", "record_use"})
 _SWITCHES = frozenset({"scope", "set_stream"})
 FAILS, WAIT, SYNCHRONIZE = "fails", "wait", "synchronize"
-Named = tuple[Function | None, Place]
-"""A stream or event, as the outermost function of the compiled code that names it has it."""
+Named = frozenset[tuple[Function | None, Place]]
+"""A stream or event by the places where it may come from into the compiled code."""
 
 
 class LostCall(NamedTuple):
@@ -52,6 +51,7 @@ class CompiledStreams:
         self.transfer = transfer
         self.streams = SameStreamWaits(transfer)
         self.places = self.streams.places
+        self.carriers = transfer.one_of(Carriers, transfer)
         self.compiled = Compiled(transfer)
 
     def lost(self) -> Iterator[LostCall]:
@@ -87,19 +87,14 @@ class CompiledStreams:
             return False
         function = call.function
         if wait.is_event:
-            event = self._lifted(function, self.places.of(function, behind_copies(function, wait.of)))
-            return event is not None and event not in self._recorded.get(region.at, ())
-        entered = self._entered.get(region.at, ())
-        for stream in (wait.stream, call.stream_in(wait.of)):
-            named = self._named(function, call, stream)
-            if named is not None and None not in entered and named not in entered:
-                return True
-        return False
+            return _is_none_of(self._origin(function, wait.of), self._recorded.get(region.at, set()))
+        entered = self._entered.get(region.at, set())
+        return any(_is_none_of(self._named(call, stream), entered) for stream in (wait.stream, call.stream_in(wait.of)))
 
-    def _named(self, function: Function, call: ModelledCall, stream: Stream) -> Named | None:
+    def _named(self, call: ModelledCall, stream: Stream) -> Named | None:
         """A stream that is not the current one of the caller; None where it is, or where it cannot be told."""
-        meant = self.streams.meant(function, call.instruction, stream)
-        return self._lifted(function, meant.place) if meant is not None and meant.place is not None else None
+        meant = self.streams.meant(call.function, call.instruction, stream)
+        return self._origin(call.function, meant.register) if meant is not None and meant.place is not None else None
 
     @cached_property
     def _entered(self) -> dict[Site, set[Named | None]]:
@@ -112,8 +107,7 @@ class CompiledStreams:
                 stream = call.stream_in(register)
                 meant = self.streams.meant(call.function, call.instruction, stream)
                 if meant is None or meant.place is not None:  # else the caller's stream is made current again
-                    lifted = self._lifted(call.function, meant.place) if meant is not None and meant.place is not None else None
-                    found.setdefault(region.at, set()).add(lifted)
+                    found.setdefault(region.at, set()).add(self._named(call, stream))
         return found
 
     @cached_property
@@ -124,20 +118,26 @@ class CompiledStreams:
             region = self.compiled.regions.get(call.function)
             for action in self.transfer.of(call.function, call.instruction) if region is not None else ():
                 if region is not None and isinstance(action, Recorded):
-                    for place in self.places.names(call.function, action.event):
-                        found.setdefault(region.at, set()).add(self._lifted(call.function, place))
+                    found.setdefault(region.at, set()).add(self._origin(call.function, action.event))
         return found
 
-    def _lifted(self, function: Function, place: Place) -> Named | None:
-        """A place as the outermost function of the compiled code has it that hands it on."""
-        calls = list(self.compiled.regions[function].calls) if function in self.compiled.regions else []
-        while place.root[0] == "parameter" and calls:
-            caller, call = calls.pop()
-            index = place.root[1]
-            assert isinstance(index, int)
-            is_receiver = call[0] == op.INVOKE and index == 0 and function.has_receiver
-            given = call[3] if is_receiver else operand_of(caller, call, function, index)
-            if given is None or given < 0:
-                return None
-            function, place = caller, self.places.of(caller, behind_copies(caller, given)).behind(*place.path)
-        return (None if place.root[0] in ("cell", "global") else function, place)
+    def _origin(self, function: Function, register: int) -> Named | None:
+        """Where a stream or event comes from, by the calls that lead to a compiled function; None where an index is open."""
+        context: Context = ()
+        calls = self.compiled.regions[function].calls if function in self.compiled.regions else ()
+        for number, site in enumerate(calls):
+            callee = calls[number + 1].function if number + 1 < len(calls) else function
+            context = (*context, (callee, site))
+        found = {self._place(root) for root in self.carriers.roots(function, register, context)}
+        is_told = found and not any(ANY in place.path for _, place in found)
+        return frozenset(found) if is_told else None
+
+    def _place(self, root: Carried) -> tuple[Function | None, Place]:
+        keys = [Element(key.name) if key.is_element else str(key.name) for key in root.keys]
+        place = self.places.of(root.function, root.register).behind(*keys)
+        return (None if place.root[0] in ("cell", "global") else root.function, place)
+
+
+def _is_none_of(named: Named | None, others: set[Named | None]) -> bool:
+    """Whether a stream or event is known, and none of some that are all known."""
+    return named is not None and None not in others and not any(named & other for other in others if other is not None)

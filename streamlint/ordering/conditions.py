@@ -16,6 +16,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY
 from streamlint.models import Row
+from streamlint.transfer.contexts import Context
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.operands import operand_of
 from streamlint.waits.questions import Key, alike, unnegated
@@ -59,6 +60,15 @@ class Frame(NamedTuple):
             calls.insert(0, Site(frame.caller.function, frame.call))
             frame = frame.caller
         return tuple(calls)
+
+
+def context_of(frame: Frame) -> Context:
+    """The functions that a path is in, each with the call that has entered it, the outermost first."""
+    found: list[tuple[Function, Site]] = []
+    while frame.caller is not None and frame.call is not None:
+        found.insert(0, (frame.function, Site(frame.caller.function, frame.call)))
+        frame = frame.caller
+    return tuple(found)
 
 
 class Conditions:

@@ -22,7 +22,8 @@ from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import Transfer, last_name
 from streamlint.waits.operands import argument_registers
 
-_HIGHEST = 2
+HIGHEST = 8
+"""Calls between a launch and the function that has launched the kernel ahead."""
 _MOST_HOMES = 60
 _BETWEEN = frozenset({"record", "wait", "callback", "synchronize"})
 
@@ -126,7 +127,7 @@ class DependentLaunches:
         homes = {call.function: 0}
         for home in _growing(homes):
             yield home
-            if homes[home] < _HIGHEST and len(homes) < _MOST_HOMES and self._matters(home, call):
+            if homes[home] < HIGHEST and len(homes) < _MOST_HOMES and self._matters(home, call):
                 for caller, _ in self.transfer.callers(home):
                     homes.setdefault(caller, homes[home] + 1)
 

@@ -252,7 +252,7 @@ class ExportedEvents:
 
     def _is_record(self, function: Function, call: Instruction) -> bool:
         """Whether a call makes a plain record of what it is given."""
-        return bool(self.places.fields(function, call))
+        return bool(self.places.records.of(function, call))
 
     def _inside(self, function: Function, held: int, call: Instruction, callee: Function, depth: int) -> Iterator[Given | int]:
         params = list(self._params(function, call, callee, {held}))

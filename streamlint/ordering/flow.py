@@ -158,11 +158,10 @@ class Flow:
 
     def _recorded(self, function: Function, one: Instruction, tracked: frozenset[Tracked], target: Place) -> Iterator[Tracked]:
         """What a record is made of, each to its field."""
-        for index, field in enumerate(self.places.fields(function, one)):
-            for place, (kind, register) in enumerate(argument_registers(function, one)):
-                if kind == field or (kind is None and place == index):
-                    for key in (field, Element(index)):
-                        yield from self.moved(tracked, self.places.names(function, register), target.behind(key))
+        for field, register in self.places.records.given(function, one):
+            index = self.places.records.of(function, one).index(field)
+            for key in (field, Element(index)):
+                yield from self.moved(tracked, self.places.names(function, register), target.behind(key))
 
     def _is_container(self, function: Function, register: int) -> bool:
         values = self.facts.values(function, register).values

@@ -6,6 +6,7 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import LibraryObject
 from streamlint.ordering.streams import sites_of
 from streamlint.transfer.actions import NAMED, NULL, Stream
+from streamlint.transfer.carried import Carriers
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.questions import alike
 
@@ -18,6 +19,7 @@ class OwnStreams:
 
     def __init__(self, transfer: Transfer) -> None:
         self.transfer = transfer
+        self.carriers = transfer.one_of(Carriers, transfer)
 
     def is_own(self, function: Function, stream: Stream) -> bool:
         """Whether a stream is one of the program's own, and not the one that is current anyway."""
@@ -35,6 +37,6 @@ class OwnStreams:
             return False
         if function is other and alike(function, first.register) == alike(other, second.register):
             return False
-        made, is_all = sites_of(list(self.transfer.values(function, first.register)))
-        others, are_all = sites_of(list(self.transfer.values(other, second.register)))
+        made, is_all = sites_of(self.carriers.values(function, first.register))
+        others, are_all = sites_of(self.carriers.values(other, second.register))
         return is_all and are_all and made.isdisjoint(others)

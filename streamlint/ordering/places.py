@@ -10,11 +10,12 @@ from typing import NamedTuple
 
 from streamlint.facts.facts import Facts
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import ClassObject, Instance, ModuleObject
+from streamlint.facts.objects import Instance
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.c_api import taken_apart
 from streamlint.ordering.old_values import OldValues
+from streamlint.transfer.record_fields import RecordFields
 from streamlint.waits.questions import alike
 
 MOST_KEYS = 5
@@ -80,7 +81,7 @@ class Places:
         self.facts = facts
         self._known: dict[Function, dict[int, Place]] = {}
         self._apart: dict[Function, dict[object, int]] = {}
-        self._fields: dict[tuple[Function, Instruction], tuple[str, ...]] = {}
+        self.records = RecordFields(facts)
         self._old = OldValues()
 
     def of(self, function: Function, register: int) -> Place:
@@ -198,42 +199,12 @@ class Places:
             unit, name = target, unit.body.text(taken[4])
         return Place(("global", unit.number, name))
 
-    def fields(self, function: Function, call: Instruction) -> tuple[str, ...]:
-        """The fields of the record that a call makes, in order, where a class without a constructor, or a named tuple, is called."""
-        if call[0] not in (op.CALL, op.INVOKE):
-            return ()
-        found = self._fields.get((function, call))
-        if found is None:
-            found = self._fields[function, call] = tuple(self._fields_of(function, call))
-        return found
-
     def members(self, function: Function, one: Instruction) -> Iterator[str]:
         """C++: the members that a list of initialisers gives values, of a class without constructor."""
         for value in self.facts.values(function, one[2]).values:
             if isinstance(value, Instance) and not value.definition.methods.get("__init__"):
                 yield from (member.name for member in value.definition.ir.fields if not member.static)
                 return
-
-    def _fields_of(self, function: Function, call: Instruction) -> Iterator[str]:
-        values = list(self.facts.values(function, call[3]).values)
-        if call[0] == op.INVOKE:
-            is_of_module = any(isinstance(value, ModuleObject) for value in values)
-            values = self.facts.callees(function, call) if is_of_module else []
-        for value in values:
-            if isinstance(value, ClassObject) and self.facts.hierarchy.lookup(value.definition, "__init__") is None:
-                yield from (member.name for member in value.definition.ir.fields)
-                return
-        one = function.definitions[call[3]]
-        if call[0] == op.INVOKE or one is None or one[0] != op.NAME:
-            return
-        for holder, register in function.unit.globals.get(function.text(one[3]), ()):
-            made = holder.definitions[register]
-            if made is None or made[0] not in (op.CALL, op.INVOKE):
-                continue
-            name = holder.text(made[4]) if made[0] == op.INVOKE else holder.dotted(made[3]).rpartition(".")[2]
-            given = made[6 if made[0] == op.INVOKE else 5 :]
-            if name in ("namedtuple", "NamedTuple") and len(given) > 1:
-                yield from _names_in(holder, given[1])
 
     def assigned(self, function: Function, one: Instruction) -> Iterator[tuple[Place, int]]:
         """The places that an instruction assigns a register to."""
@@ -250,17 +221,3 @@ class Places:
             yield self.of(function, one[2]).behind(self.element(function, one[3])), one[4]
         elif opcode == op.SET_DEREF:
             yield self.of(function, one[2]).behind(POINTEE), one[3]
-
-
-def _names_in(function: Function, register: int) -> Iterator[str]:
-    """The names of fields as `collections.namedtuple` and `typing.NamedTuple` take them."""
-    text = function.constant(register)
-    if isinstance(text, str):
-        yield from text.replace(",", " ").split()
-        return
-    built = function.definitions[register]
-    for part in built[4:] if built is not None and built[0] == op.BUILD else ():
-        inner = function.definitions[part]
-        name = function.constant(inner[4] if inner is not None and inner[0] == op.BUILD and len(inner) > 4 else part)
-        if isinstance(name, str):
-            yield name

@@ -32,11 +32,12 @@ _STABLE = ("register", "parameter", "cell", "global", "this")
 
 
 class Meant(NamedTuple):
-    """A stream as a function names it: at a place; None: the one that was current when the function was entered."""
+    """A stream as a function names it: at a place, in a register; None: the one that was current when the function was entered."""
 
     place: Place | None
     switched: Site | None = None
     """Where it was made current, if it is the current one."""
+    register: int = op.NONE
 
 
 class VoidWait(NamedTuple):
@@ -214,8 +215,8 @@ class SameStreamWaits:
             return None
         register = behind_copies(function, stream.register)
         place = self.places.of(function, register)
-        is_told = place.root[0] in _STABLE and not any(isinstance(key, Element) and not _is_constant(key) for key in place.path)
-        return Meant(place) if is_told else None
+        is_told = place.root[0] in _STABLE and not any(isinstance(key, Element) and not _is_constant(key.key) for key in place.path)
+        return Meant(place, None, register) if is_told else None
 
     def _is_getter(self, function: Function, made: Instruction) -> bool:
         """Whether a call gives the stream that is current on the current device: one that is given a device may mean another one."""
@@ -291,5 +292,8 @@ def _is_before(function: Function, first: Instruction, second: Instruction) -> b
     return index < at if block == home else Graph.of(function.code, exceptions=False).dominates(block, home)
 
 
-def _is_constant(key: Element) -> bool:
-    return isinstance(key.key, int | str) and not isinstance(key.key, bool)
+def _is_constant(key: object) -> bool:
+    """Whether an index is the same whenever it is computed: ``0``, ``-1``."""
+    if isinstance(key, tuple):
+        return key[:1] in ((op.CONST,), (op.UNARY,)) and all(_is_constant(part) for part in key if isinstance(part, tuple))
+    return isinstance(key, int | str) and not isinstance(key, bool)

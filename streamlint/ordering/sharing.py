@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from streamlint.facts.containers import MUTATORS
-from streamlint.facts.functions import Function
+from streamlint.facts.functions import ClassInfo, Function
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.ordering.places import Places
+from streamlint.ordering.spread import brought
 from streamlint.transfer.actions import Viewed
 from streamlint.transfer.modelled import operands_of
 from streamlint.transfer.transfer import CALLING, Transfer
-from streamlint.waits.operands import operand_of
 
 MOST = 600
 """Registers that are looked at for one question."""
@@ -36,6 +37,7 @@ class Sharing:
     def __init__(self, transfer: Transfer) -> None:
         self.transfer = transfer
         self.facts = transfer.facts
+        self.records = transfer.one_of(Places, transfer.facts).records
 
     def with_any(self, held: Iterable[Held]) -> list[Held]:
         """All registers that may share memory with one of some."""
@@ -80,6 +82,7 @@ class Sharing:
         if opcode in (op.CALL, op.INVOKE):
             yield from self._viewed(function, one)
             yield from ((function, each) for each in self._taken(function, one))
+            yield from ((function, each) for _, each in self.records.given(function, one))
         if opcode in CALLING:
             for edge in self.transfer.edges(function, one):
                 ends = (op.RETURN, op.YIELD) if edge.is_followed else ()
@@ -98,9 +101,9 @@ class Sharing:
     def _arguments(self, function: Function, index: int) -> Iterator[Held]:
         for caller, call in self.facts.call_places(function):
             if call[0] in (op.CALL, op.INVOKE):
-                register = operand_of(caller, call, function, index)
-                if register is not None and register >= 0 and self._enters(caller, call, function):
-                    yield caller, register
+                registers = brought(caller, call, function, index)
+                if registers and self._enters(caller, call, function):
+                    yield from ((caller, register) for register in registers)
 
     def _enters(self, caller: Function, call: Instruction, function: Function) -> bool:
         return any(edge.callee is function and edge.is_followed for edge in self.transfer.edges(caller, call))
@@ -117,9 +120,17 @@ class Sharing:
                 yield from ((store.function, store.value) for store in unit.attribute_stores.get(name, ()))
                 for owner in unit.classes:
                     yield from ((store.function, store.value) for store in owner.own_stores.get(name, ()))
+                    yield from self._field(owner, name)
                 if unit.is_cpp:
                     yield from ((store.function, store.value) for store in unit.cpp_stores.get(name, ()))
                     yield from ((user, one[2]) for user, one in unit.cpp_uses.get(name, ()))
+
+    def _field(self, owner: ClassInfo, name: str) -> Iterator[Held]:
+        """What the calls of a class give for a field, where no constructor takes it."""
+        if owner.unit.is_cpp or not any(member.name == name for member in owner.ir.fields) or owner.methods.get("__init__"):
+            return
+        for function, call in self.facts.construction_places(owner):
+            yield from ((function, register) for field, register in self.records.given(function, call) if field == name)
 
     def _global(self, function: Function, name: str, names: set[tuple[int, str]]) -> Iterator[Held]:
         if function.is_cpp:
@@ -157,6 +168,10 @@ class Sharing:
         elif opcode in (op.CALL, op.INVOKE, op.ATTR):
             if any(isinstance(each, Viewed) and each.register == register for each in self.transfer.of(function, use)):
                 yield function, use[2]
+            for field, given in self.records.given(function, use):
+                if given == register:
+                    yield function, use[2]
+                    yield from self._attribute(function, field, names)
             if opcode == op.INVOKE and function.text(use[4]) in MUTATORS:
                 yield from ((function, each) for each in operands_of(function, use))
             for edge in self.transfer.edges(function, use) if opcode != op.ATTR else ():
@@ -171,5 +186,5 @@ class Sharing:
 
     def _given(self, function: Function, call: Instruction, callee: Function, register: int) -> Iterator[Held]:
         for one in callee.by_opcode[op.PARAM]:
-            if operand_of(function, call, callee, one[3]) == register:
+            if register in brought(function, call, callee, one[3]):
                 yield callee, one[2]

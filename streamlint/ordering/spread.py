@@ -10,7 +10,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.c_api import is_of_c, taken_apart
 from streamlint.ordering.places import Element, Place, Places
-from streamlint.waits.operands import Given, argument_registers, bound_of
+from streamlint.waits.operands import Given, argument_registers, bound_of, operand_of
 
 _LIST, _DICT = 1, 2
 
@@ -29,6 +29,21 @@ def positional(function: Function, call: Instruction, place: int) -> int | None:
     """The register of an argument by its position."""
     given = argument_registers(function, call)
     return given[place][1] if 0 <= place < len(given) and all(kind is None for kind, _ in given[: place + 1]) else None
+
+
+def brought(function: Function, call: Instruction, callee: Function, index: int) -> list[int]:
+    """The registers that may bring what a parameter holds: its argument, what is spread, or what the parameter collects."""
+    register = operand_of(function, call, callee, index)
+    if register is not None:
+        return [register] if register >= 0 else []
+    if function.is_cpp or callee.is_cpp or call[0] not in (op.CALL, op.INVOKE) or index >= len(callee.code.parameters):
+        return []
+    kind = callee.code.parameters[index].kind
+    given = argument_registers(function, call)
+    if kind in ("star", "double"):
+        mark = _LIST if kind == "star" else _DICT
+        return [each for key, each in given if key == mark or (key is None if kind == "star" else isinstance(key, str))]
+    return [each for key, each in given if key == _DICT or (key == _LIST and kind == "plain")]
 
 
 def spread(places: Places, function: Function, call: Instruction, callee: Function) -> Iterator[tuple[Place, Place]]:

@@ -34,11 +34,11 @@ class Storages:
             one = function.definitions[register] if register >= 0 else None
             if one is None:
                 return None
-            inner = self._inside(function, register)
+            inner = self.inside(function, register)
             if inner is None:
                 break
             register = inner
-        if self._is_number(function, register):
+        if self.is_number(function, register):
             return None
         return plain(self.places.of(function, register))
 
@@ -93,17 +93,31 @@ class Storages:
                 function = site.function
                 continue
             given = given_to(site.function, site.instruction, function, index)
+            path, field = found.path, None
+            if given is not None and given >= 0 and path and (field := self._field(site.function, given, path[0])) is not None:
+                given, path = field, path[1:]
             base = self.of(site.function, given) if given is not None and given >= 0 else None
-            found = base.behind(*found.path) if base is not None else None
+            found = base.behind(*path) if base is not None else None
             function = site.function
         return found
 
-    def _inside(self, function: Function, register: int) -> int | None:
+    def _field(self, function: Function, register: int, name: Key) -> int | None:
+        """C++: what a member of an object is made of, in a list of values, if its function does not set it later."""
+        one = function.definitions[behind_copies(function, register)] if function.is_cpp else None
+        if one is not None and one[0] in (op.ADDRESS, op.LOAD):
+            stored = [function.definitions[behind_copies(function, each[3])] for each in function.by_opcode[op.STORE] if each[2] == one[3]]
+            one = stored[0] if len(stored) == 1 else None
+        if one is None or one[0] != op.CONSTRUCT or any(function.text(each[3]) == name for each in function.by_opcode[op.SET_ATTR]):
+            return None
+        return next((given for member, given in zip(self.places.members(function, one), one[5:], strict=False) if member == name), None)
+
+    def inside(self, function: Function, register: int) -> int | None:
         """The register of what an offset, a view or an accessor is of."""
         one = function.definitions[register]
-        assert one is not None
+        if one is None:
+            return None
         if function.is_cpp and one[0] in (op.BINARY, op.INPLACE) and function.text(one[3])[:1] in ("+", "-"):
-            return next((each for each in one[4:6] if not self._is_number(function, each)), None)
+            return next((each for each in one[4:6] if not self.is_number(function, each)), None)
         if one[0] == op.INVOKE and function.text(one[4]) in _ACCESSORS:
             return one[3]
         if one[0] == op.LOAD and function.is_cpp:
@@ -136,15 +150,15 @@ class Storages:
                 return source
         return None
 
-    def parts(self, function: Function, register: int) -> set[Place]:
-        """The memory that is among what a register is made of: the elements of tuples and arrays, the addresses in them."""
-        found: set[Place] = set()
+    def parts(self, function: Function, register: int) -> set[int]:
+        """The registers of memory among what a register is made of: the elements of tuples and arrays, the addresses in them."""
+        found: set[int] = set()
         for one in behind(function, [register], lambda one: _made_of(function, one)):
-            inner = self._inside(function, one[2]) if one[0] == op.INVOKE else None
-            if inner is not None and function.text(one[4]) in _ACCESSORS and (place := self.of(function, inner)) is not None:
-                found.add(place)
+            inner = self.inside(function, one[2]) if one[0] == op.INVOKE else None
+            if inner is not None and function.text(one[4]) in _ACCESSORS:
+                found.add(inner)
             elif any(isinstance(value, Memory) and value.space == "device" for value in self.facts.values(function, one[2]).values):
-                found |= {place for place in [self.of(function, one[2])] if place is not None}
+                found.add(one[2])
         return found
 
     def _addressed(self, function: Function, one: Instruction) -> int | None:
@@ -162,7 +176,8 @@ class Storages:
         values = list(self.facts.values(function, register).values)
         return bool(values) and all(isinstance(value, Memory) for value in values)
 
-    def _is_number(self, function: Function, register: int) -> bool:
+    def is_number(self, function: Function, register: int) -> bool:
+        """Whether a register holds a number or text."""
         values = list(self.facts.values(function, register).values) if register >= 0 else []
         if any(isinstance(value, Constant) and value.value is None for value in values):
             return False

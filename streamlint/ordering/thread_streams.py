@@ -19,7 +19,8 @@ from streamlint.transfer.transfer import Transfer
 from streamlint.transfer.uses import WORK, Use, Uses
 from streamlint.transfer.waiting import Waited
 
-_DEEPEST = 5
+_MOST_INSIDE = 100
+"""Functions that are looked at for the first work of one."""
 _HIGHEST = 3
 _LIBRARIES = {"cupy": "cupy", "numba": "numba"}
 
@@ -110,7 +111,7 @@ class ThreadStreams:
             return (Site(spawn.made.function, spawn.made.instruction),) if is_module and library == "torch" else ()
         self.uses.given = dict(spawn.given)
         for root in spawn.roots:
-            found = self._first(root, library, 0)
+            found = self._first(root, library, set())
             if found is not None and found != ():
                 return found
         return ()
@@ -120,8 +121,12 @@ class ThreadStreams:
         values = self.transfer.values(spawn.made.function, spawn.runs)
         return any(isinstance(value, LibraryObject) and value.kind == "module" for value in values)
 
-    def _first(self, function: Function, library: str, depth: int) -> tuple[Site, ...] | None:
-        """The first work on the default stream, behind the calls that lead to it; () where the thread waits before, None where none is."""
+    def _first(self, function: Function, library: str, seen: set[Function]) -> tuple[Site, ...] | None:
+        """The first work on the default stream, behind the calls that lead to it; () where the thread waits before, None where none is.
+
+        ``seen`` are the functions that were looked at on the way: what they call once more tells nothing new.
+        """
+        seen.add(function)
         for block in function.control.order:
             for one in function.code.blocks[block]:
                 if self.currents.at(function, one) is not None:
@@ -131,8 +136,9 @@ class ThreadStreams:
                         return ()
                 if any(self._is_on_default(use, library) for use in self.uses.at(function, one)):
                     return (Site(function, one),)
-                for edge in self.transfer.edges(function, one) if depth < _DEEPEST else ():
-                    found = self._first(edge.callee, library, depth + 1) if edge.is_followed else None
+                for edge in self.transfer.edges(function, one) if len(seen) < _MOST_INSIDE else ():
+                    is_new = edge.is_followed and edge.callee not in seen
+                    found = self._first(edge.callee, library, seen) if is_new else None
                     if found is not None:
                         return (Site(function, one), *found) if found else ()
         return None
@@ -172,4 +178,4 @@ class ThreadStreams:
         """Whether an instruction queues work on the current stream, by itself or in what it calls."""
         if any(use.kind == WORK for use in self.uses.at(function, one)):
             return True
-        return any(edge.is_followed and self._first(edge.callee, library, 1) for edge in self.transfer.edges(function, one))
+        return any(edge.is_followed and self._first(edge.callee, library, {function}) for edge in self.transfer.edges(function, one))

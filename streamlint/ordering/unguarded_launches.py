@@ -122,7 +122,7 @@ class UnguardedLaunches:
     def _callers(self, function: Function) -> Iterator[tuple[Function, Instruction]]:
         """The calls of a function, those in Python included of a function in a string that is compiled by its name (``load_inline``)."""
         yield from self.transfer.callers(function)
-        for call in self.transfer.sites({"extension"}) if function.unit.path.endswith(".py") else ():
+        for call in self.transfer.sites({"extension"}) if function.unit.path.endswith((".py", ".ipynb")) else ():
             register, unit = call.one("functions"), call.function.unit
             made = call.function.definitions[register] if register is not None and register >= 0 else None
             named = made[4:] if made is not None and made[0] == op.BUILD else (register,) if register is not None else ()

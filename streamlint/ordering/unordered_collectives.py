@@ -12,6 +12,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Row
 from streamlint.ordering.communicators import EFFECTS, Communicator, Communicators, has_communicator
+from streamlint.ordering.conditions import context_of
 from streamlint.ordering.flow import EVENT, Tracked
 from streamlint.ordering.own_streams import OwnStreams
 from streamlint.ordering.places import Place, rest_behind
@@ -79,12 +80,14 @@ class UnorderedCollectives(Walk):
     @cached_property
     def known(self) -> dict[tuple[Function, Instruction], tuple[ModelledCall, Communicator]]:
         """The collectives of the program whose communicators are known."""
-        found: dict[tuple[Function, Instruction], tuple[ModelledCall, Communicator]] = {}
-        for call in self.transfer.sites(EFFECTS, where=has_communicator):
-            communicator = self.communicators.of(call)
-            if communicator is not None:
-                found[call.function, call.instruction] = call, communicator
-        return found
+        known = ((place, call, self.communicators.of(call)) for place, call in self._collectives.items())
+        return {place: (call, communicator) for place, call, communicator in known if communicator is not None}
+
+    @cached_property
+    def _collectives(self) -> dict[tuple[Function, Instruction], ModelledCall]:
+        """The collectives of the program."""
+        calls = self.transfer.sites(EFFECTS, where=has_communicator)
+        return {(call.function, call.instruction): call for call in calls}
 
     @cached_property
     def _grouped(self) -> frozenset[Function]:
@@ -105,11 +108,11 @@ class UnorderedCollectives(Walk):
             return None
         if any(_sets_device(call.row) for call in self.transfer.modelled(function, one)):
             return ORDERED  # what follows is another device's
-        known = self.known.get((function, one))
-        if known is None or function in self._grouped or not self.communicators.are_apart(self._mine, known[1]):
+        call = self._collectives.get((function, one))
+        if call is None or function in self._grouped:
             return None
-        call = known[0]
-        if not self.communicators.may_be_on_device(*known):
+        theirs = self.communicators.of(call, context_of(state.frame))
+        if theirs is None or not (self.communicators.are_apart(self._mine, theirs) and self.communicators.may_be_on_device(call, theirs)):
             return None
         if not (self._is_asynchronous or self._is_on_other_stream(state, call)):
             return None

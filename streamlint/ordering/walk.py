@@ -32,6 +32,7 @@ from streamlint.ordering.states import Merged, State
 from streamlint.ordering.streams import Currents
 from streamlint.ordering.topics import implied, topic
 from streamlint.ordering.turns import asked_for_none
+from streamlint.transfer import carried
 from streamlint.transfer.actions import Action, Asked, Read, Stream, Synchronized, Touched, Viewed
 from streamlint.transfer.transfer import CALLING, Order, Transfer
 from streamlint.waits.operands import operand_of
@@ -76,6 +77,7 @@ class Walk:
         self.flow = Flow(self.places)
         self.conditions = transfer.one_of(Conditions, transfer)
         self.currents = transfer.one_of(Currents, transfer)
+        self.carriers = transfer.one_of(carried.Carriers, transfer)
         self.dispatch = transfer.one_of(Dispatch, transfer.facts)
         self._asked: dict[Function, dict[int, list[int]]] = {}
         self._waiting: dict[Function, bool] = {}
@@ -449,10 +451,18 @@ class Walk:
             if root[0] == "parameter" and held.place.path and is_of_c(caller, function):
                 yield from self._handed_to_c(caller, call, function, held)
             elif root[0] == "parameter" and (held.place.path or state.frame.caller is None or held.kind not in EXACT):
-                for source in self._passed(caller, call, function, int(str(root[1])), bool(held.place.path)):
-                    yield held._replace(place=source.behind(*held.place.path))
+                passed = list(self._passed(caller, call, function, int(str(root[1])), bool(held.place.path)))
+                yield from (held._replace(place=source.behind(*held.place.path)) for source in passed)
+                yield from self._collected(caller, call, function, held) if not passed and held.place.path else ()
             elif root[0] == "global" or (root[0] == "cell" and root[2] != function.code.number):
                 yield held
+
+    def _collected(self, caller: Function, call: Instruction, function: Function, held: Tracked) -> Iterator[Tracked]:
+        """What ``*args`` or ``**options`` holds, by the names of the arguments."""
+        for source, target in spread(self.places, caller, call, function):
+            rest = rest_behind(target, held.place) if target.path else None
+            if rest is not None:
+                yield held._replace(place=source.behind(*rest))
 
     def _handed_to_c(self, caller: Function, call: Instruction, function: Function, held: Tracked) -> Iterator[Tracked]:
         """What a function of the C API has taken out of its arguments, by the names of these, and of the memory that they lead to."""
@@ -467,6 +477,9 @@ class Walk:
     def _passed(self, caller: Function, call: Instruction, function: Function, index: int, is_inside: bool) -> Iterator[Place]:
         """Where a caller has what it passed for a parameter: for what the parameter itself holds, also the memory that it is a view of."""
         sources = self.sources(caller, call, function, index)
+        if sources and sources[0].path:  # elements of what is spread
+            yield from sources
+            return
         if is_inside or not sources or sources[0].root[0] != "register":
             yield from sources[-1:]
             return
@@ -515,13 +528,23 @@ class Walk:
         if not callers:
             self.left(state, register)
         for caller, call in callers:
-            tracked = frozenset(self._handed_back(state, register, caller, call))
+            back = frozenset(self._handed_back(state, register, caller, call))
+            tracked = back.union(*(self._made_of(caller, held) for held in back))
             frame = Frame(caller, None, None, 0)
             decided = self.conditions.above(state.frame, state.decided, frame, call)
             if tracked and decided is not None and self.may_go_up(state, caller, call):
                 block, index = caller.homes[call]
                 up = state._replace(frame=frame, block=block, place=index + 1, before=0, tracked=tracked, path=(*state.path, call))
                 yield self.raised(up._replace(guards=frozenset(), decided=decided), call)
+
+    def _made_of(self, function: Function, held: Tracked) -> Iterator[Tracked]:
+        """What a function knows by the name that it had before it was put into a record or container, if nothing else can be there."""
+        root, path = held.place
+        if root[0] != "register" or not path or function.is_cpp:
+            return
+        parts = self.carriers.parts(function, int(str(root[1])), tuple(map(_as_key, path)))
+        if len(parts) == 1 and parts[0].function is function:
+            yield from (held._replace(place=name) for name in self.places.names(function, parts[0].register))
 
     def over(self, state: State) -> bool:
         """Whether a path can meet nothing any more."""
@@ -766,6 +789,13 @@ def renamed(key: Key, keys: dict[Key, Element]) -> Element | None:
             part = inner.key
         found.append(part)
     return Element(tuple(found))
+
+
+def _as_key(key: str | Element) -> carried.Key:
+    """A key as it is asked for: an index that is computed may be any."""
+    if isinstance(key, str):
+        return carried.Key(key, False)
+    return carried.Key(key.key if isinstance(key.key, int | str) else None)
 
 
 def _is_named(place: Place) -> bool:

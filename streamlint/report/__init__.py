@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from streamlint import TYPE_CHECKING
 from streamlint.config import FORMATS
 from streamlint.findings import Finding, Report
-from streamlint.records import record
+from streamlint.records import field, record
+from streamlint.report.cells import Cells
 
 if TYPE_CHECKING:
     from typing import Any
@@ -29,6 +30,8 @@ class View:
     evidence: Evidence | None = None
     unsafe_fixes: bool = False  # whether a fix that is not safe counts as one
     whole_lines: bool = False  # source lines are not cut to the width: a log has room
+    costs: Mapping[Finding, Mapping[str, Any]] | None = None  # what a recorded run says of findings: standing, note, cost
+    cells: Cells = field(default_factory=Cells)  # of the notebooks among the files
 
     def fix_mark(self, finding: Finding) -> str:
         """``[*] `` for a finding that ``--fix`` would mend."""

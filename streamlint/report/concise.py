@@ -12,8 +12,7 @@ def render(view: View) -> str:
     lines = []
     for finding in view.report.findings:
         span = finding.span
+        place = view.cells.place(span.file, span.row, span.column)
         rule = f"{paint(finding.name, finding.severity.value)} [{finding.code}]"
-        lines.append(
-            f"{paint(line(span.file), 'strong')}:{span.row}:{span.column}: {rule} {view.fix_mark(finding)}{line(finding.message)}\n"
-        )
+        lines.append(f"{paint(line(span.file), 'strong')}:{place}: {rule} {view.fix_mark(finding)}{line(finding.message)}\n")
     return "".join(lines)

@@ -29,8 +29,19 @@ def entries(view: View, *, baselined: bool = False) -> list[dict[str, Any]]:
         why = f"in the baseline {report.baseline}"
         rows = [row | {"baselined": ""} for row in rows]
         rows += [_finding(finding, view) | {"baselined": why} for finding in with_fingerprints(report.baselined, Statements(report.texts))]
-    rows += [_problem(problem) for problem in report.problems]
-    return sorted(rows, key=lambda row: (row["filename"], row["location"]["row"], row["location"]["column"], row["code"]))
+    rows += [_problem(problem, view) for problem in report.problems]
+    return sorted(rows, key=_order)
+
+
+def _order(row: Mapping[str, Any]) -> tuple[object, ...]:
+    """By cost, where a recorded run says one; then by place."""
+    return -cost_of(row.get("run")), row["filename"], row["cell"] or 0, row["location"]["row"], row["location"]["column"], row["code"]
+
+
+def place_of(place: Mapping[str, Any], column: bool = True) -> str:
+    """The place of an entry, or of a step, in words: ``row:column``, in a notebook ``cell number:row:column``."""
+    at = place["location"]
+    return f"cell {place['cell']}:" * (place["cell"] is not None) + str(at["row"]) + f":{at['column']}" * column
 
 
 def page(name: str) -> str:
@@ -45,11 +56,24 @@ def evidence_of(finding: Finding, evidence: Evidence | None) -> dict[str, object
 
 
 def verified(finding: Finding, evidence: Mapping[str, object]) -> str:
-    """What was measured, as a sentence part: whether a run settled the rule, or these facts, but never this place of the code."""
+    """What was measured, as a sentence part: whether a run settled the rule, its case, or these facts, but never this place of the code."""
     verdict, where = str(evidence["verdict"]), f"on {evidence['platform']}, {evidence['date']}"
     if evidence["level"] == "facts":
         return f"{verdict} {where}, with the facts of this finding: {evidence['summary']}"
+    if evidence["level"] == "template":
+        return f"{verdict} {where}, by the rule's template, which takes no fact of this finding: {evidence['summary']}"
     return f"rule {verdict.lower()} {where} (streamlint rule {finding.code})"
+
+
+def costing(known: Mapping[str, Any]) -> str:
+    """What a recorded run says of a finding, as a sentence part."""
+    told: str = known["cost"]["summary"] if known["cost"] else known["note"]
+    return told if known["standing"] == "COSTS" else f"{known['standing']}: {told}"
+
+
+def cost_of(known: Mapping[str, Any] | None) -> int:
+    """What a recorded run says that a finding cost, in ns; 0 where nothing is known."""
+    return int(known["cost"]["cost_ns"]) if known and known["cost"] else 0
 
 
 def _finding(finding: Finding, view: View) -> dict[str, Any]:
@@ -60,34 +84,37 @@ def _finding(finding: Finding, view: View) -> dict[str, Any]:
         "severity": finding.severity.value,
         "message": finding.message,
         "filename": finding.span.file,
-        **_places(finding.span),
-        "trail": [{"message": step.message, "filename": step.span.file, **_places(step.span)} for step in finding.trail],
+        **_places(finding.span, view),
+        "trail": [{"message": step.message, "filename": step.span.file, **_places(step.span, view)} for step in finding.trail],
         "help": finding.help,
-        "fix": _fix(finding.fix) if finding.fix else None,
+        "fix": _fix(finding.fix, view) if finding.fix else None,
         "facts": dict(finding.facts),
         "related": list(finding.related),
         "evidence": evidence_of(finding, view.evidence),
         "url": page(finding.name),
         "fingerprint": finding.fingerprint,
+        **({"run": dict(view.costs[finding])} if view.costs and finding in view.costs else {}),
     }
 
 
-def _problem(problem: Problem) -> dict[str, Any]:
+def _problem(problem: Problem, view: View) -> dict[str, Any]:
     from streamlint.rules import UNREADABLE, UnreadableSource  # start-up: a run that could read everything
 
     span = Span(problem.file, problem.row, problem.column, problem.row, problem.column)
     finding = Finding(UNREADABLE, UnreadableSource.name, UnreadableSource.category, problem.message, span)
     (finding,) = with_fingerprints([finding], Statements({}))
-    return {**_finding(finding, View(Report())), "severity": "warning"}
+    return {**_finding(finding, View(Report(), cells=view.cells)), "severity": "warning"}
 
 
-def _fix(fix: Fix) -> dict[str, Any]:
-    edits = [{"content": edit.content, "filename": edit.span.file, **_places(edit.span)} for edit in fix.edits]
+def _fix(fix: Fix, view: View) -> dict[str, Any]:
+    edits = [{"content": edit.content, "filename": edit.span.file, **_places(edit.span, view)} for edit in fix.edits]
     return {"applicability": fix.applicability, "message": fix.message, "edits": edits}
 
 
-def _places(span: Span) -> dict[str, dict[str, int]]:
+def _places(span: Span, view: View) -> dict[str, Any]:
+    begin, end = (view.cells.row(span.file, row) for row in (span.row, span.end_row))
     return {
-        "location": {"row": span.row, "column": span.column},
-        "end_location": {"row": span.end_row, "column": span.end_column},
+        "cell": begin.cell if begin is not None else None,
+        "location": {"row": begin.row if begin is not None else span.row, "column": span.column},
+        "end_location": {"row": end.row if end is not None else span.end_row, "column": span.end_column},
     }

@@ -8,11 +8,10 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from streamlint.findings import Finding, Span
-from streamlint.lines import split_lines
 from streamlint.records import field, record
 from streamlint.report import View
 from streamlint.report.causes import by_cause
-from streamlint.report.entries import evidence_of, page, verified
+from streamlint.report.entries import costing, evidence_of, page, verified
 from streamlint.report.terminal import Paint, line, link, plain, tame, width
 
 TAB = "    "
@@ -87,12 +86,12 @@ def _wrapped(text: str, room: int, subsequent_indent: str = "") -> tuple[str, ..
 
 def render(view: View) -> str:
     """A block a finding, with a blank line after each. Findings of one cause share a block, and equal ones of files that are equal."""
-    lines = {file: split_lines(text) for file, text in view.report.texts.items()}
+    lines = {file: view.cells.lines(file, text) for file, text in view.report.texts.items()}
     told: set[str] = set()  # what was measured is told once a rule; what its own facts showed, with each finding
     blocks = []
     for shown in _with_copies(by_cause(view.report.findings), view.report.texts):
         finding = shown.finding
-        own = (evidence_of(finding, view.evidence) or {}).get("level") == "facts"
+        own = (evidence_of(finding, view.evidence) or {}).get("level") in ("facts", "template")
         blocks.append(_Block(shown, lines, view, own or finding.code not in told).render() + "\n")
         if not own:
             told.add(finding.code)
@@ -134,7 +133,7 @@ class _Block:
                 self._labels[0] = _Label(finding.span, text, True)  # one underline for both
             else:
                 self._labels.append(_Label(step.span, text, False))
-        self._gutter = max(len(str(label.span.row)) for label in self._labels)
+        self._gutter = max(len(self._row(label.span.file, label.span.row)) for label in self._labels)
         self._room = view.width - self._gutter - 3
         self._source_room = WHOLE if view.whole_lines else self._room
 
@@ -155,12 +154,15 @@ class _Block:
         yield from rest
 
     def _sources(self) -> Iterator[str]:
-        files = list(dict.fromkeys(label.span.file for label in self._labels))
-        for file in files:
-            labels = [label for label in self._labels if label.span.file == file]
+        parts: dict[object, list[_Label]] = {}  # by file, of a notebook by cell
+        for label in self._labels:
+            cell = self._view.cells.row(label.span.file, label.span.row)
+            parts.setdefault((label.span.file, cell.cell if cell is not None else None), []).append(label)
+        for labels in parts.values():
+            file = labels[0].span.file
             first = next((label for label in labels if label.primary), labels[0])
             arrow = "-->" if first.primary else ":::"
-            place = f"{line(file)}:{first.span.row}:{first.span.column}"
+            place = f"{line(file)}:{self._view.cells.place(file, first.span.row, first.span.column)}"
             yield f"{' ' * self._gutter}{self._paint(arrow, 'frame')} {place}"
             if not any(self._lines.get(file, ())):
                 continue  # a file that could not be read
@@ -174,9 +176,9 @@ class _Block:
             here = sorted((label for label in labels if label.span.row == row), key=lambda label: not label.primary)
             if before is not None and row > before + 1:
                 single = self._line(here[0].span.file, row - 1)
-                yield self._numbered(row - 1, single) if row == before + 2 else self._paint(ELLIPSIS, "frame")
+                yield self._numbered(self._row(here[0].span.file, row - 1), single) if row == before + 2 else self._paint(ELLIPSIS, "frame")
             shown = self._line(here[0].span.file, row, min(label.span.column for label in here))
-            yield self._numbered(row, shown)
+            yield self._numbered(self._row(here[0].span.file, row), shown)
             for label in here:
                 yield from self._underline(label, shown)
             before = row
@@ -185,7 +187,12 @@ class _Block:
         lines = self._lines.get(file, [])
         return _Line.around(plain(lines[row - 1]) if row <= len(lines) else "", column, self._source_room)
 
-    def _numbered(self, row: int, line: _Line) -> str:
+    def _row(self, file: str, row: int) -> str:
+        """The number of a row as people count it: in a notebook from the beginning of its cell."""
+        cell = self._view.cells.row(file, row)
+        return str(row if cell is None else cell.row)
+
+    def _numbered(self, row: str, line: _Line) -> str:
         return f"{self._paint(f'{row:>{self._gutter}} |', 'frame')} {line.shown}"
 
     def _underline(self, label: _Label, line: _Line) -> Iterator[str]:
@@ -203,13 +210,16 @@ class _Block:
 
     def _notes(self) -> Iterator[str]:
         if self._others:
-            yield from self._note("also at", ", ".join(f"{span.row}:{span.column}" for span in self._others) + " (same cause)")
+            places = [self._view.cells.place(span.file, span.row, span.column) for span in self._others]
+            yield from self._note("also at", ", ".join(places) + " (same cause)")
         if self._finding.help:
             yield from self._note("help", self._finding.help)
         if fix := self._finding.fix:
             yield from self._note("fix", f"{self._view.fix_mark(self._finding)}{fix.message} ({fix.applicability})")
         if self._measured and (evidence := evidence_of(self._finding, self._view.evidence)):
             yield from self._note("verify", verified(self._finding, evidence))
+        if self._view.costs and (known := self._view.costs.get(self._finding)):
+            yield from self._note("cost", costing(known))
         if self._finding.related:
             yield from self._note("related", ", ".join(self._finding.related))
         if self._copies:

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from streamlint.report import View
-from streamlint.report.entries import entries
+from streamlint.report.entries import entries, place_of
 from streamlint.report.places import repository_path
 
 SEVERITIES = {"error": "critical", "warning": "major", "note": "minor"}
@@ -14,17 +14,19 @@ SEVERITIES = {"error": "critical", "warning": "major", "note": "minor"}
 
 def render(view: View) -> str:
     """A JSON array, also when it is empty."""
-    return json.dumps([_issue(row) for row in entries(view)], indent=2) + "\n"
+    return json.dumps([_issue(row, view) for row in entries(view)], indent=2) + "\n"
 
 
-def _issue(row: dict[str, Any]) -> dict[str, Any]:
+def _issue(row: dict[str, Any], view: View) -> dict[str, Any]:
+    first, last = (view.cells.file_row(row["filename"], row["cell"], row[place]["row"]) for place in ("location", "end_location"))
+    where = f" ({place_of(row)})" if row["cell"] is not None else ""
     return {
-        "description": f"{row['name']} [{row['code']}] {row['message']}",
+        "description": f"{row['name']} [{row['code']}] {row['message']}{where}",
         "check_name": row["name"],
         "fingerprint": row["fingerprint"],
         "severity": SEVERITIES[row["severity"]],
         "location": {
             "path": repository_path(row["filename"]),
-            "lines": {"begin": row["location"]["row"], "end": row["end_location"]["row"]},
+            "lines": {"begin": first, "end": last},
         },
     }

@@ -21,7 +21,7 @@ def render(view: View) -> str:
 
 
 def _lines(findings: list[Finding], view: View, paint: Paint) -> Iterator[str]:
-    places = [f"{finding.span.row}:{finding.span.column}" for finding in findings]
+    places = [view.cells.place(found.span.file, found.span.row, found.span.column) for found in findings]
     room = max(map(len, places))
     for finding, place in zip(findings, places, strict=True):
         rule = f"{paint(finding.name, finding.severity.value)} [{finding.code}]"

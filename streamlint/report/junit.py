@@ -7,7 +7,7 @@ from typing import Any
 from xml.etree import ElementTree as Xml
 
 from streamlint.report import View
-from streamlint.report.entries import entries
+from streamlint.report.entries import entries, place_of
 from streamlint.report.terminal import CONTROL, tame
 
 
@@ -34,12 +34,12 @@ def _suite(root: Xml.Element, name: str, tests: int, failures: int) -> Xml.Eleme
 
 
 def _case(suite: Xml.Element, row: dict[str, Any]) -> None:
-    place = f"{row['location']['row']}:{row['location']['column']}"
+    place = place_of(row)
     name = f"{row['name']} [{row['code']}] at {place}"
     case = Xml.SubElement(suite, "testcase", name=name, classname=_text(row["filename"]), time="0")
     failure = Xml.SubElement(case, "failure", message=_text(row["message"]), type=row["severity"])
     lines = [f"{row['filename']}:{place}: {row['name']} [{row['code']}] {row['message']}"]
-    lines += [f"  {step['filename']}:{step['location']['row']}: {step['message']}" for step in row["trail"]]
+    lines += [f"  {step['filename']}:{place_of(step, column=False)}: {step['message']}" for step in row["trail"]]
     lines += [f"help: {row['help']}"] if row["help"] else []
     failure.text = tame("\n".join(_text(line) for line in lines))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from streamlint.report import View
-from streamlint.report.entries import entries
+from streamlint.report.entries import entries, place_of
 from streamlint.report.terminal import CONTROL
 
 
@@ -23,20 +23,25 @@ def render(view: View) -> str:
 def _row(row: dict[str, Any]) -> str:
     place = _place(row)
     rule = f"[{row['name']}]({row['url']}) {row['code']}"
-    parts = [f"**{row['severity']}**: {_cell(row['message'])}"]
-    parts += [f"{_place(step)} {_cell(step['message'])}" for step in row["trail"]]
-    parts += [f"*help:* {_cell(row['help'])}"] if row["help"] else []
+    parts = [f"**{row['severity']}**: {cell(row['message'])}"]
+    parts += [f"{_place(step)} {cell(step['message'])}" for step in row["trail"]]
+    parts += [f"*help:* {cell(row['help'])}"] if row["help"] else []
     return f"| {place} | {rule} | {'<br>'.join(parts)} |"
 
 
 def _place(row: dict[str, Any]) -> str:
-    file = CONTROL.sub("\N{REPLACEMENT CHARACTER}", row["filename"])
+    return code(f"{row['filename']}:{place_of(row, column=False)}")
+
+
+def code(text: str) -> str:
+    """Text in a cell as code."""
+    text = CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
     for sign, shown in (("\n", " "), ("`", "\N{MODIFIER LETTER GRAVE ACCENT}"), ("|", "\\|")):
-        file = file.replace(sign, shown)
-    return f"`{file}:{row['location']['row']}`"
+        text = text.replace(sign, shown)
+    return f"`{text}`"
 
 
-def _cell(text: str) -> str:
+def cell(text: str) -> str:
     """Text in a cell: nothing in it is markup, a link, or a call of somebody's name."""
     text = CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
     for sign, shown in (("\\", "\\\\"), ("|", "\\|"), ("<", "&lt;"), ("\n", " "), ("](", "]\\("), ("@", "&#64;")):

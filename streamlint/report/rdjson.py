@@ -9,7 +9,7 @@ from typing import Any
 from streamlint.addresses import SITE
 from streamlint.lines import split_lines
 from streamlint.report import View
-from streamlint.report.entries import entries
+from streamlint.report.entries import entries, place_of
 from streamlint.report.places import byte_column, repository_path
 
 SEVERITIES = {"error": "ERROR", "warning": "WARNING", "note": "INFO"}
@@ -22,28 +22,32 @@ def render(view: View) -> str:
     data = {
         "source": {"name": "streamlint", "url": SITE},
         "severity": "WARNING",
-        "diagnostics": [_diagnostic(row, lines) for row in entries(view)],
+        "diagnostics": [_diagnostic(row, lines, view) for row in entries(view)],
     }
     return json.dumps(data, indent=2) + "\n"
 
 
-def _diagnostic(row: dict[str, Any], lines: Lines) -> dict[str, Any]:
+def _diagnostic(row: dict[str, Any], lines: Lines, view: View) -> dict[str, Any]:
     message = f"{row['message']}\nhelp: {row['help']}" if row["help"] else row["message"]
+    message += f"\nat {place_of(row)}" if row["cell"] is not None else ""
     found = {
         "message": message,
-        "location": _location(row, lines),
+        "location": _location(row, lines, view),
         "severity": SEVERITIES[row["severity"]],
         "code": {"value": f"{row['name']} [{row['code']}]", "url": row["url"]},
     }
     if row["trail"]:
-        found["related_locations"] = [{"message": step["message"], "location": _location(step, lines)} for step in row["trail"]]
-    if row["fix"]:
+        found["related_locations"] = [{"message": step["message"], "location": _location(step, lines, view)} for step in row["trail"]]
+    if row["fix"] and row["cell"] is None:  # what is suggested is put into the file as it stands
         here = [edit for edit in row["fix"]["edits"] if edit["filename"] == row["filename"]]
         found["suggestions"] = [{"range": _range(edit, lines), "text": edit["content"]} for edit in here]
     return found
 
 
-def _location(place: dict[str, Any], lines: Lines) -> dict[str, Any]:
+def _location(place: dict[str, Any], lines: Lines, view: View) -> dict[str, Any]:
+    if place["cell"] is not None:
+        rows = [view.cells.file_row(place["filename"], place["cell"], place[end]["row"]) for end in ("location", "end_location")]
+        return {"path": repository_path(place["filename"]), "range": {"start": {"line": rows[0]}, "end": {"line": rows[1]}}}
     return {"path": repository_path(place["filename"]), "range": _range(place, lines)}
 
 

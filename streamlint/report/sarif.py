@@ -9,7 +9,7 @@ from streamlint import __version__
 from streamlint.addresses import SITE
 from streamlint.findings import Category
 from streamlint.report import View
-from streamlint.report.entries import entries, page
+from streamlint.report.entries import entries, page, place_of
 from streamlint.report.pages import markdown
 from streamlint.report.places import as_uri, repository_path
 from streamlint.rules import all_rules
@@ -22,6 +22,11 @@ PROBLEM_SEVERITY = {"error": "error", "warning": "warning", "note": "recommendat
 
 def render(view: View) -> str:
     """One log with one run."""
+    return json.dumps(log(view), indent=2, default=str) + "\n"
+
+
+def log(view: View) -> dict[str, Any]:
+    """The log as plain data."""
     rows = entries(view, baselined=True)
     codes = sorted({row["code"] for row in rows})
     driver = {
@@ -31,14 +36,15 @@ def render(view: View) -> str:
         "semanticVersion": __version__,
         "rules": [_rule(code) for code in codes],
     }
+    notices = [_notice(row, view) for row in rows if _is_problem(row)]
     run = {
         "tool": {"driver": driver},
         "columnKind": "unicodeCodePoints",
         "originalUriBaseIds": {"SRCROOT": {"description": {"text": "The root of the repository."}}},
-        "invocations": [{"executionSuccessful": True, "toolExecutionNotifications": [_notice(row) for row in rows if _is_problem(row)]}],
-        "results": [_result(row, codes) for row in rows],
+        "invocations": [{"executionSuccessful": True, "toolExecutionNotifications": notices}],
+        "results": [_result(row, codes, view) for row in rows],
     }
-    return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2, default=str) + "\n"
+    return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
 
 
 def _rule(code: str) -> dict[str, Any]:
@@ -74,39 +80,46 @@ def _is_problem(row: dict[str, Any]) -> bool:
     return bool(row["code"] == "SL000")
 
 
-def _notice(row: dict[str, Any]) -> dict[str, Any]:
-    return {"level": "warning", "message": {"text": row["message"]}, "locations": [_location(row)]}
+def _notice(row: dict[str, Any], view: View) -> dict[str, Any]:
+    return {"level": "warning", "message": {"text": row["message"]}, "locations": [_location(row, view)]}
 
 
-def _result(row: dict[str, Any], codes: list[str]) -> dict[str, Any]:
+def _result(row: dict[str, Any], codes: list[str], view: View) -> dict[str, Any]:
     text = f"{row['message']}\nhelp: {row['help']}" if row["help"] else row["message"]
+    text += f"\nat {place_of(row)}" if row["cell"] is not None else ""
     result = {
         "ruleId": row["code"],
         "ruleIndex": codes.index(row["code"]),
         "level": row["severity"],
         "message": {"text": text},
-        "locations": [_location(row)],
+        "locations": [_location(row, view)],
         "partialFingerprints": {"streamlint/v1": row["fingerprint"]},
         "properties": {key: row[key] for key in ("facts", "evidence", "related") if row[key]},
     }
+    if run := row.get("run"):
+        result["properties"]["run"] = run
+        result |= {"rank": round(100 * run["cost"]["share"], 2)} if run["cost"] else {}
     if row["trail"]:
-        result["codeFlows"] = [{"threadFlows": [{"locations": _flow(row)}]}]
-    if row["fix"]:
+        result["codeFlows"] = [{"threadFlows": [{"locations": _flow(row, view)}]}]
+    if row["fix"] and row["cell"] is None:  # a replacement is one of the file's own text
         result["fixes"] = [_fix(row["fix"])]
     if "baselined" in row:
         result["suppressions"] = [{"kind": "external", "status": "accepted", "justification": row["baselined"]}] if row["baselined"] else []
     return result
 
 
-def _flow(row: dict[str, Any]) -> list[dict[str, Any]]:
+def _flow(row: dict[str, Any], view: View) -> list[dict[str, Any]]:
     """The steps of the trail, then the offending operation."""
-    steps = [{"location": _location(step, step["message"]), "importance": "important"} for step in row["trail"]]
-    return [*steps, {"location": _location(row, row["message"]), "importance": "essential"}]
+    steps = [{"location": _location(step, view, step["message"]), "importance": "important"} for step in row["trail"]]
+    return [*steps, {"location": _location(row, view, row["message"]), "importance": "essential"}]
 
 
-def _location(place: dict[str, Any], message: str = "") -> dict[str, Any]:
+def _location(place: dict[str, Any], view: View, message: str = "") -> dict[str, Any]:
     start, end = place["location"], place["end_location"]
     region = {"startLine": start["row"], "startColumn": start["column"], "endLine": end["row"], "endColumn": end["column"]}
+    if place["cell"] is not None:  # the columns of the JSON are nobody's
+        first, last = (view.cells.file_row(place["filename"], place["cell"], point["row"]) for point in (start, end))
+        region = {"startLine": first, "endLine": last}
     physical = {"physicalLocation": {"artifactLocation": _artifact(place["filename"]), "region": region}}
     return physical | ({"message": {"text": message}} if message else {})
 

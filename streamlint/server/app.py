@@ -16,10 +16,11 @@ from pygls.protocol import LanguageServerProtocol, default_converter, lsp_method
 from pygls.uris import from_fs_path, to_fs_path
 
 from streamlint import __version__
-from streamlint.reading import LANGUAGES, language_of
+from streamlint.reading import LANGUAGES, is_notebook, language_of
 from streamlint.server import hover, settings, shapes
 from streamlint.server.greeting import INCREMENTAL, Incoming, Outgoing
-from streamlint.server.jobs import Setup, Told
+from streamlint.server.jobs import Range, Repair, Setup, Told
+from streamlint.server.notebooks import SYNC, Cell, Notebooks
 from streamlint.server.positions import Lines, applied
 from streamlint.server.session import Document, Session
 
@@ -37,17 +38,33 @@ class _Protocol(LanguageServerProtocol):
         """Leave changes to our own documents: pygls cuts lines by `str.splitlines`, where editors do not (form feeds, U+2028)."""
         yield self.fm.features[types.TEXT_DOCUMENT_DID_CHANGE], (params,), None
 
+    @lsp_method(types.NOTEBOOK_DOCUMENT_DID_OPEN)
+    def lsp_notebook_document__did_open(self, params: types.DidOpenNotebookDocumentParams) -> Generator[Any, Any, None]:
+        """Leave notebooks to us, as documents."""
+        yield self.fm.features[types.NOTEBOOK_DOCUMENT_DID_OPEN], (params,), None
+
+    @lsp_method(types.NOTEBOOK_DOCUMENT_DID_CHANGE)
+    def lsp_notebook_document__did_change(self, params: types.DidChangeNotebookDocumentParams) -> Generator[Any, Any, None]:
+        """The same."""
+        yield self.fm.features[types.NOTEBOOK_DOCUMENT_DID_CHANGE], (params,), None
+
+    @lsp_method(types.NOTEBOOK_DOCUMENT_DID_CLOSE)
+    def lsp_notebook_document__did_close(self, params: types.DidCloseNotebookDocumentParams) -> Generator[Any, Any, None]:
+        """The same."""
+        yield self.fm.features[types.NOTEBOOK_DOCUMENT_DID_CLOSE], (params,), None
+
 
 class Server(LanguageServer):
     """One editor's server, with a linting process that is started already."""
 
     def __init__(self, start: Setup, child: subprocess.Popen[bytes] | None = None) -> None:
         kind = types.TextDocumentSyncKind(INCREMENTAL)
-        super().__init__("streamlint", __version__, kind, protocol_cls=_Protocol, converter_factory=default_converter)
+        super().__init__("streamlint", __version__, kind, SYNC, protocol_cls=_Protocol, converter_factory=default_converter)
         self.start = start
         self.settings = settings.EditorSettings()
         self.folders: tuple[str, ...] = ()
         self.ended = False
+        self.notebooks = Notebooks()
         self.session = Session(self, self.setup, child)
 
     def setup(self) -> Setup:
@@ -67,15 +84,23 @@ class Server(LanguageServer):
             self.log(fault, aloud=True)
 
     def document(self, uri: str) -> Document | None:
-        """An open document that streamlint reads."""
-        return self.session.documents.get(path_of(uri))
+        """An open document that streamlint reads; of a cell, that of its notebook."""
+        notebook = self.notebooks.of(uri)
+        return self.session.documents.get(notebook.path if notebook is not None else path_of(uri))
 
     def show(self, document: Document, rows: tuple[Told, ...]) -> None:
         """Publish a document's findings."""
         capabilities = self.client_capabilities.text_document
         related = bool(capabilities and capabilities.publish_diagnostics and capabilities.publish_diagnostics.related_information)
-        shown = [shapes.diagnostic(row, self.uri_of, related) for row in rows]
-        self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(document.uri, shown, document.version))
+        notebook = self.notebooks.of(document.uri)
+        if notebook is None:
+            shown = [shapes.diagnostic(row, self.uri_of, related) for row in rows]
+            self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(document.uri, shown, document.version))
+            return
+        found = [notebook.told(row) for row in rows]
+        for cell in notebook.cells:
+            shown = [shapes.diagnostic(row, self.uri_of, related) for place, row in found if place is cell]
+            self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(cell.uri, shown, cell.version))
 
     def log(self, message: str, aloud: bool = False) -> None:
         """Tell the editor's log, and where ``aloud`` the user."""
@@ -84,9 +109,37 @@ class Server(LanguageServer):
             self.window_show_message(types.ShowMessageParams(types.MessageType.Error, f"streamlint: {message}"))
 
     def uri_of(self, path: str) -> str:
-        """The client's own spelling for what it has open."""
+        """The client's own spelling for what it has open; that of a cell is its own."""
+        if self.notebooks.of(path) is not None:
+            return path
         document = self.session.documents.get(path)
         return document.uri if document else from_fs_path(path) or path
+
+    def cell(self, uri: str) -> Cell | None:
+        """The open cell of this URI."""
+        notebook = self.notebooks.of(uri)
+        return notebook.cell(uri) if notebook is not None else None
+
+    def inside(self, uri: str, place: Range) -> Range | None:
+        """A place as the session counts it; None for one in a cell that is not read."""
+        notebook = self.notebooks.of(uri)
+        return place if notebook is None else notebook.inside(uri, place)
+
+    def told(self, document: Document, row: Told) -> Told:
+        """A finding of a document as the client counts its places."""
+        notebook = self.notebooks.of(document.uri)
+        return row if notebook is None else notebook.told(row)[1]
+
+    def edit_of(self, document: Document, version: int, repair: Repair) -> types.WorkspaceEdit:
+        """A repair of a document that had a version, bound to it where the client knows such edits."""
+        notebook = self.notebooks.of(document.uri)
+        edits: shapes.Edits = {}
+        if notebook is None:
+            edits[document.uri, version] = list(repair.edits)
+        else:
+            for cell, place, text in notebook.edits(repair) if notebook.version == version else ():
+                edits.setdefault((cell.uri, cell.version), []).append((place, text))
+        return shapes.workspace_edit(edits, self.versioned_edits)
 
     def report_server_error(self, error: Exception, source: Any) -> None:
         """Errors outside of requests (which are answered with them)."""
@@ -117,6 +170,7 @@ def serve(start: Setup, child: subprocess.Popen[bytes], way: tuple[str, int] | t
     server = Server(start, child)
     _lifetime(server)
     _documents(server)
+    _notebooks(server)
     _requests(server)
     if isinstance(way[0], str):
         server.start_tcp(*way)
@@ -203,7 +257,7 @@ def _documents(server: Server) -> None:
         item = params.text_document
         path = path_of(item.uri)
         language = language_of(path) or SPOKEN.get(str(item.language_id), "")
-        if language and not item.uri.startswith("vscode-notebook-cell:"):
+        if language and not is_notebook(path) and not item.uri.startswith("vscode-notebook-cell:"):
             server.session.open(Document(item.uri, path, item.version, item.text, language))
 
     @server.feature(types.TEXT_DOCUMENT_DID_CHANGE)
@@ -218,6 +272,30 @@ def _documents(server: Server) -> None:
             server.session.close(document)
 
 
+def _notebooks(server: Server) -> None:
+    @server.feature(types.NOTEBOOK_DOCUMENT_DID_OPEN)
+    def opened(params: types.DidOpenNotebookDocumentParams) -> None:
+        path = path_of(params.notebook_document.uri)
+        if is_notebook(path):
+            notebook = server.notebooks.open(params, path, server.encoding)
+            server.session.open(Document(notebook.uri, path, notebook.version, notebook.text, "python"))
+
+    @server.feature(types.NOTEBOOK_DOCUMENT_DID_CHANGE)
+    def changed(params: types.DidChangeNotebookDocumentParams) -> None:
+        notebook, gone = server.notebooks.change(params)
+        for cell in gone:
+            server.text_document_publish_diagnostics(types.PublishDiagnosticsParams(cell.uri, []))
+        if notebook is not None and (document := server.document(notebook.uri)):
+            server.session.change(document, notebook.version, notebook.text)
+
+    @server.feature(types.NOTEBOOK_DOCUMENT_DID_CLOSE)
+    def closed(params: types.DidCloseNotebookDocumentParams) -> None:
+        notebook = server.notebooks.of(params.notebook_document.uri)
+        if notebook is not None and (document := server.document(notebook.uri)):
+            server.session.close(document)
+            server.notebooks.close(notebook)
+
+
 def _requests(server: Server) -> None:
     kinds = types.CodeActionOptions(code_action_kinds=[shapes.QUICK, shapes.ALL], resolve_provider=True)
 
@@ -228,7 +306,7 @@ def _requests(server: Server) -> None:
             return []  # editors ask at each key; what is found is shown soon, and they ask again
         found: list[types.CodeAction] = []
         if shapes.asked_for(shapes.QUICK, params.context.only):
-            found += await _quick_fixes(server, document, params.range)
+            found += await _quick_fixes(server, document, params.text_document.uri, params.range)
         if shapes.asked_for(shapes.ALL, params.context.only):
             found += await _fix_all(server, document, named=bool(params.context.only))
         return found
@@ -238,13 +316,13 @@ def _requests(server: Server) -> None:
         data = action.data if isinstance(action.data, dict) else {}
         document = server.document(str(data.get("uri", "")))
         if document is not None and document.version == data.get("version") and (repair := await server.session.fix_all(document)):
-            action.edit = shapes.workspace_edit(document.uri, document.version, repair, server.versioned_edits)
+            action.edit = server.edit_of(document, document.version, repair)
         return action
 
     @server.feature(types.TEXT_DOCUMENT_HOVER)
     async def hovered(params: types.HoverParams) -> types.Hover | None:
         document = server.document(params.text_document.uri)
-        return await _hover(server, document, params.position) if document else None
+        return await _hover(server, document, params.text_document.uri, params.position) if document else None
 
 
 def _is_automatic(params: types.CodeActionParams) -> bool:
@@ -252,15 +330,17 @@ def _is_automatic(params: types.CodeActionParams) -> bool:
     return params.context.trigger_kind == types.CodeActionTriggerKind.Automatic
 
 
-async def _quick_fixes(server: Server, document: Document, place: types.Range) -> list[types.CodeAction]:
-    rows = [row for row in await server.session.current(document) if row.fingerprint and shapes.touches(row.range, place)]
+async def _quick_fixes(server: Server, document: Document, uri: str, place: types.Range) -> list[types.CodeAction]:
+    current = await server.session.current(document)
+    here = server.inside(uri, shapes.place_of_range(place))
+    rows = [row for row in current if row.fingerprint and here is not None and shapes.touches(row.range, here)]
     if not rows:
         return []
     version, found = document.version, []
     for row, repairs in zip(rows, await server.session.repairs(document, rows), strict=True):
-        shown = shapes.diagnostic(row, server.uri_of, related=False)
+        shown = shapes.diagnostic(server.told(document, row), server.uri_of, related=False)
         for repair in repairs:
-            edit = shapes.workspace_edit(document.uri, version, repair, server.versioned_edits)
+            edit = server.edit_of(document, version, repair)
             found.append(shapes.quick_fix(row, repair, edit, shown))
     return found
 
@@ -275,17 +355,19 @@ async def _fix_all(server: Server, document: Document, named: bool) -> list[type
     repair = await server.session.fix_all(document)
     if repair is None:
         return []
-    action.edit = shapes.workspace_edit(document.uri, version, repair, server.versioned_edits)
+    action.edit = server.edit_of(document, version, repair)
     return [action]
 
 
-async def _hover(server: Server, document: Document, position: types.Position) -> types.Hover | None:
+async def _hover(server: Server, document: Document, uri: str, position: types.Position) -> types.Hover | None:
     rows = document.rows if document.looked == document.version else ()
-    found = [row for row in rows if shapes.inside(row.range, position.line, position.character)]
+    here = server.inside(uri, (position.line, position.character, position.line, position.character))
+    found = [row for row in rows if here is not None and shapes.inside(row.range, *here[:2])]
     if found:
-        code, place = found[0].code, shapes.range_of(found[0].range)
+        code, place = found[0].code, shapes.range_of(server.told(document, found[0]).range)
     else:
-        lines = Lines(document.text, server.encoding)
+        cell = server.cell(uri)
+        lines = Lines(document.text if cell is None else cell.text, server.encoding)
         named = hover.code_at(lines.line(position.line), lines.column(position.line, position.character))
         if named is None:
             return None

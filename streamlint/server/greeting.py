@@ -18,6 +18,7 @@ KINDS = ("quickfix", "source.fixAll.streamlint")  # of code actions
 MOST_HEADER, MOST_MESSAGE = 1 << 16, 1 << 30  # bytes
 ENCODINGS = ("utf-8", "utf-16", "utf-32")
 INCREMENTAL = 2
+NOTEBOOKS = {"notebookSelector": [{"notebook": "jupyter-notebook", "cells": [{"language": "python"}]}], "save": False}
 
 _LENGTH = re.compile(rb"Content-Length: (\d{1,12})\r\n")
 
@@ -89,6 +90,7 @@ def result(params: dict[str, Any]) -> dict[str, Any]:
         "capabilities": {
             "positionEncoding": encoding,
             "textDocumentSync": {"openClose": True, "change": INCREMENTAL, "save": False},
+            **({"notebookDocumentSync": NOTEBOOKS} if params["capabilities"].get("notebookDocument") is not None else {}),
             "hoverProvider": True,
             "codeActionProvider": {"codeActionKinds": list(KINDS), "resolveProvider": True},
             "workspace": {"workspaceFolders": {"supported": True, "changeNotifications": True}},

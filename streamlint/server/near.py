@@ -14,7 +14,7 @@ from pathlib import PurePosixPath
 from streamlint.discovery.files import Found
 from streamlint.discovery.outlines import imports_in
 from streamlint.discovery.seams import INCLUDE, NATIVE, OPENED
-from streamlint.reading import Unreadable, read_bytes
+from streamlint.reading import Unreadable, decode, is_notebook, read_source
 
 MOST = 100  # files that one is read with
 
@@ -40,7 +40,7 @@ class Entry:
         """Its bytes; none if it cannot be read."""
         if self._data is None:
             try:
-                self._data = read_bytes(self.found.path)
+                self._data = read_source(self.found.path)
             except Unreadable:
                 self._data = b""
         return self._data
@@ -49,7 +49,7 @@ class Entry:
     def text(self) -> str:
         """Its text, as far as names are looked for in it."""
         if self._text is None:
-            self._text = self.data.decode("utf-8", "replace")
+            self._text = program_in(self.data) if is_notebook(self.found.path) else self.data.decode("utf-8", "replace")
         return self._text
 
     @property
@@ -68,6 +68,14 @@ class Entry:
     def opened(self) -> set[str]:
         """The modules of Python that this C++ file is."""
         return {name for names in OPENED.findall(self.text) for name in names if name}
+
+
+def program_in(data: bytes) -> str:
+    """The Python of a notebook's bytes; nothing of what is no notebook."""
+    try:
+        return decode(data, "python", ".ipynb")[0]
+    except Unreadable:
+        return ""
 
 
 @dataclass(slots=True)

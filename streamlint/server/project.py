@@ -13,14 +13,17 @@ from streamlint.discovery.files import Found, discover, left_out, matches
 from streamlint.discovery.screening import is_generated
 from streamlint.discovery.triggers import relevant, seam
 from streamlint.discovery.twins import is_port, speaks_hip_alone
+from streamlint.errors import StreamlintError
 from streamlint.findings import Finding, Report
 from streamlint.fix.trial import Trial
+from streamlint.notebooks import sources_of
 from streamlint.options import Options, Source
-from streamlint.reading import Unreadable, encode, language_of, read_bytes
+from streamlint.reading import Unreadable, encode, is_notebook, language_of, read_source
 from streamlint.relint import Relint
 from streamlint.repairs import Repairs, repairs, trial_of, trials
 from streamlint.server.memory import Memory, Part
-from streamlint.server.near import Entry, Map
+from streamlint.server.near import Entry, Map, program_in
+from streamlint.trace.profile import FILE, Profile, load
 from streamlint.triage.ignores import add_ignores
 from streamlint.triage.precedence import winners
 
@@ -29,10 +32,11 @@ MOST_PASSES = 10  # of fixes, as on the command line
 
 @dataclass(slots=True)
 class Open:
-    """An open document."""
+    """An open document: its text, of a notebook the program in it, and the bytes that a file of it would hold."""
 
     text: str
     language: str
+    data: bytes
     report: Report | None = None  # of this text
     trial: Trial | None = None
 
@@ -53,6 +57,7 @@ class Project:
     _map: Map | None = None
     _parts: dict[str, Part] = field(default_factory=dict)
     _dirty: set[str] = field(default_factory=set)
+    _profile: tuple[int, Profile | None] = (0, None)  # when the file was written, and what it says
 
     def put(self, path: str, text: str | None, language: str) -> None:
         """The editor's text of a file; None once it is closed."""
@@ -61,11 +66,12 @@ class Project:
             self._parts.pop(path, None)
             self.touch(path)
             return
-        if path in self.open and self.open[path].text == text:
+        opened = _opened(path, text, language_of(path) or language)
+        if path in self.open and self.open[path].data == opened.data:
             return
-        self.open[path] = Open(text, language_of(path) or language)
+        self.open[path] = opened
         if self._entries is not None and (found := self._wanted(path)) is not None:
-            self._enter(found, _as_bytes(text, found.language))
+            self._enter(found, opened.data)
 
     def touch(self, path: str) -> None:
         """A file that may be new, changed or gone: who was read with it is to be linted again, where it is new or gone everybody."""
@@ -103,6 +109,17 @@ class Project:
             told[other] = self._concluded(other, lambda sources, options: self._joined(sources[0], options))
         return told
 
+    def profile(self) -> Profile | None:
+        """What findings cost in a recorded run, if `streamlint trace` has written so into the folder."""
+        path = self.root / FILE
+        written = path.stat().st_mtime_ns if path.is_file() else 0
+        if written != self._profile[0]:
+            try:
+                self._profile = written, load(path) if written else None
+            except StreamlintError:  # half written, or of another release: findings are told without it
+                self._profile = written, None
+        return self._profile[1]
+
     def stale(self) -> tuple[str, ...]:
         """Open documents that were linted with another text of some file than it has now."""
         old = {path for path, part in self._parts.items() if not self._holds(part)}
@@ -114,7 +131,7 @@ class Project:
     def _concluded(self, path: str, analyse: linter.Analyse) -> Report:
         document = self.open[path]
         found = self._wanted(path)
-        report = Report() if found is None else linter.run_one(found, _as_bytes(document.text, found.language), analyse)
+        report = Report() if found is None else linter.run_one(found, document.data, analyse)
         document.report, document.trial = report, None
         return report
 
@@ -165,6 +182,18 @@ class Project:
             document.trial = trial_of(document.text, self._found(path), self._relint(part))
         return replace(finding, fix=document.trial.propose(finding))
 
+    def shown(self, path: str) -> str:
+        """The text of a document as the editor shows it, in the rows of its program."""
+        document = self.open[path]
+        return "\n\n".join(sources_of(document.data, document.text)) if is_notebook(path) and document.text else document.text
+
+    def changed(self, path: str, after: str) -> list[tuple[str, str]]:
+        """The text of a document, and a new one, as the editor has them: a notebook cell by cell."""
+        document = self.open[path]
+        if not is_notebook(path):
+            return [(document.text, after)]
+        return list(zip(sources_of(document.data, document.text), sources_of(document.data, after), strict=True))
+
     def ignored(self, path: str, finding: Finding) -> str | None:
         """The text with a comment that hides the finding."""
         document = self.open[path]
@@ -180,11 +209,11 @@ class Project:
                 if not step.mended:
                     break
                 mended += len(step.mended)
-                self.put(path, step.texts[path], before.language)
+                self.put(path, _as_file(path, step.texts[path], self.open[path]), before.language)
             return self.open[path].text, mended
         finally:
             if mended:
-                self.put(path, before.text, before.language)
+                self.put(path, _as_file(path, before.text, before), before.language)
                 self.open[path] = before
                 if part is not None:
                     self._parts[path] = part
@@ -235,12 +264,12 @@ class Project:
                     self._read(found, names)
             for path, document in self.open.items():
                 if (mine := self._wanted(path)) is not None:
-                    self._enter(mine, _as_bytes(document.text, mine.language))
+                    self._enter(mine, document.data)
         return self._entries
 
     def _read(self, found: Found, others: Collection[str]) -> None:
         try:
-            data = read_bytes(found.path)
+            data = read_source(found.path)
         except Unreadable:
             return
         if not is_generated(data, found) and not is_port(found.path, data, others) and not speaks_hip_alone(data):
@@ -250,7 +279,8 @@ class Project:
         """Keep a file that can matter; of other C++ the name, for who includes it."""
         assert self._entries is not None
         language = found.language
-        counts = found.path in self.open or relevant(language, found.settings.models)(data) or seam(language)(data)
+        said = program_in(data).encode() if is_notebook(found.path) else data
+        counts = found.path in self.open or relevant(language, found.settings.models)(said) or seam(language)(said)
         entry, known = Entry(found, data if counts else None), self._entries.pop(found.path, None)
         if counts or language == "cuda":
             self._entries[found.path] = entry
@@ -258,10 +288,19 @@ class Project:
             self._map = None
 
 
-def _as_bytes(text: str, language: str) -> bytes:
-    """The bytes of an open document, in the encoding that it declares."""
+def _opened(path: str, text: str, language: str) -> Open:
+    """An open document of what the editor holds, which is the JSON of a notebook. Its bytes are in the encoding that it declares."""
     plain = text.encode("utf-8", "surrogatepass")
+    if is_notebook(path):
+        return Open(program_in(plain), language, plain)
     try:
-        return encode(text, plain, language)
+        return Open(text, language, encode(text, plain, language, path))
     except (LookupError, UnicodeError):
-        return plain
+        return Open(text, language, plain)
+
+
+def _as_file(path: str, text: str, document: Open) -> str:
+    """What the editor would hold with another text, of a notebook another program, in a document."""
+    if not is_notebook(path):
+        return text
+    return encode(text, document.data, document.language, path).decode()

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from typing import Any
 
 from streamlint.findings import Finding, Fix, Problem, Report, Severity, Span
-from streamlint.report.entries import page
+from streamlint.lines import split_lines
+from streamlint.report.entries import costing, page
 from streamlint.rules import UNREADABLE, UNUSED, UnreadableSource
 from streamlint.server.jobs import Range, Repair, Told
 from streamlint.server.positions import Lines, changes
+from streamlint.trace.profile import Profile
 
 
-def told(report: Report, text: str, encoding: str, outside: Callable[[str], str]) -> tuple[Told, ...]:
-    """The findings and problems of one file's report, in order of their places; ``outside`` gives the path that the client knows."""
+def told(report: Report, text: str, encoding: str, outside: Callable[[str], str], profile: Profile | None = None) -> tuple[Told, ...]:
+    """The findings and problems of one file's report, in order of their places.
+
+    ``outside`` gives the path that the client knows, ``profile`` what findings cost in a recorded run.
+    """
     measure = _Measure(report.texts, text, encoding, outside)
-    rows = [_finding(finding, measure) for finding in report.findings]
+    rows = [_finding(finding, measure, profile.of(finding) if profile else None) for finding in report.findings]
     rows += [_problem(problem, measure) for problem in report.problems]
     return tuple(sorted(rows, key=lambda row: (row.range, row.code)))
 
@@ -26,9 +32,14 @@ def repair_of(fix: Fix, text: str, encoding: str) -> Repair:
     return Repair(fix.message, fix.applicability, tuple((lines.range(edit.span), edit.content) for edit in fix.edits))
 
 
-def change(title: str, kind: str, before: str, after: str, encoding: str) -> Repair:
-    """A new text for a file."""
-    return Repair(title, kind, changes(before, after, encoding))
+def change(title: str, kind: str, texts: Sequence[tuple[str, str]], encoding: str) -> Repair:
+    """New texts for the parts of a document, each below the last one with a line between them."""
+    edits: list[tuple[Range, str]] = []
+    first = 0
+    for before, after in texts:
+        edits += [((place[0] + first, place[1], place[2] + first, place[3]), text) for place, text in changes(before, after, encoding)]
+        first += len(split_lines(before)) + 1
+    return Repair(title, kind, tuple(edits))
 
 
 class _Measure:
@@ -46,14 +57,14 @@ class _Measure:
         return self._own.range(span) if span.file == file else self._lines(span.file).range(span)
 
 
-def _finding(finding: Finding, measure: _Measure) -> Told:
+def _finding(finding: Finding, measure: _Measure, known: Mapping[str, Any] | None) -> Told:
     file, span = finding.span.file, finding.span
     if finding.code == UNREADABLE:
         span = Span(file, span.row, span.column, span.row, span.column + 1)  # a place without width is hard to see
     return Told(
         finding.code,
         finding.severity.value,
-        finding.message + (f"\nhelp: {finding.help}" if finding.help else ""),
+        finding.message + (f"\ncost: {costing(known)}" if known else "") + (f"\nhelp: {finding.help}" if finding.help else ""),
         page(finding.name),
         measure.own(span),
         tuple((step.message, measure.outside(step.span.file), measure.other(step.span, file)) for step in finding.trail),

@@ -10,6 +10,7 @@ from streamlint.server.greeting import KINDS
 from streamlint.server.jobs import Range, Repair, Told
 
 QUICK, ALL = KINDS
+Edits = dict[tuple[str, int], list[tuple[Range, str]]]  # by URI and version
 
 _SEVERITIES = {
     "error": types.DiagnosticSeverity.Error,
@@ -23,12 +24,16 @@ def range_of(place: Range) -> types.Range:
     return types.Range(types.Position(place[0], place[1]), types.Position(place[2], place[3]))
 
 
+def place_of_range(place: types.Range) -> Range:
+    """A range of the client's."""
+    return place.start.line, place.start.character, place.end.line, place.end.character
+
+
 def place_of(change: types.TextDocumentContentChangeEvent) -> Range | None:
     """Where a text changes; None for a whole new text."""
     if isinstance(change, types.TextDocumentContentChangeWholeDocument):
         return None
-    start, end = change.range.start, change.range.end
-    return start.line, start.character, end.line, end.character
+    return place_of_range(change.range)
 
 
 def diagnostic(told: Told, uri_of: Callable[[str], str], related: bool) -> types.Diagnostic:
@@ -61,13 +66,13 @@ def quick_fix(told: Told, repair: Repair, edit: types.WorkspaceEdit, shown: type
     )
 
 
-def workspace_edit(uri: str, version: int, repair: Repair, versioned: bool) -> types.WorkspaceEdit:
-    """A repair of a document, bound to its version where the client knows such edits."""
-    edits = [types.TextEdit(range_of(place), text) for place, text in repair.edits]
+def workspace_edit(edits: Edits, versioned: bool) -> types.WorkspaceEdit:
+    """A repair of documents, bound to their versions where the client knows such edits."""
+    made = {name: [types.TextEdit(range_of(place), text) for place, text in mine] for name, mine in edits.items()}
     if not versioned:
-        return types.WorkspaceEdit(changes={uri: edits})
-    document = types.OptionalVersionedTextDocumentIdentifier(uri, version)
-    return types.WorkspaceEdit(document_changes=[types.TextDocumentEdit(document, list(edits))])
+        return types.WorkspaceEdit(changes={uri: mine for (uri, _), mine in made.items()})
+    named = [(types.OptionalVersionedTextDocumentIdentifier(uri, version), mine) for (uri, version), mine in made.items()]
+    return types.WorkspaceEdit(document_changes=[types.TextDocumentEdit(document, list(mine)) for document, mine in named])
 
 
 def asked_for(kind: str, only: Sequence[str | types.CodeActionKind] | None) -> bool:
@@ -81,7 +86,6 @@ def inside(place: Range, line: int, character: int) -> bool:
     return (place[0], place[1]) <= (line, character) <= (place[2], place[3])
 
 
-def touches(place: Range, other: types.Range) -> bool:
+def touches(place: Range, other: Range) -> bool:
     """Whether two ranges share a position."""
-    start, end = (other.start.line, other.start.character), (other.end.line, other.end.character)
-    return (place[0], place[1]) <= end and start <= (place[2], place[3])
+    return place[:2] <= other[2:] and other[:2] <= place[2:]

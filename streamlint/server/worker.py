@@ -17,6 +17,8 @@ from streamlint import build_files
 from streamlint.config import Resolver, Settings, load
 from streamlint.discovery import files
 from streamlint.errors import StreamlintError
+from streamlint.fix.edits import Edited
+from streamlint.reading import is_notebook
 from streamlint.server import records, warm
 from streamlint.server.jobs import Answer, FixAll, Job, Lint, Linted, Repair, Repairs, Setup, Text, Touched
 from streamlint.server.memory import Memory, tidy
@@ -111,9 +113,9 @@ class Worker:
         return None
 
     def _lint(self, home: Home, project: Project, path: str, whole: bool) -> Linted:
-        encoding = self._setup.encoding
+        encoding, profile = self._setup.encoding, project.profile()
         shown = {
-            home.outside(other): records.told(report, project.open[other].text, encoding, home.outside)
+            home.outside(other): records.told(report, project.shown(other), encoding, home.outside, profile)
             for other, report in project.lint(path, whole).items()
         }
         return Linted(shown, self._stale(home), project.is_partial(path))
@@ -125,18 +127,22 @@ class Worker:
         text, encoding, found = project.open[path].text, self._setup.encoding, []
         fix = project.repaired(path, finding).fix
         if fix is not None and fix.applicability != "display":
-            found.append(records.repair_of(fix, text, encoding))
+            if is_notebook(path):
+                found.append(records.change(fix.message, fix.applicability, project.changed(path, Edited(text, fix.edits).text), encoding))
+            else:
+                found.append(records.repair_of(fix, text, encoding))
         if (hidden := project.ignored(path, finding)) is not None:
-            found.append(records.change(f"suppress {finding.code} with a comment", "ignore", text, hidden, encoding))
+            found.append(records.change(f"suppress {finding.code} with a comment", "ignore", project.changed(path, hidden), encoding))
         return found
 
     def _fix_all(self, project: Project, path: str) -> Repair | None:
-        text = project.open[path].text
         fixed, mended = project.fixed(path)
         if not mended:
             return None
         noun = "finding" if mended == 1 else "findings"
-        return records.change(f"fix {mended} {noun} that streamlint can fix safely", "safe", text, fixed, self._setup.encoding)
+        return records.change(
+            f"fix {mended} {noun} that streamlint can fix safely", "safe", project.changed(path, fixed), self._setup.encoding
+        )
 
     # Folders ------------------------------------------------------------------------------------------------------------------
 

@@ -5,6 +5,6 @@ asynchronous: what they tell then is what those orders and copies keep silent.
 """
 
 from streamlint.silence.answer import Answer, Reason
-from streamlint.silence.explain import explain
+from streamlint.silence.explain import explain, explain_each
 
-__all__ = ["Answer", "Reason", "explain"]
+__all__ = ["Answer", "Reason", "explain", "explain_each"]

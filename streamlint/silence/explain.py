@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -18,8 +19,9 @@ from streamlint.lines import split_lines
 from streamlint.linter import How, run
 from streamlint.options import Options, Source
 from streamlint.parsing import Parser
-from streamlint.reading import Unreadable, decode, language_of, read_bytes
+from streamlint.reading import Unreadable, decode, is_notebook, language_of, read_source
 from streamlint.recursion import deeper
+from streamlint.report.cells import Cells
 from streamlint.rules import all_rules
 from streamlint.silence.answer import Answer
 from streamlint.silence.line import Line, dig
@@ -28,85 +30,154 @@ from streamlint.triage import precedence, suppress
 from streamlint.triage.layout import Layout, layout
 from streamlint.triage.settle import codes_of
 from streamlint.waits.findings import hot_waits, passed_over
+from streamlint.waits.judge import HotWaits
 
+_CELL = re.compile(r"(?P<file>.*\.ipynb):(?:cell )?(?P<cell>\d+)", re.IGNORECASE)
 ALL_LOOPS = "all-loops"
 POSSIBLE = "possible"
 
 
-def explain(paths: Sequence[str | Path], place: str, resolver: Resolver, jobs: int = 1) -> Answer:
-    """The reasons why no finding stands at ``FILE:LINE`` when ``paths`` are linted.
+def explain(paths: Sequence[str | Path], place: str, resolver: Resolver) -> Answer:
+    """The reasons why no finding stands at ``FILE:LINE`` when ``paths`` are linted, in a notebook at ``FILE:cell NUMBER:LINE``.
 
     Raises ConfigError for a place that is none, PathError for a file that does not exist.
     """
-    file, row = _place(place)
-    answer = Answer(file, row)
-    found = discover(paths, resolver).files
-    mine = next((item for item in found if item.path == file), None)
-    if mine is None:
-        _not_met(answer, file, resolver)
+    answer = explain_each(paths, [place], resolver)[0]
+    if not is_notebook(answer.file):
         return answer
-    text = _read(answer, mine)
-    if text is None:
-        return answer
-    places = layout(text, mine.language)
-    rows = split_lines(text)
-    if row > len(rows):
-        raise ConfigError(f"--explain-silence {place}: the file has {len(rows)} lines")
-    answer.source = rows[row - 1].strip()
-    looked = _Looked(mine.path)
-    report = run(paths, resolver, How(engine=looked))
-    told = [finding for finding in report.findings if finding.span.file == mine.path and finding.span.row == row]
+    cells = Cells()
+
+    def at(row: int) -> tuple[int, int, str]:
+        found = cells.row(answer.file, row)
+        return (found.cell, found.row, found.text) if found is not None else (1, 1, "")
+
+    return answer.in_cells(at)
+
+
+def explain_each(paths: Sequence[str | Path], places: Sequence[str], resolver: Resolver) -> list[Answer]:
+    """The reasons for several places, in their order, from one run. Raises as `explain` does."""
+    found = {item.path: item for item in discover(paths, resolver).files}
+    answers: list[Answer] = []
+    asked: list[tuple[Answer, Found, str]] = []
+    for place in places:
+        answer = Answer(*_place(place))
+        answers.append(answer)
+        mine = found.get(answer.file)
+        if mine is None:
+            _not_met(answer, answer.file, resolver)
+        elif (text := _read(answer, mine)) is not None:
+            rows = split_lines(text)
+            if answer.row > len(rows):
+                raise ConfigError(f"--explain-silence {place}: the file has {len(rows)} lines")
+            answer.source = rows[answer.row - 1].strip()
+            asked.append((answer, mine, text))
+    if asked:
+        looked = _Looked(frozenset(mine.path for _, mine, _ in asked))
+        report = run(paths, resolver, How(engine=looked))
+        for answer, mine, text in asked:
+            _explain(answer, mine, text, looked.group_of(mine.path), report)
+    return answers
+
+
+def _explain(answer: Answer, mine: Found, text: str, group: _Group | None, report: Report) -> None:
+    told = [finding for finding in report.findings if finding.span.file == mine.path and finding.span.row == answer.row]
     for finding in told:
         answer.add("found", f"this line is not silent: {finding.message}", finding.code)
     if told:
-        return answer
-    if looked.problem is not None:
-        answer.add("unread", f"the file could not be parsed: {looked.problem.message} (line {looked.problem.row})", "", looked.problem.row)
-    elif looked.parser is None or looked.options is None:
+        return
+    if group is None:
         answer.add("unread", "this file is not read: no trigger word of a rule's library occurs in it, and no file that counts needs it")
+    elif (problem := group.problem_of(mine.path)) is not None:
+        answer.add("unread", f"the file could not be parsed: {problem.message} (line {problem.row})", "", problem.row)
     else:
         with deeper():
-            _tell(answer, mine, text, places, looked, report)
-    return answer
+            _tell(answer, mine, text, layout(text, mine.language), group, report)
+
+
+@dataclass(slots=True)
+class _Group:
+    """The sources of one set of options, among which files are that were asked about, and what all rules find in them."""
+
+    options: Options
+    parser: Parser
+    _parts: dict[Options, list[Part]] = field(default_factory=dict)
+    _silenced: list[Silenced] | None = None
+    _waits: list[HotWaits] | None = None
+
+    @property
+    def parts(self) -> list[Part]:
+        return self.found(self.options)
+
+    def problem_of(self, path: str) -> Problem | None:
+        """Why a file was not read."""
+        return next(iter(self.parser.problems_of(path)), None) if self.parser.is_lost(path) else None
+
+    def found(self, options: Options) -> list[Part]:
+        """What the rules find under some options."""
+        if options not in self._parts:
+            tasks = [Task(self.parser, options, kind) for kind in kinds(options) if kind.codes]
+            self._parts[options] = [task.part if task.part is not None else task.find() for task in tasks]
+        return self._parts[options]
+
+    def silenced(self) -> list[Silenced]:
+        """What orders keep silent."""
+        if self._silenced is None:
+            self._silenced = list(silenced(self.parser.sources, self.options, self.parser.representation))
+        return self._silenced
+
+    def waits(self) -> list[HotWaits]:
+        """What is known of the waits of the host."""
+        if self._waits is None:
+            self._waits = hot_waits(self.parser.sources, self.options, self.parser.representation)
+        return self._waits
 
 
 @dataclass(slots=True)
 class _Looked:
-    """An engine that looks with every rule at the sources among which a file is. It reports what those find that were asked for."""
+    """An engine that looks with every rule at the sources among which files are. It reports what those find that were asked for."""
 
-    path: str
-    options: Options | None = None
-    parser: Parser | None = None
-    parts: list[Part] = field(default_factory=list)
-    problem: Problem | None = None  # why the file was not read
+    paths: frozenset[str]
+    groups: list[_Group] = field(default_factory=list)
 
     def __call__(self, sources: Sequence[Source], options: Options) -> Report:
         report = Report()
-        if all(source.path != self.path for source in sources):
+        if all(source.path not in self.paths for source in sources):
             return report
-        self.parser, self.options = Parser(sources), replace(options, codes=frozenset(), coverage=False)
-        report.problems = self.parser.problems()
-        self.problem = next(iter(self.parser.problems_of(self.path)), None) if self.parser.is_lost(self.path) else None
-        self.parts = self.found(self.options)
-        report.problems += [problem for part in self.parts for problem in part.problems]
-        asked_for = (finding for part in self.parts for finding in part.findings if finding.code in options.codes)
+        group = _Group(replace(options, codes=frozenset(), coverage=False), Parser(sources))
+        self.groups.append(group)
+        report.problems = group.parser.problems() + [problem for part in group.parts for problem in part.problems]
+        asked_for = (finding for part in group.parts for finding in part.findings if finding.code in options.codes)
         report.findings = sorted(precedence.winners(asked_for), key=Finding.sort_key)
         return report
 
-    def found(self, options: Options) -> list[Part]:
-        """What the rules find under some options."""
-        assert self.parser is not None
-        tasks = [Task(self.parser, options, kind) for kind in kinds(options) if kind.codes]
-        return [task.part if task.part is not None else task.find() for task in tasks]
+    def group_of(self, path: str) -> _Group | None:
+        """The sources among which a file is."""
+        return next((group for group in self.groups if any(source.path == path for source in group.parser.sources)), None)
 
 
 def _place(text: str) -> tuple[str, int]:
     file, colon, row = text.rpartition(":")
+    if (inside := _CELL.fullmatch(file)) is not None or is_notebook(file):
+        return _place_in_cell(text, inside, row)
     if not colon or not row.isdigit() or not int(row):
         raise ConfigError(f"--explain-silence: expected FILE:LINE, not '{text}'")
     if not os.path.isfile(file):
         raise PathError(f"{file}: no such file")
     return shown(file), int(row)
+
+
+def _place_in_cell(text: str, inside: re.Match[str] | None, row: str) -> tuple[str, int]:
+    """The file and the row of its program."""
+    if inside is None or not row.isdigit():
+        raise ConfigError(f"--explain-silence: expected NOTEBOOK:cell NUMBER:LINE, not '{text}'")
+    file, cell = inside["file"], int(inside["cell"])
+    if not os.path.isfile(file):
+        raise PathError(f"{file}: no such file")
+    cells = Cells()
+    found = cells.program_row(file, cell, int(row)) if cells.row(file, 1) is not None else 1
+    if found is None:
+        raise ConfigError(f"--explain-silence {text}: the notebook has no such line of Python")
+    return shown(file), found
 
 
 def _not_met(answer: Answer, file: str, resolver: Resolver) -> None:
@@ -124,39 +195,37 @@ def _not_met(answer: Answer, file: str, resolver: Resolver) -> None:
 def _read(answer: Answer, found: Found) -> str | None:
     """The file's text; None where it cannot be read or is not looked at."""
     try:
-        data = read_bytes(found.path)
+        data = read_source(found.path)
         if is_generated(data, found):
             answer.add("unread", "the file is generated, and was not named itself")
             return None
-        return decode(data, found.language)[0]
+        return decode(data, found.language, found.path)[0]
     except Unreadable as error:
         answer.add("unread", f"the file cannot be read: {error}")
         return None
 
 
-def _tell(answer: Answer, mine: Found, text: str, places: Layout, looked: _Looked, report: Report) -> None:
+def _tell(answer: Answer, mine: Found, text: str, places: Layout, group: _Group, report: Report) -> None:
     """What the run tells of a line at which nothing is reported."""
-    parser, options = looked.parser, looked.options
-    assert parser is not None
-    assert options is not None
-    raw = [finding for part in looked.parts for finding in part.findings]
+    parser, options = group.parser, group.options
+    raw = [finding for part in group.parts for finding in part.findings]
     rows = places.statement_at(answer.row)
     if _found(answer, mine, text, raw, rows, report):
         return
     for setting, wide, what in _wider(options):
-        for finding in _at([finding for part in looked.found(wide) for finding in part.findings], mine.path, rows):
+        for finding in _at([finding for part in group.found(wide) for finding in part.findings], mine.path, rows):
             answer.add("hidden", f"`{finding.name}` {what} only with {setting} (--preview)", finding.code)
     _told_elsewhere(answer, mine.path, rows, list(precedence.winners(raw)))
-    for part in looked.parts:
+    for part in group.parts:
         for problem in part.problems:
             if problem.file == mine.path:
                 answer.add("cut", f"{problem.message}: nothing was found there")
     context = context_of(parser.sources, options, parser.representation)
     line = Line(context, mine.path, rows, places, split_lines(text))
-    for one in silenced(parser.sources, options, parser.representation):
+    for one in group.silenced():
         if line.holds(one.finding.span) or line.holds(one.operation):
             _tell_silenced(answer, line, one)
-    for code, span, why in passed_over(hot_waits(parser.sources, options, parser.representation), mine.path):
+    for code, span, why in passed_over(group.waits(), mine.path):
         if line.holds(span):
             answer.add("round", f"`{line.quote(span)}` may make the host wait, but {why}", code, span.row)
     dig(answer, line)

@@ -12,6 +12,7 @@ from streamlint.facts.program import Register, Unit
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY
+from streamlint.transfer.carried import Carriers
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.nearness import units_near
 from streamlint.transfer.spawns import PROCESS, Spawn, Spawns
@@ -21,6 +22,8 @@ from streamlint.waits.operands import argument_registers, operand_of
 _HIGHEST = 3
 _ENDS = frozenset({"put", "get"})
 _KEEPING = frozenset({op.BUILD, op.DICT, op.SET_ATTR, op.STORE, op.SET_NAME, op.RETURN, op.APPEND, op.SET_ITEM, op.YIELD})
+_WITHIN = frozenset({op.ENTER, op.ITEM, op.UNPACK, op.NEXT})
+"""What gives a queue that something else was made with: a scope, an end of a pipe, one of several."""
 Way = tuple[Spawn, tuple[Site, ...]]
 Channel = frozenset[Site]
 """Where the queue or pipe was made; empty where that is not known."""
@@ -45,7 +48,7 @@ class Channels:
         self.transfer = transfer
         self.facts = transfer.facts
         self.spawns = [spawn for spawn in Spawns(transfer).all() if spawn.kind == PROCESS]
-        self._arguments: dict[tuple[Function, int], list[Register]] = {}
+        self.carriers = Carriers(transfer, self._started)
 
     @cached_property
     def puts(self) -> list[End]:
@@ -72,7 +75,8 @@ class Channels:
 
     def _ends(self, effect: str) -> Iterator[End]:
         seen: set[Site] = set()
-        for call in self.transfer.sites(frozenset({effect}), among=self._near | self._imported):
+        among = None if effect == "put" and self._near else self._near | self._imported  # few methods are called as those that put
+        for call in self.transfer.sites(frozenset({effect}), among=among):
             site = Site(call.function, call.instruction)
             if not call.row.get("local") and call.instruction[0] == op.INVOKE and site not in seen:
                 seen.add(site)  # a queue of several types: one end all the same
@@ -84,58 +88,22 @@ class Channels:
     # --- which channel
 
     def of(self, function: Function, register: int) -> Channel:
-        """The channels that a register may hold: the calls that gave them, here or in callers."""
+        """The channels that a register may hold: the calls that gave them, here, in callers, or where a process was started."""
         found: set[Site] = set()
         seen, waiting = {(function, register)}, [(function, register)]
         while waiting:
-            function, register = waiting.pop()
-            one = function.definitions[register] if register >= 0 else None
-            if one is None:
-                continue
-            if one[0] in (op.CALL, op.INVOKE):
-                found.add(Site(function, one))
-            fresh = set(self._behind(function, one)) - seen
-            seen |= fresh
-            waiting += fresh
+            for source in self.carriers.sources(*waiting.pop()):
+                one, holder = source.instruction, source.function
+                if one is not None and one[0] in (op.CALL, op.INVOKE):
+                    found.add(Site(holder, one))
+                elif one is not None and one[0] in _WITHIN and (holder, one[3]) not in seen:
+                    seen.add((holder, one[3]))
+                    waiting.append((holder, one[3]))
         return frozenset(found)
 
-    def _behind(self, function: Function, one: Instruction) -> Iterator[Register]:
-        """The registers whose values an instruction may give on."""
-        if one[0] in (op.COPY, op.ENTER, op.AWAIT, op.ITEM):
-            yield function, one[3]
-        elif one[0] == op.UNPACK:
-            built = function.definitions[one[3]]
-            is_built = built is not None and built[0] == op.BUILD and one[4] + 4 < len(built)
-            yield function, built[4 + one[4]] if is_built and built is not None else one[3]
-        elif one[0] == op.PARAM:
-            yield from self._given(function, one[3])
-        elif one[0] == op.PHI:
-            yield from ((function, each) for each in one[3:])
-        elif one[0] == op.LOAD:
-            name, owner = function.unit.ir.constants[one[3]]
-            home = function.unit.function(owner)
-            stores = (each for each in home.by_opcode[op.STORE] if home.unit.ir.constants[each[2]] == (name, owner))
-            yield from ((home, each[3]) for each in stores)
-        elif one[0] == op.ATTR and function.owner is not None and function.is_parameter(one[3]):
-            stored = function.owner.own_stores.get(function.text(one[4]), ())
-            yield from ((store.function, store.value) for store in stored)
-
-    def _given(self, function: Function, index: int) -> list[Register]:
-        """What a parameter is given, by calls and by the starts of processes."""
-        known = self._arguments.get((function, index))
-        if known is None:
-            known = self._arguments[function, index] = list(self._find_given(function, index))
-        return known
-
-    def _find_given(self, function: Function, index: int) -> Iterator[Register]:
-        for spawn in self.spawns:
-            given = spawn.given.get((function, index))
-            if given is not None:
-                yield given
-        for caller, call in self.facts.call_places(function):
-            register = operand_of(caller, call, function, index) if call[0] in (op.CALL, op.INVOKE) else None
-            if register is not None and register >= 0:
-                yield caller, register
+    def _started(self, function: Function, index: int) -> Iterator[Register]:
+        """What a parameter is given by the starts of processes."""
+        yield from (spawn.given[function, index] for spawn in self.spawns if (function, index) in spawn.given)
 
     # --- who runs what
 

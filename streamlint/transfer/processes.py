@@ -17,6 +17,9 @@ from streamlint.waits.operands import argument_registers
 FORK, DEFAULT, SPAWN = "fork", "default", "spawn"
 _CONTEXT = "multiprocessing.context.BaseContext"
 _DEEPEST = 6
+"""Objects within one another that a callable is looked for in."""
+_MOST_CALLS = 12
+"""Calls behind one another."""
 
 
 class Processes:
@@ -136,7 +139,7 @@ class Processes:
         found: list[tuple[Function, tuple[tuple[Function, Instruction], ...]]] = list(waiting)
         for function, calls in found:
             yield function, calls
-            if len(calls) >= _DEEPEST:
+            if len(calls) >= _MOST_CALLS:
                 continue
             for edge in self.transfer.graph.calls(function).edges:
                 if edge.is_followed and edge.callee not in seen:

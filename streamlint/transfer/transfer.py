@@ -59,7 +59,7 @@ CALLING = frozenset({op.CALL, op.INVOKE, op.CONSTRUCT, op.NEW, op.LAUNCH, op.ENT
 
 
 _OF_LANGUAGE = ("builtins.", "elements::")
-_ITERATING = frozenset({"next", "iter", "enumerate", "zip", "reversed", "range"})
+_OF_PYTHON = frozenset({"next", "iter", "enumerate", "zip", "reversed", "range", "super"})
 _INSIDE = frozenset({"begin", "end", "cbegin", "cend", "data", "get", "front", "back", "at"})
 """Methods of C++ containers and smart pointers that lead to their memory."""
 _NAMED = frozenset({op.CALL, op.INVOKE, op.CONSTRUCT})
@@ -303,7 +303,7 @@ class Transfer:
         made = function.definitions[one[3]] if one[0] == op.CALL and one[3] >= 0 and not function.is_cpp else None
         if made is not None and made[0] == op.CALL and len(made) == 6 and function.dotted(made[3]) == "type":
             return True
-        return any(call.name.startswith(_OF_LANGUAGE) or call.name in _ITERATING for call in self.libraries(function, one))
+        return any(call.name.startswith(_OF_LANGUAGE) or call.name in _OF_PYTHON for call in self.libraries(function, one))
 
     def _is_capture(self, function: Function, register: int) -> bool:
         """Whether a context manager captures what is done in it."""

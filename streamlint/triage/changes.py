@@ -13,6 +13,7 @@ from streamlint.discovery.files import shown
 from streamlint.errors import ConfigError
 from streamlint.findings import Finding, Span
 from streamlint.git import GitError, ask
+from streamlint.report.cells import Cells
 from streamlint.triage.fingerprint import repository
 
 HUNK = re.compile(r"^@@ -\d+(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
@@ -26,6 +27,7 @@ class Changes:
         if revision.startswith("-") or not revision:
             raise ConfigError(f"--since: '{revision}' is no revision")
         self._revision = revision
+        self._cells = Cells()
         self._of: dict[Path, dict[str, Rows | None] | None] = {}  # None: the whole file, or all of them, are new
         self.remarks: list[str] = []
 
@@ -45,8 +47,15 @@ class Changes:
         if root not in self._of:
             self._of[root] = self._of_another(root)
         changed = self._of[root]
+        begin, end = self._file_rows(span)
         rows = changed.get(path.relative_to(root).as_posix(), []) if changed is not None else None
-        return rows is None or any(first <= span.end_row and span.row < first + count for first, count in rows)
+        return rows is None or any(first <= end and begin < first + count for first, count in rows)
+
+    def _file_rows(self, span: Span) -> tuple[int, int]:
+        """The rows of a place in the file as git sees it."""
+        found = [self._cells.row(span.file, row) for row in (span.row, span.end_row)]
+        begin, end = (one.file_row if one is not None else row for one, row in zip(found, (span.row, span.end_row), strict=True))
+        return begin, end
 
     def check(self, folder: Path) -> None:
         """Ask git once, so that a wrong revision fails also where nothing was found."""

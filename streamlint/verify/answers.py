@@ -10,6 +10,7 @@ from typing import Any
 
 from streamlint.findings import Finding, Report, as_facts
 from streamlint.verify.asked import Question
+from streamlint.verify.cases import Case
 from streamlint.verify.criteria import Verdict
 from streamlint.verify.runner import Result
 from streamlint.verify.session import Results
@@ -23,11 +24,16 @@ def evidence_of(question: Question, result: Result, platform: str) -> dict[str, 
     notes = f" ({'; '.join(question.notes)})" if question.notes else ""
     return {
         "verdict": result.judgement.verdict.value,
-        "level": "facts",
+        "level": level_of(case),
         "platform": platform,
         "date": datetime.date.today().isoformat(),
         "summary": f"{case.prediction}: {result.judgement.reason} [{case.name}, {case.api}{_given(case.facts)}]{notes}",
     }
+
+
+def level_of(case: Case) -> str:
+    """``facts`` where the run took facts of the finding, ``template`` where it could take none, so that any finding has the same answer."""
+    return "facts" if case.facts else "template"
 
 
 def _given(facts: Sequence[tuple[str, Any]]) -> str:
@@ -46,7 +52,7 @@ def as_cases(asked: Sequence[Question], results: Results) -> list[dict[str, Any]
     cases: dict[tuple[object, ...], dict[str, Any]] = {}
     for question in asked:
         result = results[question.case.identity]
-        case = cases.setdefault(question.case.identity, {**result.as_json(), "level": "facts", "asked": [], "findings": []})
+        case = cases.setdefault(question.case.identity, {**result.as_json(), "level": level_of(question.case), "asked": [], "findings": []})
         for finding in question.findings:
             facts = {"facts": as_facts(finding.known), "notes": list(question.notes)}
             if facts not in case["asked"]:

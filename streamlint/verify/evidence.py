@@ -66,8 +66,9 @@ def packages_of(case: Mapping[str, Any], installed: Mapping[str, str]) -> dict[s
 
 
 def _key(entry: Mapping[str, Any]) -> tuple[str, ...]:
-    """A run with a finding's facts stands beside the rule's own."""
-    level = json.dumps(entry.get("facts") or {}, sort_keys=True) if entry.get("level") == "facts" else ""
+    """A run for a finding stands beside the rule's own."""
+    is_own = entry.get("level") in ("facts", "template")
+    level = json.dumps(entry.get("facts") or {}, sort_keys=True) if is_own else ""
     return (*(str(entry.get(part, "")) for part in ("platform", "rule", "case", "api")), level)
 
 

@@ -122,6 +122,7 @@ def test_machines_are_told_of_fixes(run, source):
     assert edit == {
         "content": "    torch.cuda.current_stream().synchronize()\n",
         "filename": "a.py",
+        "cell": None,
         "location": {"row": 11, "column": 1},
         "end_location": {"row": 11, "column": 1},
     }

@@ -61,7 +61,7 @@ def test_fish_completes(capsys, tmp_path):
     assert all(any(line.startswith("complete -c streamlint ") and name in line for line in lines) for name in cli.COMMANDS)
     options = [line for line in lines if line.startswith("complete -c streamlint ") and "explain-silence" in line]
     assert len(options) == 1
-    assert options[0].endswith("-d 'say why no finding stands at a line'")
+    assert options[0].endswith("-d 'say why no finding stands at a line (nb.ipynb:cell 3:2)'")
     if shell := shutil.which("fish"):
         (tmp_path / "script").write_text(script)
         ask = 'source ./script; complete -C "streamlint check --expl"'

@@ -35,9 +35,11 @@ def found(*paths, **keys):
 
 def test_kinds_of_files(tree):
     tree("a.py", "a.pyi", "b.pyx", "c.cu", "d.cuh", "e.cpp", "f.h", "g.hpp", "h.txt", "i.ipynb", "J.CU")
-    assert found() == ["J.CU", "a.py", "b.pyx", "c.cu", "d.cuh", "e.cpp", "f.h", "g.hpp"]
+    assert found() == ["J.CU", "a.py", "b.pyx", "c.cu", "d.cuh", "e.cpp", "f.h", "g.hpp", "i.ipynb"]
     languages = {file.path: file.language for file in discover(["."], Resolver()).files}
-    assert (languages["a.py"], languages["b.pyx"], languages["f.h"], languages["J.CU"]) == ("python", "cython", "cuda", "cuda")
+    assert (languages["a.py"], languages["b.pyx"], languages["f.h"], languages["J.CU"], languages["i.ipynb"]) == (
+        *("python", "cython", "cuda", "cuda", "python"),
+    )
 
 
 def test_each_file_once_and_in_order(tree):

@@ -152,12 +152,14 @@ def test_json():
         "severity": "warning",
         "message": FINDINGS[0].message,
         "filename": "src/loader.py",
+        "cell": None,
         "location": {"row": 6, "column": 3},
         "end_location": {"row": 6, "column": 38},
         "trail": [
             {
                 "message": step.message,
                 "filename": step.span.file,
+                "cell": None,
                 "location": {"row": step.span.row, "column": step.span.column},
                 "end_location": {"row": step.span.end_row, "column": step.span.end_column},
             }
@@ -171,6 +173,7 @@ def test_json():
                 {
                     "content": ", pin_memory=True",
                     "filename": "src/loader.py",
+                    "cell": None,
                     "location": {"row": 4, "column": 26},
                     "end_location": {"row": 4, "column": 26},
                 }

@@ -13,7 +13,7 @@ from lsp_editor import editor, play
 from lsprotocol import types
 
 from streamlint.server import greeting
-from streamlint.server.app import Server, _documents, _lifetime, _requests
+from streamlint.server.app import Server, _documents, _lifetime, _notebooks, _requests
 from streamlint.server.jobs import Answer, FixAll, Linted, Repair, Repairs, Setup, Told
 from streamlint.server.session import Document, Session
 
@@ -56,13 +56,14 @@ def test_the_editor_is_answered_before_anything_heavy_is_imported(tmp_path):
         {"general": {"positionEncodings": ["utf-8", "utf-16"]}},
         {"general": {"positionEncodings": ["utf-7", "utf-32"]}},
         {"general": {"positionEncodings": []}},
+        {"notebookDocument": {"synchronization": {}}},
         {"textDocument": {"synchronization": {"didSave": True}, "codeAction": {"resolveSupport": {"properties": ["edit"]}}}},
     ],
 )
 def test_the_early_answer_is_that_of_pygls(capabilities):
     """But for a list of commands, of which there are none, and what is empty."""
     server = Server(Setup(()))
-    for register in (_lifetime, _documents, _requests):
+    for register in (_lifetime, _documents, _notebooks, _requests):
         register(server)
     sent = io.BytesIO()
     server.start_io(io.BytesIO(framed(request(**capabilities))), sent)

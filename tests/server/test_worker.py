@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import itertools
+import json
+import os
 import shutil
 from pathlib import Path
 
@@ -275,3 +277,26 @@ def test_former_texts_are_let_go(here):
     tidy()
     thaw()
     assert sum(isinstance(thing, ModuleIR) and thing.path == "let_go.py" for thing in gc.get_objects()) == 1
+
+
+# What a recorded run says ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_recorded_run_is_told_beside_the_finding(here):
+    """It is read when it is there, anew when it was written anew, and left alone when it is damaged."""
+    path, kept = here / "a.py", here / ".streamlint" / "trace.json"
+    path.write_text(HAZARD)
+    made = worker(here)
+    (row,) = opened(made, path).shown[str(path)]
+    assert "cost:" not in row.message
+    (finding,) = linter.run(["a.py"], Resolver()).findings
+    kept.parent.mkdir()
+    for number, text in enumerate(("3 ms idle", "9 ms idle")):
+        known = {"standing": "COSTS", "note": "", "cost": {"summary": text, "cost_ns": 3}}
+        kept.write_text(json.dumps({"findings": [{"fingerprint": finding.fingerprint, "run": known}], "stalls": []}))
+        os.utime(kept, (number + 1, number + 1))
+        (row,) = made.do(Lint(str(path))).shown[str(path)]
+        assert row.message.startswith(f"{finding.message}\ncost: {text}\nhelp: ")
+    kept.write_text("{")
+    (row,) = made.do(Lint(str(path))).shown[str(path)]
+    assert "cost:" not in row.message

@@ -53,6 +53,22 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     measured.records.cache_clear()
 
 
+TRAINING = """\
+import torch
+from torch import nn
+
+
+def train(model: nn.Module, batches, optimizer):
+    total = 0.0
+    for x, y in batches:
+        loss = nn.functional.cross_entropy(model(x.to("cuda")), y.to("cuda"))
+        loss.backward()
+        optimizer.step()
+        total += loss.item()
+    return total
+"""
+
+
 def _entries(capsys: pytest.CaptureFixture[str], *words: str, machine: FakeMachine | None = None) -> tuple[int, list[dict[str, Any]]]:
     code = verify.main(["src", "--output-format", "json", *words], machine or FakeMachine())
     return code, json.loads(capsys.readouterr().out)
@@ -68,6 +84,16 @@ def test_each_finding_has_the_verdict_of_its_own_facts(folder: Path, capsys: pyt
     assert "[pageable_download, torch, bytes 67108864" in shown["summary"]
     assert "1 GiB brought to 64 MiB" in shown["summary"]
     assert {entry["evidence"]["level"] for entry in entries} == {"facts"}
+
+
+def test_a_case_that_takes_no_facts_says_that_it_is_the_template(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "src" / "loader.py").write_text(TRAINING, encoding="utf-8")
+    _, (entry,) = _entries(capsys, "--no-save")
+    assert (entry["code"], entry["evidence"]["verdict"], entry["evidence"]["level"]) == ("SL020", "CONFIRMED", "template")
+    assert verify.main(["src", "--no-save"], FakeMachine()) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "by the rule's template, which takes no fact of this finding: " in told
+    assert "with the facts of this finding" not in told
 
 
 def test_a_planted_wrong_prediction_is_refuted(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

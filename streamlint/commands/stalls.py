@@ -1,0 +1,80 @@
+"""Why the stalls of a recorded run have no finding, in the words of ``--explain-silence``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from streamlint.config import Resolver
+from streamlint.errors import StreamlintError
+from streamlint.silence import Answer, Reason, explain_each
+from streamlint.trace.names import Names
+from streamlint.trace.results import Joined, Unnamed
+
+NO_LINE, OUTSIDE, NOT_ASKED = "no line", "outside", "not looked up"
+NO_RULE, RULE_OFF, NO_MODEL, NO_MEMORY, OTHER = "no rule", "rule is off", "unmodelled call", "unknown memory", "other finding"
+MOST_LINES = 3  # that are asked about, of a place that may be one of several
+# Kinds of reasons, the one that says most of a stall first.
+_ORDER = ("found", "hidden", "place", "given-way", "round", "facts", "order", "cut", "unread", "unreached", "nothing")
+_KINDS = {
+    "found": OTHER,
+    "place": OTHER,
+    "given-way": OTHER,
+    "hidden": RULE_OFF,
+    "round": "no loop",
+    "facts": NO_RULE,
+    "order": NO_RULE,
+    "cut": "not analysed",
+    "unread": OUTSIDE,
+    "unreached": "not analysed",
+    "nothing": NO_RULE,
+}
+_NOT_AT_HAND = "whose body is not at hand"
+
+
+def give_reasons(joined: Joined, names: Names, paths: Sequence[str], resolver: Resolver, top: int) -> None:
+    """Give the dearest stalls their reasons. Each costs time: of the others it is said that nobody looked."""
+    asked: list[tuple[Unnamed, int]] = []
+    for number, one in enumerate(joined.unnamed):
+        place = one.cost.place
+        if not place.file or not place.lines:
+            one.kind, one.reason = NO_LINE, "the recording has no line of your code for these calls"
+        elif not names.is_linted(place.file):
+            one.kind, one.reason = OUTSIDE, "the file is not among the linted ones"
+        elif number >= top:
+            one.kind, one.reason = NOT_ASKED, f"not looked up: --top {len(joined.unnamed)} asks for all reasons"
+        else:
+            asked += [(one, line) for line in place.lines[:MOST_LINES]]
+    if not asked:
+        return
+    try:
+        answers = explain_each(paths, [f"{one.cost.place.file}:{line}" for one, line in asked], resolver)
+    except StreamlintError as error:  # the file was changed after the recording, and is shorter now
+        for one, _ in asked:
+            one.kind, one.reason = NOT_ASKED, f"the reason is not known: {error}"
+        return
+    for (one, _), answer in zip(asked, answers, strict=True):
+        kind, reason = reason_of(answer)
+        if not one.reason or one.kind == NO_RULE:  # of several lines, the first that says more than that no rule speaks of it
+            one.kind, one.reason = kind, reason
+
+
+def reason_of(answer: Answer) -> tuple[str, str]:
+    """The kind of the reason that says most, and its words."""
+    facts = [reason.message for reason in answer.reasons if reason.kind == "fact"]
+    lost = [message for message in facts if _NOT_AT_HAND in message]
+    best = min((reason for reason in answer.reasons if reason.kind in _ORDER), key=lambda one: _ORDER.index(one.kind), default=None)
+    if lost and (best is None or best.kind in ("nothing", "order")):
+        return NO_MODEL, f"{lost[0]}: no model says what it does"
+    if best is None or (best.kind == "nothing" and not facts):
+        return NO_MODEL, f"streamlint sees no CUDA operation in line {answer.row}, and the run does"
+    if best.kind == "facts" and "memory" in best.message:
+        return NO_MEMORY, _tagged(best)
+    if best.kind == "hidden" and not best.message.startswith(("the rule is", "`", "a per-file ignore")):
+        return "suppressed", _tagged(best)
+    if best.kind in ("nothing", "order"):
+        return NO_RULE, f"{facts[0] if facts else best.message}: no rule reports that it waits here"
+    return _KINDS[best.kind], _tagged(best)
+
+
+def _tagged(reason: Reason) -> str:
+    return f"{reason.code}: {reason.message}" if reason.code else reason.message

@@ -1,0 +1,94 @@
+"""Python: which memory work of a library touches, by the register in which it was first, whatever has handed it on since."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from streamlint.facts.functions import ClassInfo, Function
+from streamlint.facts.objects import Memory, Site
+from streamlint.ordering.beside import Event
+from streamlint.ordering.places import Element, Place, Places
+from streamlint.ordering.storage import Storages, plain
+from streamlint.transfer.carried import Carried, Carriers
+from streamlint.transfer.contexts import Context
+from streamlint.transfer.transfer import Transfer
+
+_MOST = 24
+"""Views, and hands through which memory went, of one register."""
+Held = tuple[Function | ClassInfo | None, Place]
+"""A piece of memory by a place, and whose that is: of a function, or of the objects of a class."""
+
+
+class ForeignMemory:
+    """The memory of pieces of work."""
+
+    def __init__(self, transfer: Transfer, places: Places) -> None:
+        self.transfer = transfer
+        self.places = places
+        self.storages = Storages(transfer, places)
+        self.carriers = transfer.one_of(Carriers, transfer)
+        self._touched: dict[Event, tuple[set[Held], set[Held]]] = {}
+
+    def touched(self, event: Event) -> tuple[set[Held], set[Held]]:
+        """What a piece of work reads and writes."""
+        found = self._touched.get(event)
+        if found is None:
+            found = self._touched[event] = self._find(event)
+        return found
+
+    def _find(self, event: Event) -> tuple[set[Held], set[Held]]:
+        assert event.work is not None
+        function, work = event.at.function, event.work
+        if work.library == "numba" and work.kind == "kernel":
+            held = self._all(event, [register for register in work.reads if self._is_viewed_by_numba(function, register)])
+            return held, held
+        reads, writes = self._all(event, work.reads), self._all(event, work.writes)
+        if work.kind in ("kernel", "library"):
+            more = self._all(event, [part for register in work.reads for part in self.storages.parts(function, register)])
+            reads, writes = reads | more, writes | more
+        return reads, writes
+
+    def _is_viewed_by_numba(self, function: Function, register: int) -> bool:
+        """A tensor as it is goes through DLPack, and numba names its own stream; a view of it does not."""
+        return not any(isinstance(value, Memory) and value.type.startswith("torch") for value in self.transfer.values(function, register))
+
+    def _all(self, event: Event, registers: Iterable[int]) -> set[Held]:
+        around = context_of(event)
+        return {held for register in registers if (held := self._of(event.at.function, register, around)) is not None}
+
+    def _of(self, function: Function, register: int, context: Context) -> Held | None:
+        """The memory in a register; None of a number."""
+        if register < 0:
+            return None
+        way = Carried(function, register, context)
+        for _ in range(_MOST):
+            way = self.carriers.alone(way)
+            inner = self.storages.inside(way.function, way.register) if not way.keys else None
+            if inner is None or inner < 0:
+                break
+            way = way.at(inner)
+        if self.storages.is_number(way.function, way.register) and not way.keys:
+            return None
+        place = self.places.of(way.function, way.register)
+        place = plain(place.behind(*(Element(key.name) if key.is_element else str(key.name) for key in way.keys)))
+        if place.root[0] in ("cell", "global"):
+            return None, place
+        is_receiver = place.root == ("parameter", 0) and way.function.has_receiver and way.function.owner is not None
+        return (way.function.owner if is_receiver else way.function), place
+
+
+def context_of(event: Event) -> Context:
+    """The functions that lead to where work stands, each with the call that enters it."""
+    callees = [*(site.function for site in event.via[1:]), event.at.function]
+    return tuple((callee, Site(*site)) for callee, site in zip(callees, event.via, strict=False))
+
+
+def home_of(transfer: Transfer, held: Iterable[Held]) -> str:
+    """The library whose memory it is; "" where that is not told."""
+    for whose, place in held:
+        register = place.root[1] if place.root[0] == "register" else None
+        values = transfer.values(whose, register) if isinstance(register, int) and isinstance(whose, Function) else ()
+        for value in values:
+            if isinstance(value, Memory):
+                return value.type.partition(".")[0]
+    return ""

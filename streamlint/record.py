@@ -1,0 +1,29 @@
+"""``python -m streamlint.record script.py`` runs a program recorded; ``with streamlint.record("run.slt"):`` records a block.
+
+The module can be called, so that `streamlint.record` means the same whether this module has been imported or not.
+"""
+
+from __future__ import annotations
+
+import sys
+import types
+
+from streamlint import TYPE_CHECKING
+from streamlint.trace.recording import program, record
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+__all__ = ["record"]
+
+
+class _Callable(types.ModuleType):
+    """This module, which can be called."""
+
+    def __call__(self, output: str, *, root: str = "") -> AbstractContextManager[None]:
+        return record(output, root=root)
+
+
+if __name__ == "__main__":
+    sys.exit(program.main(sys.argv[1:]))
+sys.modules[__name__].__class__ = _Callable

@@ -1,0 +1,139 @@
+"""The costs of a run, place by place."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from statistics import median_low
+
+from streamlint import TYPE_CHECKING
+from streamlint.trace.analysis import gains, idle, streams
+from streamlint.trace.analysis.places import group
+from streamlint.trace.analysis.timeline import timelines
+from streamlint.trace.analysis.waits import waits_of
+from streamlint.trace.kinds import ALLOCATE, COPY, PIN, may_block
+from streamlint.trace.results import Cost, Costs
+
+if TYPE_CHECKING:
+    from typing import TypeVar
+
+    from streamlint.trace.analysis.places import Group, Groups
+    from streamlint.trace.analysis.timeline import Timeline
+    from streamlint.trace.model import Call, Trace, Work
+
+    T = TypeVar("T")
+
+_LARGE = (1 << 20, 1 << 16)
+"""Bytes of a copy from which its rate counts as what the direction reaches: of large ones if there are any, else of middling ones."""
+_GIVES_BACK = ("Free", "Unregister", "Unmap", "MemMap")
+
+
+def costs_of(trace: Trace, files: Callable[[str], str | None]) -> Costs:
+    """What the calls of each place have cost the host and the GPU.
+
+    ``files`` gives the name under which `check` prints a recorded file, None for one outside of the linted tree. Idle time of several GPUs
+    is added up. Time before the first work of a GPU and after its last is idle, but belongs to no place.
+    """
+    runs = timelines(trace)
+    groups = group(trace, runs, files)
+    waits = [waits_of(one) for one in runs]
+    gaps = idle.gaps_of(runs)
+    idle.attribute(gaps, runs, waits, groups)
+    notes = list(trace.notes)
+    for timeline, waited in zip(runs, waits, strict=True):
+        streams.add_serialized(timeline, groups)
+        streams.add_held_up(timeline, waited, groups)
+        notes += gains.estimate(timeline, waited, groups, _end(trace, runs, timeline))
+    rates = _pinned_rates(trace.works)
+    by_process = {one.process: one for one in runs}
+    told = [one for one in groups.groups if one.serialized or may_block(by_process[one.process].calls[one.calls[0]].name)]
+    costs = [_cost(trace, by_process[one.process], groups, one, rates) for one in told]
+    costs.sort(key=lambda one: (-one.idle, -one.blocked, one.process, one.place, one.kind, one.call))
+    return Costs(
+        wall=trace.end - trace.start,
+        blocked=sum(
+            call.end - call.start for call in trace.calls if may_block(call.name) and trace.main_threads.get(call.process) == call.thread
+        ),
+        idle=idle.idle_time(runs, trace.end - trace.start),
+        costs=costs,
+        gpu=trace.gpu,
+        origin=trace.origin,
+        notes=notes,
+    )
+
+
+def _end(trace: Trace, runs: list[Timeline], timeline: Timeline) -> int:
+    """When a process ended: with the recording, if it is the only one, else with its last call or work."""
+    if len(runs) == 1:
+        return trace.end
+    return max(one.end for ones in (timeline.calls, timeline.works) for one in ones)
+
+
+def _cost(trace: Trace, timeline: Timeline, groups: Groups, one: Group, rates: dict[tuple[str, str], float]) -> Cost:
+    calls = [timeline.calls[index] for index in one.calls]
+    lengths = [call.end - call.start for call in calls]
+    name, operator = _dearest(((call.name, call.operator), call.end - call.start) for call in calls)
+    place, *via = groups.places[one.place]
+    cost = Cost(place, name, one.kind, operator, len(calls), sum(lengths), median_low(lengths), max(lengths), one.idle, one.gain)
+    cost.avoidable, cost.serialized, cost.held_up = one.avoidable, one.serialized, one.held_up
+    cost.via, cost.process = tuple(via), one.process
+    cost.thread = _dearest((_thread(trace, call), call.end - call.start) for call in calls)
+    if one.kind in (ALLOCATE, PIN):
+        cost.driver_allocations = sum(_reaches_driver(call) for call in calls)
+    if one.kind == COPY:
+        _add_copies(cost, timeline, one, rates)
+    return cost
+
+
+def _dearest(timed: Iterable[tuple[T, int]]) -> T:
+    """Of what took time the one that took most in all, of equals the first."""
+    sums: dict[T, int] = defaultdict(int)
+    for one, time in timed:
+        sums[one] += time
+    return max(sums, key=lambda one: sums[one])
+
+
+def _thread(trace: Trace, call: Call) -> str:
+    if trace.main_threads.get(call.process) == call.thread:
+        return "main"
+    name = trace.thread_names.get((call.process, call.thread), "")
+    return "autograd" if "autograd" in name else name or f"thread {call.thread}"
+
+
+def _reaches_driver(call: Call) -> bool:
+    """Whether a call asks the driver for memory; pools of the driver's own serve most asynchronous ones."""
+    return "Async" not in call.name and not any(part in call.name for part in _GIVES_BACK) and not call.failed
+
+
+def _add_copies(cost: Cost, timeline: Timeline, one: Group, rates: dict[tuple[str, str], float]) -> None:
+    """The bytes and rate of a group's copies, and the kinds of memory of most of the bytes."""
+    works = [timeline.works[work] for index in one.calls for work in timeline.launched.get(index, ()) if work not in timeline.orphans]
+    copies = [work for work in works if work.kind == "copy"]
+    cost.bytes = sum(work.bytes for work in works)
+    if not copies:
+        return
+    cost.source, cost.destination = _dearest(((work.source, work.destination), work.bytes) for work in copies)
+    time = sum(work.end - work.start for work in copies)
+    cost.bandwidth = sum(work.bytes for work in copies) * 1e9 / time if time else None
+    cost.pinned_bandwidth = rates.get(_direction(cost.source, cost.destination))
+
+
+def _direction(source: str, destination: str) -> tuple[str, str]:
+    """Between host and device, "" for neither way."""
+    host = ("pageable", "pinned")
+    ends = tuple("host" if one in host else "device" if one in ("device", "array") else "" for one in (source, destination))
+    return (ends[0], ends[1]) if set(ends) == {"host", "device"} else ("", "")
+
+
+def _pinned_rates(works: Iterable[Work]) -> dict[tuple[str, str], float]:
+    """Bytes per second that copies of pinned memory reached, by direction."""
+    found: dict[tuple[str, str], list[Work]] = defaultdict(list)
+    for work in works:
+        if work.kind == "copy" and "pinned" in (work.source, work.destination) and work.bytes >= _LARGE[-1] and work.end > work.start:
+            found[_direction(work.source, work.destination)].append(work)
+    found.pop(("", ""), None)
+    rates = {}
+    for direction, copies in found.items():
+        large = [work for work in copies if work.bytes >= _LARGE[0]] or copies
+        rates[direction] = sum(work.bytes for work in large) * 1e9 / sum(work.end - work.start for work in large)
+    return rates

@@ -1,0 +1,121 @@
+"""Estimates of what the removal of a place's waits gains: the process simulated without them.
+
+A place's calls of all kinds go together: `.item()` copies, and then waits. Their gain is shared among the kinds by the time that they
+held the host, so that the shares add up. Memory that is no longer freed need not be allocated again: with each call that frees memory goes
+the next one that allocates some.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from streamlint import TYPE_CHECKING
+from streamlint.trace.analysis.simulation import program_of
+from streamlint.trace.kinds import ALLOCATE, FREE, may_block
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from streamlint.trace.analysis.places import Group, Groups
+    from streamlint.trace.analysis.simulation import Program
+    from streamlint.trace.analysis.timeline import Timeline
+    from streamlint.trace.analysis.waits import Waits
+
+SHARE = 0.005
+"""Share of the process's time that a place must have held the host for an estimate: no removal gains more than that time."""
+PLACES = 20
+_EXACT = 0.02
+"""Share of the process's time by which the unchanged simulation may miss the recorded end."""
+
+
+def estimate(timeline: Timeline, waits: Waits, groups: Groups, end: int) -> list[str]:
+    """Give the groups of a process their gains, where they can be estimated. ``end``: of the process, in ns. Returns notes for the user."""
+    places = _dear_places(timeline, waits, groups, end)
+    if not places:
+        return []
+    notes: list[str] = []
+    program = program_of(timeline, waits, groups.of_calls[timeline.process], end)
+    recorded = end - timeline.begin
+    miss = program.run() - end
+    if abs(miss) > _EXACT * recorded:
+        percent = round(100 * abs(miss) / recorded)
+        return [f"process {timeline.process}: no gains are estimated, since its simulation misses the recorded time by {percent} %"]
+    if len(places) > PLACES:
+        notes.append(f"process {timeline.process}: gains are estimated for the {PLACES} places that held the host longest")
+    beside = 0
+    for mine in places[:PLACES]:
+        if not _is_main(timeline, mine):
+            beside += 1
+            continue
+        _share(mine, _gain(timeline, waits, groups, program, mine, end + miss), timeline)
+    if beside:
+        notes.append(
+            f"process {timeline.process}: no gain is estimated for {beside} place{'s' * (beside != 1)} in threads beside the main one, "
+            "since a recording does not show which thread waits for which"
+        )
+    return notes
+
+
+def _dear_places(timeline: Timeline, waits: Waits, groups: Groups, end: int) -> list[list[Group]]:
+    """The groups of each place that held the host long enough, the longest first."""
+    by_place: dict[int, list[Group]] = defaultdict(list)
+    held: dict[int, int] = defaultdict(int)
+    for group in groups.groups:
+        if group.process == timeline.process and may_block(timeline.calls[group.calls[0]].name):
+            by_place[group.place].append(group)
+            held[group.place] += _excess(timeline, waits, group)
+    border = max(1, round(SHARE * (end - timeline.begin)))
+    return [by_place[place] for place in sorted(by_place, key=lambda one: (-held[one], one)) if held[place] >= border]
+
+
+def _excess(timeline: Timeline, waits: Waits, group: Group) -> int:
+    """How long the calls of a group held the host beyond what they take without a wait."""
+    calls = (timeline.calls[index] for index in group.calls)
+    return sum(waits.excess(call) for call in calls if may_block(call.name) and not call.capturing)
+
+
+def _is_main(timeline: Timeline, groups: Iterable[Group]) -> bool:
+    """Whether most of the time that a place held was that of the main thread, or of a thread that takes turns with it."""
+    lanes: dict[bool, int] = {True: 0, False: 0}
+    for group in groups:
+        for index in group.calls:
+            lanes[timeline.lanes[index] == 0] += timeline.calls[index].end - timeline.calls[index].start
+    return lanes[True] >= lanes[False]
+
+
+def _gain(timeline: Timeline, waits: Waits, groups: Groups, program: Program, mine: Sequence[Group], end: int) -> int:
+    process, place = mine[0].process, mine[0].place
+    numbers = {number for number, group in enumerate(groups.groups) if (group.process, group.place) == (process, place)}
+    gone = [step for number in numbers for step in program.of_groups[number]]
+    if any(group.kind == FREE for group in mine):
+        gone += _allocations_saved(timeline, groups, program, numbers)
+        return max(0, end - program.run(gone))
+    return min(max(0, end - program.run(gone)), sum(_excess(timeline, waits, group) for group in mine))
+
+
+def _allocations_saved(timeline: Timeline, groups: Groups, program: Program, gone: set[int]) -> list[int]:
+    """The steps of allocations that follow frees that are gone, one for each."""
+    steps = sorted(
+        (step, number in gone, groups.groups[number].kind)
+        for number, mine in program.of_groups.items()
+        if groups.groups[number].kind in (ALLOCATE, FREE)
+        for step in mine
+    )
+    kept = 0
+    found: list[int] = []
+    for step, is_gone, kind in steps:
+        if kind == FREE:
+            kept += is_gone
+        elif kept and not is_gone:
+            kept -= 1
+            found.append(step)
+    return found
+
+
+def _share(mine: Sequence[Group], gain: int, timeline: Timeline) -> None:
+    """Give each group its share of a gain, by the time that its calls took; what rounding leaves goes to the first."""
+    times = [sum(timeline.calls[index].end - timeline.calls[index].start for index in group.calls) for group in mine]
+    whole = sum(times)
+    for group, time in zip(mine, times, strict=True):
+        group.gain = gain * time // whole
+    mine[0].gain = gain - sum(group.gain or 0 for group in mine[1:])

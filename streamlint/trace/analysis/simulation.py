@@ -1,0 +1,246 @@
+"""The recorded timeline of a process as a program that can be run again, without some of its waits.
+
+Threads keep the time between their calls, launches what they cost, work its duration. Work starts after its launch, after the work before
+it in its stream, after what the default stream makes it wait for, and after work of another stream if the recording shows it to start
+right then (an event, a busy copy engine). Waits end when what they waited for has ended, and take at least what such a call takes. A wait
+that is removed takes only that. Run unchanged, the program gives the recorded times.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import defaultdict
+
+from streamlint import TYPE_CHECKING
+from streamlint.records import field, record
+from streamlint.trace.analysis.places import NO_GROUP
+from streamlint.trace.analysis.streams import blocking_streams
+from streamlint.trace.analysis.waits import DEVICE, STREAM, tenth
+from streamlint.trace.kinds import may_block
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from streamlint.trace.analysis.timeline import Timeline
+    from streamlint.trace.analysis.waits import Wait, Waits
+    from streamlint.trace.model import Call
+
+    # Slot of the stream; ns from the call's start, from the end of the work before; duration; further conditions.
+    Launched = tuple[int, int, int, int, tuple[tuple[int, int, int], ...]]
+    # Lane, ns since the lane's last call, duration, work, mode, target and tail of the wait; duration and work without the wait.
+    Step = tuple[int, int, int, tuple[Launched, ...], int, int, int, int, tuple[Launched, ...]]
+
+_LAG, _GAP = 5_000, 1_000  # ns from a launch to the start of its work, and between works of a stream, where the run shows none
+_MOST = 4  # times as long as that, no stream without other reasons takes
+_SLACK = 3_000
+"""Nanoseconds that work starts late before another reason is looked for."""
+_LATE = 20_000
+_STEPS = 8  # works that are looked at, back in time, in search of that reason
+_NEVER = -(1 << 62)
+NO_SOURCE = -1
+_LAST, _FRONT, _END = range(3)  # where the end of a condition of work, or of a wait, is found: by stream, by front, by work
+_ALL, _DEFAULT, _BLOCKING = range(3)  # the fronts of a device: the latest end of all its work, on the default stream, on blocking ones
+_KINDS = 3
+
+
+@record(slots=True)
+class Program:
+    """A process as steps. ``of_groups`` says which steps a group's calls are."""
+
+    steps: list[Step] = field(default_factory=list)
+    of_groups: dict[int, list[int]] = field(default_factory=lambda: defaultdict(list))
+    clocks: list[int] = field(default_factory=list)  # of each lane, at the start
+    rest: list[int] = field(default_factory=list)  # of each lane, ns after its last step
+    slots: list[tuple[int, ...]] = field(default_factory=list)  # of each stream, the fronts that its work moves
+    devices: int = 0
+    end: int = 0  # as recorded
+
+    def run(self, gone: Iterable[int] = ()) -> int:
+        """The time at which the process ends without the waits of some steps, in ns."""
+        flags = bytearray(len(self.steps))
+        for number in gone:
+            flags[number] = 1
+        clocks, last = list(self.clocks), [_NEVER] * len(self.slots)
+        fronts = [_NEVER] * (_KINDS * self.devices)
+        ends: list[int] = []
+        sources, add, slots = (last, fronts, ends), ends.append, self.slots
+        for (lane, pause, base, works, mode, target, tail, bare, bare_works), is_gone in zip(self.steps, flags, strict=True):
+            start = clocks[lane] + pause
+            for slot, lag, space, length, more in bare_works if is_gone else works:
+                end = start + lag
+                if last[slot] + space > end:
+                    end = last[slot] + space
+                for source, number, distance in more:
+                    end = max(end, sources[source][number] + distance)
+                end += length
+                last[slot] = end
+                add(end)
+                for number in slots[slot]:
+                    if end > fronts[number]:
+                        fronts[number] = end
+            if is_gone:
+                clocks[lane] = start + bare
+            elif mode == NO_SOURCE:
+                clocks[lane] = start + base
+            else:
+                clocks[lane] = max(start + base, sources[mode][target] + tail)
+        ended = [clock + rest for clock, rest in zip(clocks, self.rest, strict=True)]
+        return max(ended + fronts)
+
+
+def program_of(timeline: Timeline, waits: Waits, groups: Sequence[int], end: int) -> Program:
+    """Translate a process. ``groups`` has the group of each call, ``end`` is when the process ended, in ns."""
+    writer = _Writer(timeline, waits)
+    return writer.write(groups, end)
+
+
+@record(slots=True)
+class _Pace:
+    """How fast a stream takes up work: short times of the run, by kind of work."""
+
+    lag: dict[str, int]
+    space: int
+
+    @classmethod
+    def of(cls, timeline: Timeline) -> _Pace:
+        lags: dict[str, list[int]] = defaultdict(list)
+        spaces: list[int] = []
+        ends: dict[int, int] = {}
+        for index, work in enumerate(timeline.works):
+            call = timeline.calls[timeline.launcher[index]]
+            before = ends.get(work.stream, call.start)
+            if before > call.end:
+                spaces.append(max(work.start - before, 0))
+            elif before <= call.start <= work.start:
+                lags[work.kind].append(work.start - call.start)
+            ends[work.stream] = work.end
+        return cls({kind: _short(values, _LAG) for kind, values in lags.items()}, _short(spaces, _GAP))
+
+
+def _short(values: list[int], otherwise: int) -> int:
+    """What a tenth of the values do not exceed: most of them may have waited for something else besides."""
+    return min(tenth(values), _MOST * otherwise) if values else otherwise
+
+
+class _Writer:
+    """Translates calls and work in order, with the recorded ends up to there."""
+
+    def __init__(self, timeline: Timeline, waits: Waits) -> None:
+        self.timeline, self.waits = timeline, waits
+        self.program = Program()
+        self.pace = _Pace.of(timeline)
+        self._slots: dict[int, int] = {}
+        self._devices: dict[int, int] = {}
+        self._last: dict[int, int] = {}  # recorded end of a slot's last work
+        self._fronts: list[int] = []
+        self._barriers: dict[int, int] = {}  # of streams, the front of what their work waits for besides
+        self._defaults, self._blocking = blocking_streams(timeline)
+        self._ends = sorted((work.end, index) for index, work in enumerate(timeline.works))
+
+    def write(self, groups: Sequence[int], end: int) -> Program:
+        timeline, program = self.timeline, self.program
+        self._register()
+        lanes = max(timeline.lanes) + 1
+        clocks = [timeline.begin] * lanes
+        pauses = [0] * lanes  # of each lane, the time since its last step
+        program.end, program.clocks = end, list(clocks)
+        for index, call in enumerate(timeline.calls):
+            lane = timeline.lanes[index]
+            pauses[lane] += call.start - clocks[lane]
+            clocks[lane] = call.end
+            group = groups[index] if may_block(call.name) and not call.capturing else NO_GROUP
+            if group == NO_GROUP and index not in self.waits.of_calls and index not in timeline.launched:
+                pauses[lane] += call.end - call.start
+                continue
+            if group != NO_GROUP:
+                program.of_groups[group].append(len(program.steps))
+            program.steps.append(self._step(index, call, pauses[lane], group != NO_GROUP))
+            pauses[lane] = 0
+        program.rest = pauses
+        program.rest[0] += max(end - clocks[0], 0)
+        return program
+
+    def _step(self, index: int, call: Call, pause: int, is_removable: bool) -> Step:
+        works = tuple([self._launched(work) for work in self.timeline.launched.get(index, ())])
+        length = call.end - call.start
+        wait = self.waits.of_calls.get(index)
+        base, tail = (wait.base, wait.tail) if wait else (length, 0)
+        mode, target = self._source(wait) if wait else (NO_SOURCE, 0)
+        bare, bare_works = base, works
+        if is_removable:
+            bare = self.waits.bare(call)
+            bare_works = tuple([(slot, min(lag, self._lag("copy")), space, time, more) for slot, lag, space, time, more in works])
+        return self.timeline.lanes[index], pause, base, works, mode, target, tail, bare, bare_works
+
+    def _source(self, wait: Wait) -> tuple[int, int]:
+        """Where a run finds the end that a wait waits for."""
+        if wait.mode == STREAM:
+            return _LAST, self._slots[wait.target]
+        if wait.mode == DEVICE:
+            return _FRONT, _KINDS * self._devices[wait.target] + _ALL
+        return _END, wait.target
+
+    def _register(self) -> None:
+        """Number streams, and devices by their own numbers."""
+        for work in self.timeline.works:
+            first = _KINDS * self._devices.setdefault(work.device, len(self._devices))
+            if work.stream in self._slots:
+                continue
+            self._slots[work.stream] = len(self.program.slots)
+            fronts = [first + _ALL]
+            if self._blocking and work.stream in self._defaults | self._blocking:
+                is_default = work.stream in self._defaults
+                fronts.append(first + (_DEFAULT if is_default else _BLOCKING))
+                self._barriers[work.stream] = first + (_BLOCKING if is_default else _DEFAULT)
+            self.program.slots.append(tuple(fronts))
+        self.program.devices = len(self._devices)
+        self._fronts = [_NEVER] * (_KINDS * len(self._devices))
+
+    def _lag(self, kind: str) -> int:
+        return self.pace.lag.get(kind, _LAG)
+
+    def _launched(self, index: int) -> Launched:
+        """When work may start: what it started after in the recording stays exact, other conditions may come to bind."""
+        work = self.timeline.works[index]
+        slot = self._slots[work.stream]
+        called = self.timeline.calls[self.timeline.launcher[index]].start
+        before = self._last.get(slot, _NEVER)
+        lag, space = work.start - called, work.start - before
+        usual_lag, usual_space = min(lag, self._lag(work.kind)), min(space, self.pace.space)
+        ready = max(called + usual_lag, before + usual_space)
+        more, is_reason = self._conditions(index, ready)
+        if not is_reason:  # a delay is the launch's, or the stream's
+            if before + usual_space > called + usual_lag:
+                usual_space = space
+            else:
+                usual_lag = lag
+        self._last[slot] = work.end
+        for number in self.program.slots[slot]:
+            self._fronts[number] = max(self._fronts[number], work.end)
+        return slot, usual_lag, usual_space, work.end - work.start, more
+
+    def _conditions(self, index: int, ready: int) -> tuple[tuple[tuple[int, int, int], ...], bool]:
+        """What else work waits for, with the time from there to its start if it did wait, and whether it did."""
+        work = self.timeline.works[index]
+        found: list[tuple[int, int, int]] = []
+        barrier = self._barriers.get(work.stream)
+        if barrier is not None and _NEVER < self._fronts[barrier] <= work.start:
+            front = self._fronts[barrier]
+            if front > ready and work.start - front <= _LATE:
+                return ((_FRONT, barrier, work.start - front),), True
+            found.append((_FRONT, barrier, 0))
+        if work.start - ready > _SLACK and (reason := self._reason(index, ready)) is not None:
+            found.append((_END, reason, work.start - self.timeline.works[reason].end))
+            return tuple(found), True
+        return tuple(found), False
+
+    def _reason(self, index: int, ready: int) -> int | None:
+        """The work of another stream, launched earlier, that ended right before work started, and later than it was ready."""
+        work = self.timeline.works[index]
+        at = bisect_right(self._ends, (work.start, len(self._ends)))
+        for end, other in reversed(self._ends[max(at - _STEPS, 0) : at]):
+            if end <= ready or work.start - end > _LATE:
+                return None
+            if other < index and self.timeline.works[other].stream != work.stream:
+                return other
+        return None

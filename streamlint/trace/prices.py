@@ -1,0 +1,45 @@
+"""What a cost amounts to, in one figure, and costs of one line put together."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+from streamlint.records import replace
+from streamlint.trace.results import Cost
+
+BORDER = 0.005
+"""Share of the wall time that a place must cost by default to be told as one that costs something."""
+_SUMS = ("calls", "blocked", "idle", "avoidable", "bytes", "driver_allocations", "serialized", "held_up")
+
+
+def price(cost: Cost) -> int:
+    """The largest of what a place cost: avoidable idle time of the GPU, the estimated gain, work or launches of others that waited.
+
+    A gap that follows a wait counts no longer than the wait held the host: the rest is the host's own work, which would come all the same.
+    Time in which the host was blocked while the GPU had work counts only as far as the estimate of the gain says so.
+    """
+    return max(cost.avoidable, cost.gain or 0, cost.serialized, cost.held_up)
+
+
+def by_price(cost: Cost) -> tuple[int, int, int, str, tuple[int, ...]]:
+    """A key that puts the dearest first."""
+    return -price(cost), -cost.idle, -cost.blocked, cost.place.file, cost.place.lines
+
+
+def largest_price(costs: Sequence[Cost]) -> int:
+    """What costs come to in the process in which they are dearest: a border is a share of one process's time."""
+    sums: dict[int, int] = defaultdict(int)
+    for cost in costs:
+        sums[cost.process] += price(cost)
+    return max(sums.values(), default=0)
+
+
+def merged(costs: Sequence[Cost]) -> Cost:
+    """The costs of one line as one, of calls of several kinds or processes: sums, under the name of the dearest. Needs at least one."""
+    first = min(costs, key=by_price)
+    if len(costs) == 1:
+        return first
+    sums = {name: sum(getattr(cost, name) for cost in costs) for name in _SUMS}
+    gains = [cost.gain for cost in costs if cost.gain is not None]
+    return replace(first, **sums, gain=sum(gains) if gains else None, largest=max(cost.largest for cost in costs))

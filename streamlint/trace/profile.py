@@ -1,0 +1,58 @@
+"""What an earlier `streamlint trace` said of findings, read from its JSON: for `check --profile`, and for editors."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from streamlint.errors import StreamlintError
+from streamlint.findings import Finding
+from streamlint.reading import Unreadable, read_bytes
+from streamlint.records import field, record
+from streamlint.report.entries import cost_of, costing
+
+FILE = Path(".streamlint", "trace.json")
+"""Where editors look for it, below the root of a project."""
+_MOST_BYTES = 1 << 28
+
+
+@record(slots=True)
+class Profile:
+    """Standings and costs by fingerprint, which outlives moved lines, and the costs of stalls by file and line."""
+
+    findings: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    stalls: dict[tuple[str, int], Mapping[str, Any]] = field(default_factory=dict)
+
+    def of(self, finding: Finding) -> Mapping[str, Any] | None:
+        """Standing, note and cost of a finding; None where the run says nothing of it.
+
+        A finding that was not told then, of a rule that was off, has the cost of the stall at its line.
+        """
+        known = self.findings.get(finding.fingerprint)
+        if known is None and (cost := self.stalls.get((finding.span.file, finding.span.row))) is not None:
+            return {"standing": "COSTS", "note": "", "cost": cost}
+        return known
+
+
+def load(path: Path) -> Profile:
+    """Read what `streamlint trace --output-format json` wrote. Raises StreamlintError for anything else."""
+    try:
+        data: Any = json.loads(read_bytes(path, _MOST_BYTES))
+        findings = {str(row["fingerprint"]): _checked(row["run"]) for row in data["findings"]}
+        costs = [row["cost"] for row in data["stalls"]]
+        stalls = {(str(cost["filename"]), int(line)): cost for cost in costs for line in cost["lines"] if cost_of({"cost": cost}) >= 0}
+    except Unreadable as error:
+        raise StreamlintError(f"{path}: {error}") from None
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise StreamlintError(
+            f"{path} is no answer of `streamlint trace`: write one with `streamlint trace RECORDING --output-format json:{path}`"
+        ) from None
+    return Profile(findings, stalls)
+
+
+def _checked(known: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What is said of a finding, if it can be told in words and in figures."""
+    costing(known), cost_of(known)
+    return known

@@ -1,0 +1,109 @@
+"""The file that the recorder writes, ``.slt``: blocks that stand alone, so that what was written before a crash can be read.
+
+    magic    ``streamlint trace`` and a line feed, then the version as two bytes, little endian
+    block    one byte for its kind, four bytes for the length of what follows, then that many bytes, compressed by zlib
+
+Blocks of kind ROWS hold JSON arrays, one a line; the first element names the row:
+
+    ["run", {...}]                        the process: pid, main thread, command, root, versions, start of the clock
+    ["names", domain, {cbid: name}]       names of calls, by CUPTI's domain (1 driver, 2 runtime) and number
+    ["size", kind, bytes]                 what is kept of activity records of a kind, from their beginning
+    ["kernel", address, name]             the name that kernel records point to
+    ["frame", number, file, line, function, first line]
+    ["stack", number, [frames]]           innermost frame first; 0 is the empty stack
+    ["thread", thread, name]
+    ["meanwhile", thread]                 the thread had no frames of the user's code; its stacks are the main thread's at that time
+    ["gpu", name]
+    ["note", sentence]
+    ["end", time]
+
+Blocks of kind RECORDS hold the beginnings of CUPTI's activity records. Blocks of kind LINKS hold, for each call whose stack was taken, its
+correlation and the number of the stack (32 bits each, unsigned) and the call's second argument (64 bits; of allocations the bytes).
+A row stands before all blocks that need it.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+import zlib
+
+from streamlint import TYPE_CHECKING
+from streamlint.errors import StreamlintError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+    from typing import BinaryIO, Protocol
+
+    class Sink(Protocol):
+        """What is written to."""
+
+        def write(self, data: bytes, /) -> object: ...
+
+
+MAGIC = b"streamlint trace\n"
+VERSION = 1
+ROWS, RECORDS, LINKS = b"J", b"A", b"L"
+LINK = struct.Struct("<IIQ")
+_VERSION = struct.Struct("<H")
+_HEAD = struct.Struct("<cI")
+_LEVEL = 1  # of zlib: records repeat so much that higher ones gain little
+
+
+def begin(file: Sink) -> None:
+    """Write what a file starts with."""
+    file.write(MAGIC + _VERSION.pack(VERSION))
+
+
+def write(file: Sink, kind: bytes, data: bytes) -> None:
+    """Write one block in one call, so that a file ends between blocks unless the process dies within that call."""
+    packed = zlib.compress(data, _LEVEL)
+    file.write(_HEAD.pack(kind, len(packed)) + packed)
+
+
+def write_rows(file: Sink, rows: list[list[object]]) -> None:
+    """Write rows as one block."""
+    write(file, ROWS, "\n".join(json.dumps(row, separators=(",", ":")) for row in rows).encode())
+
+
+class Blocks:
+    """The blocks of a file, in order, and whether its end is missing.
+
+    Raises StreamlintError for a file of another kind, of a later version, or that cannot be opened.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.is_cut = False
+
+    def __iter__(self) -> Iterator[tuple[bytes, bytes]]:
+        try:
+            with self.path.open("rb") as file:
+                self._begin(file)
+                while head := file.read(_HEAD.size):
+                    block = self._block(file, head)
+                    if block is None:
+                        self.is_cut = True
+                        return
+                    yield block
+        except OSError as error:
+            raise StreamlintError(f"{self.path}: {error.strerror}") from error
+
+    def _begin(self, file: BinaryIO) -> None:
+        start = file.read(len(MAGIC) + _VERSION.size)
+        if not start.startswith(MAGIC) or len(start) < len(MAGIC) + _VERSION.size:
+            raise StreamlintError(f"{self.path}: not a recording of streamlint")
+        (version,) = _VERSION.unpack(start[len(MAGIC) :])
+        if version > VERSION:
+            raise StreamlintError(f"{self.path}: written by a later streamlint (format {version}, this one reads up to {VERSION})")
+
+    def _block(self, file: BinaryIO, head: bytes) -> tuple[bytes, bytes] | None:
+        if len(head) < _HEAD.size:
+            return None
+        kind, length = _HEAD.unpack(head)
+        packed = file.read(length)
+        try:
+            return (kind, zlib.decompress(packed)) if len(packed) == length else None
+        except zlib.error:
+            return None

@@ -1,0 +1,205 @@
+"""A recording in progress: CUPTI on one side, the file on the other, a thread between them."""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import io
+import os
+import sys
+import threading
+import time
+
+from streamlint import TYPE_CHECKING, __version__
+from streamlint.errors import StreamlintError
+from streamlint.trace.recording import form, layouts
+from streamlint.trace.recording.cupti import DRIVER_CALLS, RUNTIME_CALLS, gpu_name, open_cupti
+from streamlint.trace.recording.native import NativeTaps, compiled
+from streamlint.trace.recording.stacks import Stacks
+from streamlint.trace.recording.taps import PythonTaps
+
+if TYPE_CHECKING:
+    from streamlint.trace.recording.cupti import Cupti
+
+TURN = 0.05  # seconds between two looks at what was collected: the ring holds 8,192 stacks
+FLUSH = 0.8  # seconds after which CUPTI is asked for what is finished
+_TOGETHER = 8  # buffers of records in one block
+_DEEPEST = 128  # characters of a thread's name
+
+
+class Recorder:
+    """Records this process into a file, from :meth:`start` to :meth:`stop`.
+
+    A forked child records nothing: it has neither the thread nor a usable copy of CUPTI.
+    """
+
+    def __init__(self, output: str, cupti: Cupti, root: str = "") -> None:
+        self.output = os.path.abspath(output)
+        self.stacks = Stacks(root)
+        self.taps = taps_for(self.stacks)
+        self.process = os.getpid()
+        self._cupti = cupti
+        self._file: io.FileIO | None = None
+        self._rows: list[list[object]] = []
+        self._threads: dict[int, str] = {}
+        self._end = threading.Event()
+        self._thread = threading.Thread(target=self._work, name="streamlint recorder", daemon=True)
+        self._asked = 0.0
+
+    def start(self) -> None:
+        """Begin. Raises StreamlintError where CUPTI refuses or is in use, and where the file cannot be written."""
+        cupti = self._cupti
+        names = {domain: cupti.names(domain) for domain in (DRIVER_CALLS, RUNTIME_CALLS)}
+        cupti.subscribe(self.taps.called)
+        try:
+            self._open()
+            cupti.call("cuptiActivityRegisterCallbacks", self.taps.requested, self.taps.completed)
+            cupti.record(names)
+        except OSError as error:
+            cupti.close()
+            raise StreamlintError(f"{self.output}: {error.strerror}") from error
+        except StreamlintError:
+            cupti.close()
+            raise
+        for domain, named in names.items():
+            for number, name in named.items():
+                if self.taps.is_told(name):
+                    cupti.tell(domain, number)
+        self._rows += [["run", self._facts(cupti)], *(["names", domain, named] for domain, named in names.items())]
+        self._rows += [["size", kind, size] for kind, size in layouts.KEPT.items()]
+        os.register_at_fork(after_in_child=self._forked)
+        self._thread.start()
+
+    def _open(self) -> None:
+        """Open the file, or one of this process's own where another process records into that: ranks that were started alike."""
+        import fcntl  # platform: Windows has none, and no CUPTI that is looked for
+
+        for name in (self.output, f"{self.output}.{self.process}"):
+            file = io.FileIO(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o666), "wb")
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                file.close()
+                continue
+            file.truncate(0)
+            form.begin(file)
+            self.output, self._file = name, file
+            return
+        raise StreamlintError(f"{self.output}: another process records into it")
+
+    def _facts(self, cupti: Cupti) -> dict[str, object]:
+        return {
+            "streamlint": __version__,
+            "python": sys.version.split()[0],
+            "cupti": cupti.version,
+            "process": self.process,
+            "main": threading.main_thread().native_id,
+            "command": sys.argv,
+            "root": self.stacks.root,
+            "folder": os.getcwd(),
+            "start": cupti.now(),
+            "time": time.time(),
+        }
+
+    def stop(self) -> None:
+        """Take what is left, close the file, and let CUPTI go. Does nothing a second time, or in a forked child."""
+        if self._file is None or os.getpid() != self.process:
+            return
+        self._end.set()
+        self._thread.join()
+        self._cupti.flush(forced=True)
+        self._turn()
+        self._cupti.close()
+        self.stacks.keeps = False
+        gpu = gpu_name()
+        self._rows += [["gpu", gpu]] if gpu else []
+        self._rows += [["note", note] for note in self.taps.notes()]
+        self._rows.append(["end", self._cupti.now()])
+        self._turn()
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def _forked(self) -> None:
+        self.stacks.keeps = False
+        if self._file is not None:
+            self._file.close()  # unbuffered: nothing of the parent's is written
+            self._file = None
+
+    def _work(self) -> None:
+        while not self._end.wait(TURN):
+            if time.monotonic() - self._asked >= FLUSH:
+                self._cupti.flush()
+                self._asked = time.monotonic()
+            self._turn()
+
+    def _turn(self) -> None:
+        """Write what was collected: rows first, which the blocks after them need."""
+        links, filled = self.taps.take()
+        records = [self._read(address, length) for address, length in filled]
+        self._name_threads(links)
+        rows, self._rows = self._rows, []
+        new, self.stacks.rows = self.stacks.rows, []
+        rows += new
+        if self._file is None:
+            return
+        try:
+            if rows:
+                form.write_rows(self._file, rows)
+            if links:
+                form.write(self._file, form.LINKS, b"".join(form.LINK.pack(*link) for link in links))
+            for start in range(0, len(records), _TOGETHER):
+                form.write(self._file, form.RECORDS, b"".join(records[start : start + _TOGETHER]))
+        except OSError as error:
+            print(f"streamlint: {self.output}: {error.strerror}; the program goes on, the recording ends here", file=sys.stderr)
+            self._file.close()
+            self._file = None
+
+    def _read(self, address: int, length: int) -> bytes:
+        """What is kept of the records of a buffer, which is given back; the names that they point to become rows."""
+        data, names = self.taps.read(address, length, self._cupti.size_of)
+        for name in names:
+            self._rows.append(["kernel", name, ctypes.string_at(name).decode(errors="replace") if name else ""])
+        self.taps.release(address)
+        return data
+
+    def _name_threads(self, links: list[tuple[int, int, int]]) -> None:
+        if not links:
+            return
+        named = {thread.native_id or 0: thread.name for thread in threading.enumerate()}
+        for thread in self.taps.meanwhile - set(self._threads):
+            self._rows.append(["meanwhile", thread])
+            named.setdefault(thread, _name_of(thread))
+        for thread, name in named.items():
+            if self._threads.get(thread) != name:
+                self._threads[thread] = name
+                self._rows.append(["thread", thread, name[:_DEEPEST]])
+
+
+def taps_for(stacks: Stacks) -> NativeTaps | PythonTaps:
+    """The callbacks: compiled ones, or those in Python where there is no C compiler or Python's frames cannot be read."""
+    library = compiled()
+    if library is not None:
+        try:
+            return NativeTaps(library, stacks)
+        except LookupError:
+            pass
+    return PythonTaps(stacks)
+
+
+def _name_of(thread: int) -> str:
+    """The system's name of a thread that Python did not start: PyTorch calls its own pt_autograd_0."""
+    try:
+        with open(f"/proc/self/task/{thread}/comm", encoding="utf-8", errors="replace") as file:
+            name = file.read().strip()
+    except OSError:
+        return f"thread {thread}"
+    return "autograd" if name.startswith("pt_autograd") else name
+
+
+def start_until_exit(output: str, root: str = "") -> Recorder:
+    """Record until the interpreter ends, after its other threads and exit handlers."""
+    recorder = Recorder(output, open_cupti(), root)
+    recorder.start()
+    atexit.register(recorder.stop)
+    return recorder

@@ -1,0 +1,256 @@
+/* What CUPTI calls while a program runs: at calls that may hold the host, and where it needs or returns a buffer of records.
+ *
+ * Nothing here takes Python's GIL. A callback that waited for it could wait for ever: PyTorch's allocator calls cudaMalloc with its mutex
+ * held and without the GIL, and a thread with the GIL that frees a tensor waits for that mutex. So Python frames are read as memory. That is
+ * safe for the calling thread, whose frames nobody changes while it is in compiled code. The frames of the main thread, for a thread
+ * without Python frames, may change meanwhile: they are read by process_vm_readv, which fails where memory is gone, and no address
+ * is followed later: it counts only if it is that of a code object known to be alive.
+ *
+ * Where the fields stand is handed over by native.py, which has found it out and tried it.
+ */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+enum { SLOTS = 8192, DEEPEST = 128, POOL = 512, BUFFER = 1 << 20, LONGEST = 256 };
+enum { KINDS = 128, KERNEL = 10, NAME = 104, NAMES = 1 << 16, MOST_NEW = 4096 }; /* see layouts.py */
+
+struct entry {
+    _Atomic uint64_t ready; /* the turn of the ring in which it was filled */
+    uint32_t correlation, thread, count, meanwhile;
+    uint64_t word; /* the second argument of the call: of allocations, the bytes */
+    uint64_t frames[2 * DEEPEST]; /* address of the code object, address of the instruction */
+};
+
+struct layout {
+    int64_t chain;    /* of the pointer to a struct that holds the current frame, in a thread's state; -1: the state holds it itself */
+    int64_t current;  /* of the current frame, in that struct or state */
+    int64_t code, instruction, previous; /* in a frame */
+};
+
+static struct layout at;
+static void *(*this_state)(void);
+static char *main_state;
+static pid_t process;
+static struct entry *ring;
+static _Atomic uint64_t head, tail, lost;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static uint8_t *spare[POOL];
+static struct { uint8_t *data; uint64_t length; } filled[POOL];
+static unsigned spares, fulls;
+static _Atomic uint64_t dropped;
+static uint64_t names[NAMES]; /* of kernels that were seen, by their address; one thread uses it */
+static uint32_t named;
+
+static size_t span; /* of a frame, up to the last of the fields that are read */
+static int forked; /* this is a child that nobody records: collect nothing */
+
+static void in_child(void)
+{
+    forked = 1;
+    pthread_mutex_init(&lock, NULL);
+}
+
+/* Take memory, and note where things are. Returns 0 where there is no memory, or the layout is absurd. */
+int tap_begin(const struct layout *given, void *state_function, void *main_thread_state)
+{
+    at = *given;
+    span = 8 + (size_t)(at.code > at.instruction ? at.code : at.instruction);
+    if (span < 8 + (size_t)at.previous)
+        span = 8 + (size_t)at.previous;
+    if (span > LONGEST)
+        return 0;
+    this_state = (void *(*)(void))state_function;
+    main_state = main_thread_state;
+    process = getpid();
+    if (!ring)
+        ring = calloc(SLOTS, sizeof *ring);
+    return ring != NULL && !pthread_atfork(NULL, NULL, in_child);
+}
+
+static int read_own(void *to, const void *from, size_t size)
+{
+    memcpy(to, from, size);
+    return 1;
+}
+
+static int read_foreign(void *to, const void *from, size_t size)
+{
+    struct iovec local = {to, size}, remote = {(void *)from, size};
+    return process_vm_readv(process, &local, 1, &remote, 1, 0) == (ssize_t)size;
+}
+
+static uint32_t walk(uint64_t *frames, char *state, int (*get)(void *, const void *, size_t))
+{
+    char *frame;
+    uint32_t count = 0;
+    if (at.chain >= 0 && !get(&state, state + at.chain, sizeof state))
+        return 0;
+    if (!state || !get(&frame, state + at.current, sizeof frame))
+        return 0;
+    while (frame && count < DEEPEST) {
+        char fields[LONGEST];
+        if (!get(fields, frame, span)) /* one read for all: in foreign memory each is a system call */
+            break;
+        memcpy(&frames[2 * count], fields + at.code, 8);
+        memcpy(&frames[2 * count + 1], fields + at.instruction, 8);
+        memcpy(&frame, fields + at.previous, sizeof frame);
+        count++;
+    }
+    return count;
+}
+
+/* A call begins or ends: CUpti_CallbackFunc. */
+void tap_called(void *argument, int domain, uint32_t number, const char *data)
+{
+    uint64_t turn = atomic_load(&head);
+    struct entry *one;
+    char *state;
+    const uint64_t *parameters;
+    (void)argument, (void)domain, (void)number;
+    if (forked || *(const int32_t *)data != 0) /* callbackSite: CUPTI_API_ENTER */
+        return;
+    do {
+        if (turn - atomic_load(&tail) >= SLOTS) {
+            atomic_fetch_add(&lost, 1);
+            return;
+        }
+    } while (!atomic_compare_exchange_weak(&head, &turn, turn + 1));
+    one = &ring[turn % SLOTS];
+    one->correlation = *(const uint32_t *)(data + 64);
+    memcpy(&parameters, data + 16, sizeof parameters);
+    one->word = parameters ? parameters[1] : 0;
+    one->thread = (uint32_t)syscall(SYS_gettid);
+    state = this_state();
+    one->count = state ? walk(one->frames, state, read_own) : 0;
+    one->meanwhile = !one->count;
+    if (one->meanwhile && main_state)
+        one->count = walk(one->frames, main_state, read_foreign);
+    atomic_store_explicit(&one->ready, turn + 1, memory_order_release);
+}
+
+/* Copy what was collected: correlation, thread, count, meanwhile, word, frames. Returns the bytes written. One thread calls it. */
+uint64_t tap_take(char *out, uint64_t room)
+{
+    uint64_t used = 0, turn = atomic_load(&tail);
+    for (;; turn++) {
+        struct entry *one = &ring[turn % SLOTS];
+        uint64_t size;
+        if (atomic_load_explicit(&one->ready, memory_order_acquire) != turn + 1)
+            break;
+        size = 24 + 16 * (uint64_t)one->count;
+        if (used + size > room)
+            break;
+        memcpy(out + used, &one->correlation, 24);
+        memcpy(out + used + 24, one->frames, size - 24);
+        used += size;
+        atomic_store(&tail, turn + 1);
+    }
+    return used;
+}
+
+/* CUPTI needs room for records: CUpti_BuffersCallbackRequestFunc. */
+void tap_requested(uint8_t **buffer, size_t *size, size_t *most)
+{
+    pthread_mutex_lock(&lock);
+    *buffer = spares ? spare[--spares] : NULL;
+    pthread_mutex_unlock(&lock);
+    if (!*buffer && posix_memalign((void **)buffer, 8, BUFFER))
+        *buffer = NULL;
+    *size = *buffer ? BUFFER : 0;
+    *most = 0;
+}
+
+/* CUPTI returns a buffer: CUpti_BuffersCallbackCompleteFunc. */
+void tap_completed(void *context, uint32_t stream, uint8_t *buffer, size_t size, size_t length)
+{
+    (void)context, (void)stream, (void)size;
+    pthread_mutex_lock(&lock);
+    if (length && !forked && fulls < POOL) {
+        filled[fulls].data = buffer;
+        filled[fulls++].length = length;
+        buffer = NULL;
+    } else if (length && !forked) {
+        atomic_fetch_add(&dropped, 1);
+    }
+    pthread_mutex_unlock(&lock);
+    free(buffer);
+}
+
+/* The buffers that were returned, oldest first: pairs of address and length. Returns how many; at most `room`. */
+uint32_t tap_filled(uint64_t *out, uint32_t room)
+{
+    uint32_t count, index;
+    pthread_mutex_lock(&lock);
+    count = fulls < room ? fulls : room;
+    for (index = 0; index < count; index++) {
+        out[2 * index] = (uint64_t)filled[index].data;
+        out[2 * index + 1] = filled[index].length;
+    }
+    memmove(filled, filled + count, (fulls - count) * sizeof *filled);
+    fulls -= count;
+    pthread_mutex_unlock(&lock);
+    return count;
+}
+
+/* Copy of each record what is kept, from an offset on, and note the names of kernels that have not been seen.
+ *
+ * Stops before a record of a kind whose size is not known, and where the list of names is full. Returns the offset; `used` and `count` grow.
+ */
+uint64_t tap_pack(const uint8_t *data, const uint64_t span[2], const uint32_t *sizes, const uint32_t *kept, uint8_t *out, uint64_t *used,
+                  uint64_t *new_names, uint32_t *count)
+{
+    uint64_t offset = span[0];
+    while (offset < span[1]) {
+        uint32_t kind;
+        memcpy(&kind, data + offset, sizeof kind);
+        if (kind >= KINDS || !sizes[kind])
+            break;
+        if (kind == KERNEL) {
+            uint64_t name, slot;
+            memcpy(&name, data + offset + NAME, sizeof name);
+            slot = (name >> 3) * 0x9E3779B97F4A7C15u >> 48;
+            while (names[slot] && names[slot] != name)
+                slot = (slot + 1) % NAMES;
+            if (!names[slot]) {
+                if (*count == MOST_NEW)
+                    break;
+                if (named < NAMES / 2) {
+                    names[slot] = name;
+                    named++;
+                }
+                new_names[(*count)++] = name;
+            }
+        }
+        memcpy(out + *used, data + offset, kept[kind]);
+        *used += kept[kind];
+        offset += sizes[kind];
+    }
+    return offset;
+}
+
+/* A buffer has been read: it is lent again. */
+void tap_release(uint8_t *buffer)
+{
+    pthread_mutex_lock(&lock);
+    if (spares < 16) {
+        spare[spares++] = buffer;
+        buffer = NULL;
+    }
+    pthread_mutex_unlock(&lock);
+    free(buffer);
+}
+
+/* Calls whose stacks, and buffers whose records, found no room. */
+void tap_lost(uint64_t out[2])
+{
+    out[0] = atomic_load(&lost);
+    out[1] = atomic_load(&dropped);
+}

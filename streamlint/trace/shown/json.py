@@ -1,0 +1,13 @@
+"""One JSON object; `docs/schemas/trace.json` describes it."""
+
+from __future__ import annotations
+
+import json
+
+from streamlint.trace.shown.data import document
+from streamlint.trace.shown.view import View
+
+
+def render(view: View) -> str:
+    """Findings with standings and costs, and stalls."""
+    return json.dumps(document(view), indent=2, ensure_ascii=False, default=str) + "\n"

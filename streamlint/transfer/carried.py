@@ -1,0 +1,344 @@
+"""Where a value was made, and what carried it to where it is: calls and their results, attributes, records, containers, closures.
+
+The facts join all calls of a function, and what they know of a function that others may call is never all. A walk goes back from one
+register instead, by the calls that lead there where these are known, and keeps in mind which part of an object is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
+
+from streamlint.facts.containers import put_by
+from streamlint.facts.functions import ClassInfo, Function
+from streamlint.facts.objects import ClassObject, Container, Object, Site
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.transfer.contexts import Context, entered_by
+from streamlint.transfer.record_fields import RecordFields
+from streamlint.transfer.transfer import Transfer
+from streamlint.waits.operands import argument_registers, bound_of, operand_of
+
+MOST = 300
+"""Steps of one question; what they have not reached is taken as it is where they end."""
+_MOST_CALLERS = 40
+_LIST, _DICT = 1, 2
+_SAME = {op.COPY: 3, op.AWAIT: 3, op.CAST: 4, op.REBIND: 5, op.ITER: 3}
+_TAKING = {"get": True, "setdefault": True, "pop": True, "popleft": False, "popitem": False}
+"""Methods of containers that give an element; whether their argument says which."""
+_COPYING = frozenset({"list", "tuple", "dict", "iter", "deque"})
+
+
+class Key(NamedTuple):
+    """An attribute or an element (``is_element``) by its name or constant index; None for any element."""
+
+    name: object
+    is_element: bool = True
+
+
+ANY = Key(None)
+Started = Callable[[Function, int], Iterable[tuple[Function, int]]]
+"""By function and number of a parameter: what is given for it where a thread or process is started."""
+
+
+class Carried(NamedTuple):
+    """A register from which a value comes, in the functions that were entered by some calls. ``keys`` lead from what it holds to the
+    value, ``asked`` is the register behind the last of them."""
+
+    function: Function
+    register: int
+    context: Context = ()
+    keys: tuple[Key, ...] = ()
+    asked: tuple[Function, int, Context] | None = None
+
+    @property
+    def instruction(self) -> Instruction | None:
+        """What defines the register."""
+        return self.function.definitions[self.register] if self.register >= 0 else None
+
+    def at(self, register: int, function: Function | None = None, context: Context | None = None) -> Carried:
+        """The same part of another register."""
+        around = self.context if context is None else context
+        return self._replace(function=function or self.function, register=register, context=around)
+
+    def part(self, register: int, key: Key) -> Carried:
+        """What is taken of a register's value for this one."""
+        asked = self.asked if self.keys else (self.function, self.register, self.context)
+        return self._replace(register=register, keys=(key, *self.keys), asked=asked)
+
+    def inside(self, register: int, function: Function | None = None, context: Context | None = None) -> Carried:
+        """A register that holds the part that is asked for first."""
+        left = self.keys[1:]
+        return self.at(register, function, context)._replace(keys=left, asked=self.asked if left else None)
+
+
+class Carriers:
+    """Finds where the values of a program come from."""
+
+    def __init__(self, transfer: Transfer, started: Started | None = None) -> None:
+        self.transfer = transfer
+        self.started = started
+        self.facts = transfer.facts
+        self.records = RecordFields(transfer.facts)
+        self._known: dict[tuple[Function, int, Context], tuple[Carried, ...]] = {}
+
+    def sources(self, function: Function, register: int, context: Context = ()) -> tuple[Carried, ...]:
+        """The registers in which the value of a register was first, as far back as that can be told."""
+        roots = self.roots(function, register, context)
+        return tuple(dict.fromkeys(each if each.asked is None else Carried(*each.asked) for each in roots))
+
+    def values(self, function: Function, register: int, context: Context = ()) -> list[Object]:
+        """What a register may hold where its function is entered by the calls in view alone."""
+        found = [(each.function, each.register) for each in self.sources(function, register, context)]
+        return list(dict.fromkeys(value for each in found for value in self.transfer.values(*each)))
+
+    def roots(self, function: Function, register: int, context: Context = ()) -> tuple[Carried, ...]:
+        """The same; where it is not known what holds the value, what that is taken from, with the keys that lead from there."""
+        asked = (function, register, context)
+        found = self._known.get(asked)
+        if found is None:
+            found = self._known[asked] = tuple(dict.fromkeys(self._walk(Carried(*asked))))
+        return found
+
+    def parts(self, function: Function, register: int, keys: tuple[Key, ...]) -> tuple[Carried, ...]:
+        """What is found behind some keys of what a register holds; empty where that cannot be told."""
+        found = tuple(dict.fromkeys(self._walk(Carried(function, register, (), keys))))
+        return found if not any(each.keys for each in found) else ()
+
+    def alone(self, way: Carried) -> Carried:
+        """As far back as a value was in one register at a time: None, and arguments that a call does not give, aside."""
+        for _ in range(MOST):
+            steps = [step for step in dict.fromkeys(self._steps(way) or ()) if not _is_none(step)]
+            if len(steps) > 1:
+                steps = [step for step in steps if any(True for _ in self._walk(step))]
+            if len(steps) != 1:
+                break
+            way = steps[0]
+        return way
+
+    def _walk(self, begin: Carried) -> Iterator[Carried]:
+        seen, waiting = {begin}, [begin]
+        while waiting:
+            way = waiting.pop()
+            steps = self._steps(way) if len(seen) <= MOST else None
+            if steps is None:
+                yield way
+                continue
+            waiting += [step for step in dict.fromkeys(steps) if step not in seen]
+            seen.update(steps)
+
+    # --- one step back
+
+    def _steps(self, way: Carried) -> list[Carried] | None:
+        """The registers that a value was in before; None where that cannot be told."""
+        one = way.instruction
+        if one is None or (way.function.is_cpp and (one[0] != op.PARAM or way.keys)):  # there pointers lead to what calls fill
+            return None
+        return self._given(way, one) if one[0] == op.PARAM else list(self._before(way, one)) or None
+
+    def _before(self, way: Carried, one: Instruction) -> Iterable[Carried]:
+        function, opcode = way.function, one[0]
+        if opcode in _SAME:
+            return (way.at(one[_SAME[opcode]]),)
+        if opcode == op.PHI:
+            return (way.at(each) for each in one[3:] if each != one[2])
+        if opcode == op.ATTR:
+            return (way.part(one[3], Key(function.text(one[4]), False)),)
+        if opcode == op.ITEM:
+            return (way.part(one[3], Key(function.constant(one[4]))),)
+        if opcode == op.UNPACK:
+            return (way.part(one[3], Key(one[4]) if one[6] == op.NONE else ANY),)
+        if opcode == op.NEXT:
+            return (way.part(one[3], ANY),)
+        if opcode == op.LOAD:
+            return self._cell(way, one[3])
+        if opcode == op.NAME:
+            return (way.at(each, holder) for holder, each in function.unit.globals.get(function.text(one[3]), ()))
+        if opcode == op.IMPORT:
+            return self._imported(way, one)
+        if opcode in (op.BUILD, op.DICT):
+            return self._displayed(way, one) if way.keys else ()
+        return self._called(way, one) if opcode in (op.CALL, op.INVOKE) else ()
+
+    def _cell(self, way: Carried, constant: int) -> Iterator[Carried]:
+        unit = way.function.unit
+        name, owner = cell = unit.ir.constants[constant]
+        home = unit.function(owner)
+        for each in home.below:
+            yield from (way.at(one[3], each) for one in each.by_opcode[op.STORE] if unit.ir.constants[one[2]] == cell)
+        names = [parameter.name for parameter in home.code.parameters]
+        if name in names and not any(unit.ir.constants[one[2]] == cell for one in home.by_opcode[op.STORE]):
+            yield from (way.at(one[2], home) for one in home.by_opcode[op.PARAM] if one[3] == names.index(name))
+
+    def _imported(self, way: Carried, one: Instruction) -> Iterator[Carried]:
+        """What a file of the program defines: by the name that is imported, or by an attribute of the module."""
+        function = way.function
+        target = self.facts.program.imported(function.text(one[3]), function.unit)
+        if target is None:
+            return
+        if one[4] != op.NONE:
+            yield from (way.at(each, holder) for holder, each in target.globals.get(function.text(one[4]), ()))
+        elif way.keys and not way.keys[0].is_element:
+            yield from (way.inside(each, holder) for holder, each in target.globals.get(str(way.keys[0].name), ()))
+
+    # --- parameters
+
+    def _given(self, way: Carried, one: Instruction) -> list[Carried] | None:
+        """What callers give for a parameter; for an attribute of the receiver, what is stored there."""
+        function = way.function
+        if function.has_receiver and one[3] == 0 and way.keys and function.owner is not None:
+            return list(self._stored(way, function.owner)) or None
+        entered = entered_by(way.context, function)
+        places = [entered] if entered is not None else [Site(*place) for place in self.transfer.callers(function)]
+        outside = way._replace(context=tuple(entry for entry in way.context if entry[0] is not function))
+        started = [outside.at(each, holder) for holder, each in self.started(function, one[3])] if self.started is not None else []
+        if not (places or started) or len(places) > _MOST_CALLERS:
+            return None
+        return [*started, *(step for place in places for step in self._from_call(outside, one[3], place))]
+
+    def _from_call(self, way: Carried, index: int, place: Site) -> Iterator[Carried]:
+        """What a call gives for a parameter: an argument, a part of what is spread, or the default."""
+        callee, (caller, call) = way.function, place
+        parameter = callee.code.parameters[index]
+        if parameter.kind in ("star", "double"):
+            yield from self._collected(way, parameter.kind, place)
+            return
+        register = operand_of(caller, call, callee, index) if call[0] in (op.CALL, op.INVOKE) else None
+        if register is not None:
+            yield way.at(register, caller)
+            return
+        position, spread = bound_of(caller, call, callee), False
+        for kind, given in argument_registers(caller, call):
+            if kind == _DICT or (kind == _LIST and parameter.kind == "plain"):
+                spread = True
+                key = Key(parameter.name if kind == _DICT else index - position)
+                yield way.at(given, caller)._replace(keys=(key, *way.keys), asked=way.asked or (callee, way.register, way.context))
+            position += kind is None
+        default = callee.default_register(index) if not spread else None
+        if default is not None and callee.parent is not None:
+            yield way.at(default, callee.parent)
+
+    def _collected(self, way: Carried, kind: str, place: Site) -> Iterator[Carried]:
+        """What ``*args`` or ``**kwargs`` holds: the arguments that no parameter takes, and what is spread."""
+        callee, (caller, call) = way.function, place
+        position, key = bound_of(caller, call, callee), way.keys[0] if way.keys else ANY
+        first = sum(parameter.kind == "plain" for parameter in callee.code.parameters)
+        for given, register in argument_registers(caller, call):
+            if given == (_LIST if kind == "star" else _DICT):
+                yield way.at(register, caller)
+            elif kind == "star" and given is None:
+                if way.keys and key.name in (None, position - first) and position >= first:
+                    yield way.inside(register, caller)
+                position += 1
+            elif kind == "double" and isinstance(given, str) and way.keys and key.name in (None, given):
+                yield way.inside(register, caller)
+
+    # --- objects
+
+    def _stored(self, way: Carried, owner: ClassInfo, made: Site | None = None) -> Iterator[Carried]:
+        """What is stored under an attribute of the objects of a class: by its methods, or by what makes a record."""
+        key = way.keys[0]
+        for each in self.facts.hierarchy.order(owner) if not key.is_element else ():
+            for store in each.own_stores.get(str(key.name), ()):
+                is_making = made is not None and store.function.code.name == "__init__"
+                entered = (*way.context, (store.function, made)) if is_making and made is not None else way.context
+                yield way.inside(store.value, store.function, entered)
+            yield from (way.inside(register, each.body) for register in each.assigned.get(str(key.name), ()))
+        places = [made] if made is not None else []
+        if made is None and str(key.name) in self.facts.fields(owner):
+            places = [Site(*place) for place in self.facts.construction_places(owner)]
+        for place in places:
+            yield from self._recorded(way, place)
+
+    def _recorded(self, way: Carried, place: Site) -> Iterator[Carried]:
+        """What a call that makes a record gives for a field."""
+        key, fields = way.keys[0], self.records.of(*place)
+        for field, register in self.records.given(*place):
+            if key.name in ((field, None) if not key.is_element else (fields.index(field), None)):
+                yield way.inside(register, place.function)
+
+    def _displayed(self, way: Carried, one: Instruction) -> Iterator[Carried]:
+        """The elements of a display, and what is put into it in its function."""
+        key, function = way.keys[0], way.function
+        if not key.is_element:
+            return
+        if one[0] == op.BUILD:
+            parts, added = one[4:], list(self._put(way, one))
+            is_plain = isinstance(function.unit.ir.constants[one[3]], str)
+            is_told = isinstance(key.name, int) and is_plain and not added and -len(parts) <= key.name < len(parts)
+            yield from (way.inside(each) for each in ([parts[key.name]] if is_told and isinstance(key.name, int) else parts))
+            yield from added
+            return
+        for name, register in zip(one[3::2], one[4::2], strict=True):
+            if name == op.NONE:
+                yield way.at(register)
+            elif key.name is None or function.constant(name) in (None, key.name):
+                yield way.inside(register)
+        yield from self._put(way, one)
+
+    def _put(self, way: Carried, one: Instruction) -> Iterator[Carried]:
+        """What is put into the container that an instruction makes, wherever that goes."""
+        key, made = way.keys[0], self._container(way.function, one)
+        for function, use in self.facts.container_uses(made) if made is not None and key.is_element else ():
+            for receiver, name, register, spreads in put_by(function, use):
+                held = self.transfer.values(function, receiver)
+                if not any(isinstance(value, Container) and value.instruction is one for value in held):
+                    continue
+                if spreads:
+                    yield way.at(register, function)
+                elif None in (key.name, name) or name == key.name:
+                    yield way.inside(register, function)
+
+    def _container(self, function: Function, one: Instruction) -> Container | None:
+        """The container that an instruction makes."""
+        held = self.transfer.values(function, one[2])
+        return next((value for value in held if isinstance(value, Container) and value.instruction is one), None)
+
+    # --- calls
+
+    def _called(self, way: Carried, one: Instruction) -> Iterator[Carried]:
+        """What the functions give back that a call enters, or a part of what it makes."""
+        function = way.function
+        site = Site(function, one)
+        made = list(self._classes(function, one)) if way.keys else []
+        for definition in made:
+            yield from self._stored(way, definition, site)
+        if way.keys and not made and self.records.of(function, one):
+            yield from self._recorded(way, site)
+        if made:
+            yield from (way.inside(use[4]) for use in function.uses[one[2]] if self._sets(function, use, one[2], way.keys[0]))
+            return
+        edges = [edge.callee for edge in self.transfer.edges(function, one) if edge.is_followed and not edge.is_handed]
+        for callee in dict.fromkeys(edges):
+            if entered_by(way.context, callee) is None and callee.code.name != "__init__" and not callee.by_opcode[op.YIELD]:
+                entered = (*way.context, (callee, site))
+                yield from (way.at(end[2], callee, entered) for end in callee.by_opcode[op.RETURN] if end[2] >= 0)
+        if not edges and not function.is_cpp:
+            yield from self._put(way, one) if way.keys else ()
+            yield from self._taken(way, one)
+
+    def _classes(self, function: Function, one: Instruction) -> Iterator[ClassInfo]:
+        """The classes of the program of which a call makes an object."""
+        values = self.transfer.values(function, one[3]) if one[0] == op.CALL else self.facts.callees(function, one)
+        yield from (value.definition for value in values if isinstance(value, ClassObject))
+
+    def _sets(self, function: Function, use: Instruction, register: int, key: Key) -> bool:
+        """Whether an attribute of what a register holds is set."""
+        return use[0] == op.SET_ATTR and use[2] == register and not key.is_element and function.text(use[3]) == key.name
+
+    def _taken(self, way: Carried, one: Instruction) -> Iterator[Carried]:
+        """An element that a method of a container gives, or the elements of what a function of the language copies."""
+        function = way.function
+        given = argument_registers(function, one)
+        if one[0] == op.INVOKE and (name := function.text(one[4])) in _TAKING:
+            key = Key(function.constant(given[0][1])) if given and _TAKING[name] else ANY
+            if not any(True for _ in self.transfer.modelled(function, one)):
+                yield way.part(one[3], key)
+        elif one[0] == op.CALL and way.keys and function.dotted(one[3]) in _COPYING and given:
+            yield way.at(given[0][1])
+
+
+def _is_none(way: Carried) -> bool:
+    """Whether a register holds None."""
+    one = way.instruction
+    return one is not None and one[0] == op.CONST and way.function.unit.ir.constants[one[3]] is None

@@ -1,0 +1,63 @@
+"""The recorder's file: blocks that can be read alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from streamlint.errors import StreamlintError
+from streamlint.trace.recording import form
+
+
+def written(path: Path) -> Path:
+    with path.open("wb") as file:
+        form.begin(file)
+        form.write_rows(file, [["gpu", "H100"], ["note", "a\nb"]])
+        form.write(file, form.RECORDS, bytes(1000))
+    return path
+
+
+BLOCKS = [(form.ROWS, b'["gpu","H100"]\n["note","a\\nb"]'), (form.RECORDS, bytes(1000))]
+
+
+def test_blocks_come_back(tmp_path: Path) -> None:
+    blocks = form.Blocks(written(tmp_path / "run.slt"))
+    assert list(blocks) == BLOCKS
+    assert not blocks.is_cut
+
+
+@pytest.mark.parametrize("lost", [1, 10])
+def test_whole_blocks_come_back_of_a_file_that_breaks_off(tmp_path: Path, lost: int) -> None:
+    path = written(tmp_path / "run.slt")
+    path.write_bytes(path.read_bytes()[:-lost])
+    blocks = form.Blocks(path)
+    assert list(blocks) == BLOCKS[:1]
+    assert blocks.is_cut
+
+
+def test_damage_ends_the_file(tmp_path: Path) -> None:
+    path = written(tmp_path / "run.slt")
+    data = bytearray(path.read_bytes())
+    data[-3] ^= 1
+    path.write_bytes(data)
+    blocks = form.Blocks(path)
+    assert list(blocks) == BLOCKS[:1]
+    assert blocks.is_cut
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "not a recording of streamlint"),
+        (b'{"traceEvents": []}' * 9, "not a recording of streamlint"),
+        (form.MAGIC + b"\x09\x00", r"written by a later streamlint \(format 9, this one reads up to 1\)"),
+    ],
+)
+def test_other_files_are_refused(tmp_path: Path, content: bytes, message: str) -> None:
+    path = tmp_path / "run.slt"
+    path.write_bytes(content)
+    with pytest.raises(StreamlintError, match=message):
+        list(form.Blocks(path))
+    with pytest.raises(StreamlintError, match="No such file"):
+        list(form.Blocks(tmp_path / "none.slt"))

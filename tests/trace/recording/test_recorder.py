@@ -1,0 +1,156 @@
+"""A recording of a program that a stand-in for CUPTI plays, written and read back."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from fake_cupti import FakeLibrary, played
+
+from streamlint.errors import StreamlintError
+from streamlint.trace.model import Call, Trace
+from streamlint.trace.readers.recorded import read
+from streamlint.trace.recording import recorder as recorders
+from streamlint.trace.recording.cupti import Cupti
+from streamlint.trace.recording.recorder import Recorder
+from streamlint.trace.recording.taps import PythonTaps
+
+HERE = {"process": os.getpid(), "thread": threading.get_native_id()}
+
+
+def started(path: Path, library: FakeLibrary) -> Recorder:
+    recorder = Recorder(str(path), Cupti(library))
+    recorder.start()
+    return recorder
+
+
+@pytest.fixture(params=["compiled", "python"])
+def callbacks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Both kinds of callbacks. Where there is no C compiler, that in Python is what runs, and is tested twice."""
+    if request.param == "python" or not shutil.which("cc"):
+        monkeypatch.setattr(recorders, "compiled", lambda: None)
+        return "python"
+    return "compiled"
+
+
+def test_a_run_comes_back(tmp_path: Path, callbacks: str) -> None:
+    library, path = FakeLibrary(), tmp_path / "run.slt"
+    recorder = started(path, library)
+    played(library, **HERE)
+    recorder.stop()
+    trace = read(path)
+    assert library.ended
+    assert [(one.name, one.start, one.end, one.stream, one.bytes, one.source, one.destination) for one in trace.calls] == [
+        ("cudaMalloc", 10, 20, None, 4096 if callbacks == "compiled" else 0, "", ""),
+        ("cudaMemcpy", 30, 40, 7, 4096, "pageable", "device"),
+        ("cudaLaunchKernel", 50, 55, 7, 0, "", ""),
+    ]
+    assert [(one.kind, one.name, one.start, one.end, one.correlation) for one in trace.works] == [
+        ("copy", "", 33, 38, 2),  # the runtime's call stands for the driver's below it
+        ("kernel", "add_kernel", 60, 70, 4),
+    ]
+    assert trace.main_threads == {os.getpid(): os.getpid()}
+    assert [note for note in trace.notes if "compiler" not in note] == []
+    assert isinstance(recorder.taps, PythonTaps) == (callbacks == "python")
+
+
+def lines(trace: Trace, call: Call) -> list[tuple[str, str]]:
+    """The function and the text of the line of each frame that stands in this file."""
+    rows = Path(__file__).read_text().split("\n")
+    return [(one.function, rows[one.line - 1].strip()) for one in trace.frames(call) if one.file == __file__]
+
+
+def test_lines_are_exact_in_every_thread(tmp_path: Path, callbacks: str) -> None:
+    library, path = FakeLibrary(), tmp_path / "run.slt"
+    recorder = started(path, library)
+    threads: list[int] = []
+
+    def work() -> None:
+        threads.append(threading.get_native_id())
+        [library.calls_back(2, 131, number) for number in (2,)]
+
+    library.calls_back(
+        2,
+        131,
+        1,  # the call begins on the line above
+    )
+    worker = threading.Thread(target=work, name="worker")
+    worker.start()
+    worker.join()
+    library.records(library.called(2, 131, 10, 20, 1, **HERE), library.called(2, 131, 30, 40, 2, process=os.getpid(), thread=threads[0]))
+    recorder.stop()
+    trace = read(path)
+    first, second = trace.calls
+    assert lines(trace, first)[0] == ("test_lines_are_exact_in_every_thread", "library.calls_back(")
+    assert lines(trace, second)[-1] == (
+        "test_lines_are_exact_in_every_thread.<locals>.work",
+        "[library.calls_back(2, 131, number) for number in (2,)]",
+    )
+    assert trace.main_threads[os.getpid()] == first.thread != second.thread
+
+
+def test_a_crash_loses_what_was_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recorders, "TURN", 0.01)
+    monkeypatch.setattr(recorders, "FLUSH", 0.01)
+    library, path = FakeLibrary(), tmp_path / "run.slt"
+    recorder = started(path, library)
+    played(library, **HERE)
+    copy = tmp_path / "copy.slt"
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        time.sleep(0.01)
+        copy.write_bytes(path.read_bytes())
+        if copy.stat().st_size > 20 and len((trace := read(copy)).calls) == 3:
+            break
+    recorder.stop()
+    assert [note.partition(": ")[2] for note in trace.notes] == [
+        f"the recording breaks off; up to the last second of process {os.getpid()} is missing"
+    ]
+
+
+def test_a_forked_child_leaves_the_file_alone(tmp_path: Path) -> None:
+    library, path = FakeLibrary(), tmp_path / "run.slt"
+    recorder = started(path, library)
+    child = os.fork()
+    if not child:
+        recorder.stop()
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    played(library, **HERE)
+    recorder.stop()
+    assert len(read(path).calls) == 3
+
+
+def test_other_processes_stand_beside(tmp_path: Path) -> None:
+    path = tmp_path / "run.slt"
+    for name in ("run.slt", "run.slt.77"):
+        library = FakeLibrary()
+        recorder = started(tmp_path / name, library)
+        played(library, **HERE)
+        recorder.stop()
+    (tmp_path / "run.slt.78").write_bytes(b"?")
+    (tmp_path / "run.slt.txt").write_bytes(b"?")
+    trace = read(path)
+    assert len(trace.calls) == 6
+    assert trace.notes == [f"{tmp_path}/run.slt.78: not a recording of streamlint"]
+
+
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [(39, "another profiler is subscribed to CUPTI"), (35, "ERR_NVGPUCTRPERM"), (999, "cuptiSubscribe returned 999")],
+)
+def test_a_refusal_says_why(tmp_path: Path, status: int, message: str) -> None:
+    with pytest.raises(StreamlintError, match=message):
+        started(tmp_path / "run.slt", FakeLibrary(refuses=status))
+    assert not (tmp_path / "run.slt").exists()
+
+
+def test_a_file_that_cannot_be_written(tmp_path: Path) -> None:
+    library = FakeLibrary()
+    with pytest.raises(StreamlintError, match="No such file or directory"):
+        started(tmp_path / "none" / "run.slt", library)
+    assert library.ended
