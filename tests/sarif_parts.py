@@ -59,6 +59,7 @@ PARTS = {
         ruleId=TEXT,
         ruleIndex={"type": "integer", "minimum": -1},
         level=LEVEL,
+        rank={"type": "number", "minimum": -1, "maximum": 100},
         message=ref("message"),
         locations=array(ref("location")),
         partialFingerprints={"type": "object", "additionalProperties": TEXT},

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from streamlint.report import View
-from streamlint.report.entries import entries
+from streamlint.report.entries import entries, place_of
 from streamlint.report.terminal import CONTROL
 
 TYPES = {"error": "error", "warning": "warning", "note": "warning"}  # there are no others
@@ -16,19 +16,23 @@ PROPERTY = {**DATA, "]": "%5D", ";": "%3B"}
 
 def render(view: View) -> str:
     """One logging command a finding."""
-    return "".join(_command(row) + "\n" for row in entries(view))
+    return "".join(_command(row, view) + "\n" for row in entries(view))
 
 
-def _command(row: dict[str, Any]) -> str:
+def _command(row: dict[str, Any], view: View) -> str:
+    at, in_cell = row["location"], row["cell"] is not None
     properties = {
         "type": TYPES[row["severity"]],
         "sourcepath": row["filename"],
-        "linenumber": row["location"]["row"],
-        "columnnumber": row["location"]["column"],
+        "linenumber": view.cells.file_row(row["filename"], row["cell"], at["row"]),
+        "columnnumber": at["column"],
         "code": row["code"],
     }
+    if in_cell:  # the columns of the JSON are nobody's
+        del properties["columnnumber"]
+    text = row["message"] + (f" ({place_of(row)})" if in_cell else "")
     shown = "".join(f"{key}={_escaped(str(value), PROPERTY)};" for key, value in properties.items())
-    return f"##vso[task.logissue {shown}]{_escaped(row['message'], DATA)}"
+    return f"##vso[task.logissue {shown}]{_escaped(text, DATA)}"
 
 
 def _escaped(text: str, signs: dict[str, str]) -> str:
