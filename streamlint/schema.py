@@ -138,6 +138,7 @@ def trace() -> dict[str, Any]:
     finding = {"allOf": [{"$ref": "#/definitions/finding"}, {"required": ["run"]}]}
     return {
         "$schema": DRAFT,
+        "$id": f"{HOME}trace.json",
         "title": "streamlint trace, version 1",
         "description": "What `streamlint trace --output-format json` writes. Times in ns, sizes in bytes, bandwidths in bytes a second.",
         **_closed(

@@ -12,7 +12,7 @@ from streamlint.config import Resolver, Settings
 from streamlint.discovery.files import DEFAULT_FOLDERS, Found, discover
 from streamlint.discovery.triggers import libraries, relevant
 from streamlint.errors import PathError
-from streamlint.reading import Unreadable, read_bytes
+from streamlint.reading import Unreadable, read_bytes, read_source
 from streamlint.records import record
 
 # Names of folders that hold what others wrote, what a program wrote, or what nobody ships; those of `DEFAULT_FOLDERS` are out anyway.
@@ -43,7 +43,7 @@ TITLES = {
     "rapids": "RAPIDS",
     "thrust": "Thrust and CUB",
 }
-_IMPORT = re.compile(rb"^[ \t]*(?:from|import|cimport)[ \t]+(torch|cupy|numba|cuda)\b", re.MULTILINE)
+_IMPORT = re.compile(rb"^[ \t]*\"?(?:from|import|cimport)[ \t]+(torch|cupy|numba|cuda)\b", re.MULTILINE)
 _MODULE = re.compile(r"^\s*path\s*=\s*(.+?)\s*$", re.MULTILINE)
 
 
@@ -97,7 +97,7 @@ _LANGUAGES = {"python": "Python", "cython": "Cython", "cuda": "C++"}
 def _libraries(file: Found) -> list[str]:
     """The libraries by which a file mentions CUDA; one that cannot be read mentions none."""
     try:
-        data = read_bytes(file.path)
+        data = read_source(file.path)
     except Unreadable:
         return []
     if not relevant(file.language)(data):

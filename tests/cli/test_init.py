@@ -6,6 +6,7 @@ import os
 import re
 
 import pytest
+from made_notebooks import code, notebook
 
 from streamlint import __version__, cli
 from streamlint.commands.init_text import NO_DEFAULT
@@ -181,6 +182,13 @@ def test_a_folder_with_an_odd_name(tmp_path, capsys, monkeypatch):
     init(capsys)
     assert tomllib.loads((tmp_path / "streamlint.toml").read_text()) == {"extend-exclude": [r'/a\[b\]\*"?/vendor/']}
     assert cli.main(["check", "--show-files"]) == 2  # nothing is left
+
+
+def test_a_notebook_is_read_for_its_libraries(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "nb.ipynb").write_bytes(notebook(code(TORCH)))
+    assert "1 file in Python, Cython or C++, libraries: PyTorch, " in init(capsys).out
+    assert '# include = ["*.ipynb"]\n' in (tmp_path / "streamlint.toml").read_text()
 
 
 def test_an_empty_folder(tmp_path, capsys, monkeypatch):

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
+import re
+import urllib.parse
 import xml.etree.ElementTree as Xml
 from dataclasses import replace
 from pathlib import Path
 
+import forks
+import jsonschema
 import pytest
+import sarif_parts
 
 from streamlint.findings import Category, Edit, Finding, Fix, Problem, Report, Span, Step
 from streamlint.report import View, render
@@ -58,8 +64,6 @@ def schema(name):
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize(("format", "name"), [("sarif", "sarif-schema-2.1.0.json"), ("rdjson", "rdjson.json")])
 def test_published_json_schemas(format, name, view):
-    import jsonschema
-
     rules = json.loads(schema(name).read_text())
     validator = jsonschema.validators.validator_for(rules)
     checker = validator(rules, format_checker=validator.FORMAT_CHECKER)
@@ -154,6 +158,109 @@ def test_fingerprints_are_ours_alone():
     assert [list(mark) for mark in marks] == [["streamlint/v1"]] * 3
     moved = replace(FULL, report=replace(FULL.report, texts={"src/a b.py": TEXT}))
     assert [row["partialFingerprints"] for row in sarif(moved)["results"]] == marks
+
+
+# What the standard wants, which the published schema says as well where it is at hand.
+SEMVER = re.compile(r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?")
+URI = re.compile(r"[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=%-]*")
+checker = jsonschema.FormatChecker(formats=())
+
+
+@checker.checks("uri-reference")
+def is_reference(value: object) -> bool:
+    """RFC 3986: only its signs, and each percent sign begins two digits."""
+    return not isinstance(value, str) or (URI.fullmatch(value) is not None and re.search(r"%(?![0-9A-Fa-f]{2})", value) is None)
+
+
+@checker.checks("uri")
+def is_uri(value: object) -> bool:
+    return not isinstance(value, str) or (is_reference(value) and bool(urllib.parse.urlsplit(value).scheme))
+
+
+VALIDATOR = jsonschema.Draft7Validator(sarif_parts.LOG, format_checker=checker)
+
+
+def log(view):
+    return json.loads(render("sarif", VIEWS[view]))
+
+
+def wrong(data):
+    return sorted(f"{'/'.join(map(str, error.absolute_path))}: {error.message}" for error in VALIDATOR.iter_errors(data))
+
+
+def places(value):
+    """All artifact locations of a log."""
+    if isinstance(value, dict):
+        yield from (inner for key, inner in value.items() if key == "artifactLocation")
+        for inner in value.values():
+            yield from places(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from places(inner)
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_the_schema(view):
+    assert wrong(log(view)) == []
+
+
+def test_the_whole_of_a_real_run(tmp_path):
+    """With the project's own rules: their pages, levels and evidence."""
+    (tmp_path / "a b.py").write_text('import torch\n\n\ndef f(x):\n    host = x.to("cpu", non_blocking=True)\n    return host.numpy()\n')
+    (tmp_path / "b.py").write_text("import torch\ns = torch.cuda.Stream(\n")
+    data = json.loads(forks.run(tmp_path, "check", "--output-format", "sarif", "--no-cache").stdout)
+    assert [row["ruleId"] for row in data["runs"][0]["results"]] == ["SL005", "SL000"]
+    assert wrong(data) == []
+    held_together(data)
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_what_the_text_adds(view):
+    held_together(log(view))
+
+
+def held_together(data):
+    (run,) = data["runs"]
+    driver = run["tool"]["driver"]
+    ids = [rule["id"] for rule in driver["rules"]]
+    assert len(set(ids)) == len(ids)
+    assert SEMVER.fullmatch(driver["semanticVersion"])
+    for result in run["results"]:
+        assert driver["rules"][result["ruleIndex"]]["id"] == result["ruleId"]
+        assert result["message"]["text"]
+    for place in places(data):
+        relative = not urllib.parse.urlsplit(place["uri"]).scheme
+        assert place.get("uriBaseId", "SRCROOT") in run["originalUriBaseIds"]
+        assert not relative or not place["uri"].startswith(("/", "../"))
+    for region in [step["physicalLocation"]["region"] for result in run["results"] for step in result["locations"]]:
+        assert (region["startLine"], region["startColumn"]) <= (region["endLine"], region["endColumn"])
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda run: run.pop("tool"), "'tool' is a required property"),
+        (lambda run: run.update(columnKind="bytes"), "'bytes' is not one of"),
+        (lambda run: run["results"][0].pop("message"), "'message' is a required property"),
+        (lambda run: run["results"][0]["message"].clear(), "is not valid under any of the given schemas"),
+        (lambda run: run["results"][0].update(level="info"), "'info' is not one of"),
+        (lambda run: run["results"][0].update(severity="error"), "('severity' was unexpected)"),
+        (
+            lambda run: run["results"][0]["locations"][0]["physicalLocation"]["region"].update(startLine=0),
+            "0 is less than the minimum of 1",
+        ),
+        (lambda run: run["results"][1]["codeFlows"][0].update(threadFlows=[]), "[] should be non-empty"),
+        (lambda run: run["results"][1]["fixes"][0]["artifactChanges"][0]["replacements"][0].pop("deletedRegion"), "is a required property"),
+        (lambda run: run["tool"]["driver"].update(informationUri="streamlint"), "'streamlint' is not a 'uri'"),
+        (lambda run: run["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"].update(uri="a b.py"), "'uri-reference'"),
+        (lambda run: run["tool"]["driver"]["rules"].append(run["tool"]["driver"]["rules"][0]), "has non-unique elements"),
+    ],
+)
+def test_the_check_sees_what_is_wrong(change, told):
+    data = copy.deepcopy(log("full"))
+    change(data["runs"][0])
+    (message,) = wrong(data)
+    assert told in message
 
 
 # The others -------------------------------------------------------------------------------------------------------------------
