@@ -30,7 +30,7 @@ run.slt: 58.5 ms on NVIDIA H100 80GB HBM3; the GPU was idle for 37.1 ms (63 %), 
   for 21.0 ms
 
 GPU idle                      gain  blocked  calls   place
- 27.0 ms  ███▊       46 %   892 µs  1.01 ms     10   train.py:8 in train
+ 27.0 ms  ███▊       46 %   910 µs  1.01 ms     10   train.py:8 in train
     total += loss.item()  # <b>
     cudaStreamSynchronize (aten::item)
     SL020 hidden-sync-in-hot-loop: the host waits <here>
@@ -55,7 +55,7 @@ run.slt: 58.5 ms on NVIDIA H100 80GB HBM3; the GPU was idle for 37.1 ms (63 %), 
 
 | GPU idle | share | gain (estimate) | host blocked | calls | place | finding |
 |--:|--:|--:|--:|--:|---|---|
-| 27.0 ms | 46 % | 892 µs | 1.01 ms | 10 | `train.py:8`<br>`total += loss.item()  # <b>`<br>cudaStreamSynchronize (aten::item) | \
+| 27.0 ms | 46 % | 910 µs | 1.01 ms | 10 | `train.py:8`<br>`total += loss.item()  # <b>`<br>cudaStreamSynchronize (aten::item) | \
 [hidden-sync-in-hot-loop](https://streamlint.readthedocs.io/rules/hidden-sync-in-hot-loop/) SL020: the host waits &lt;here> |
 | 10.1 ms | 17 % | 10.1 ms | 19.6 ms | 10 | `train.py:6`<br>`clip(parameters, 1.0)`<br>cudaStreamSynchronize (aten::is_nonzero) | \
 no finding: no rule reports &lt;this> |
@@ -101,10 +101,10 @@ def test_json_fits_its_schema() -> None:
         ("SL006", "RACED ONLY"),
     ]
     cost = data["findings"][0]["run"]["cost"]
-    assert (cost["filename"], cost["lines"], cost["calls"], cost["idle_ns"], cost["gain_ns"]) == ("train.py", [8], 10, 27_009_000, 892_000)
+    assert (cost["filename"], cost["lines"], cost["calls"], cost["idle_ns"], cost["gain_ns"]) == ("train.py", [8], 10, 27_009_000, 910_000)
     assert cost["summary"] == (
         "the GPU was idle for 27.0 ms (46 % of the run); the host was blocked for 1.01 ms in 10 calls; "
-        "without the wait the run would be about 892 µs shorter (estimate)"
+        "without the wait the run would be about 910 µs shorter (estimate)"
     )
     assert [(row["kind"], row["reason"], row["cost"]["lines"]) for row in data["stalls"]] == [("no rule", "no rule reports <this>", [6])]
     assert data["run"]["notes"] == ["half of it could not be read"]
