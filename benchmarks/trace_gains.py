@@ -3,8 +3,9 @@
     python benchmarks/trace_gains.py measure FOLDER     (needs a GPU, PyTorch and CuPy; two minutes)
     python benchmarks/trace_gains.py tell FOLDER > benchmarks/trace_gains.json
 
-Plain times, PyTorch's profiler (with stacks) and the project's recorder have a process of their own each: CUPTI serves one at a time.
-``loads`` are loops of one thing (launches, operators, Python functions), timed plain and recorded: what recording a thing costs.
+Plain times, the profiler of PyTorch (with stacks) and the recorder of the project have a process of their own each, since CUPTI serves one
+at a time. They take turns program by program: the speed of a host changes within minutes. ``loads`` are loops of one thing (launches,
+operators, functions), timed plain and recorded: what recording a thing costs.
 """
 
 from __future__ import annotations
@@ -19,7 +20,6 @@ import subprocess
 import sys
 import time
 import traceback
-from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
@@ -28,9 +28,9 @@ from typing import Any
 HERE = Path(__file__).parent
 FILE = HERE / "trace_gains_programs.py"
 STALLS = {number for number, row in enumerate(FILE.read_text().splitlines(), 1) if "# STALL" in row}
-ROUNDS = 5
+ROUNDS = 3  # before the recordings, and as many behind them
 HELD_BACK = 10  # the first ten programs were looked at while the estimate was made, the others only in the end
-SECONDS = {"plain": 42.0, "kineto": 40.0, "recorder": 20.0}
+SECONDS = 95.0
 
 
 def key(name: str) -> str:
@@ -51,23 +51,6 @@ def timed(run: Callable[[], object]) -> float:
     run()
     torch.cuda.synchronize()
     return (time.perf_counter() - start) * 1000
-
-
-def each(phase: str, work: Callable[[str, Any, Callable[..., Any]], None]) -> None:
-    """Do something with each program while there is time."""
-    import torch
-
-    begun = time.time()
-    for name, (make, run) in programs().items():
-        if time.time() - begun > SECONDS[phase]:
-            print(f"{phase}: no time left for {name}", flush=True)
-            continue
-        try:
-            work(name, make(), run)
-        except Exception:
-            print(f"{phase}: {name}", traceback.format_exc(limit=-3), flush=True)
-        gc.collect()
-        torch.cuda.empty_cache()
 
 
 # Loops of one thing -----------------------------------------------------------------------------------------------------------------
@@ -140,90 +123,157 @@ def loaded(around: Callable[[], contextlib.AbstractContextManager[Any]]) -> dict
     return found
 
 
-# Phases -----------------------------------------------------------------------------------------------------------------------------
+# Workers ----------------------------------------------------------------------------------------------------------------------------
 
 
-def plain(folder: Path) -> None:
-    import cupy
-    import numpy
-    import torch
+class Plain:
+    """Times both versions of a program, some rounds at each call."""
 
-    found: dict[str, Any] = {"programs": {}, "loads": loaded(contextlib.nullcontext)}
+    def __init__(self, folder: Path) -> None:
+        import cupy
+        import numpy
+        import torch
 
-    def work(name: str, made: Any, run: Callable[..., Any]) -> None:
-        for repaired in (False, True, False, True):
-            timed(lambda: run(made, repaired))  # noqa: B023
-        walls: dict[bool, list[float]] = {False: [], True: []}
-        for _ in range(ROUNDS):
+        driver = subprocess.run(["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"], capture_output=True, text=True)
+        versions = {module.__name__: module.__version__ for module in (torch, cupy, numpy)}
+        on = {"gpu": torch.cuda.get_device_name(), "driver": driver.stdout.strip(), "date": time.strftime("%Y-%m-%d")}
+        self.found: dict[str, Any] = {"on": {**on, "python": sys.version.split()[0], **versions}, "programs": {}}
+        self.folder, self.at, self.made = folder, "", None
+
+    def loads(self) -> None:
+        self.found["loads"] = loaded(contextlib.nullcontext)
+
+    def program(self, name: str, make: Callable[[], Any], run: Callable[..., Any]) -> None:
+        walls = self.found["programs"].setdefault(name, {"with": [], "repaired": []})
+        if name != self.at:
+            self.at, self.made = name, make()
+        for number in range(ROUNDS + 1):
             for repaired in (False, True):
-                walls[repaired].append(round(timed(lambda: run(made, repaired)), 2))  # noqa: B023
-        found["programs"][name] = {"with": walls[False], "repaired": walls[True]}
+                wall = timed(lambda: run(self.made, repaired))  # noqa: B023
+                if number:
+                    walls["repaired" if repaired else "with"].append(round(wall, 2))
 
-    each("plain", work)
-    driver = subprocess.run(["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"], capture_output=True, text=True)
-    found["on"] = {
-        "gpu": torch.cuda.get_device_name(),
-        "driver": driver.stdout.strip(),
-        "date": time.strftime("%Y-%m-%d"),
-        "python": sys.version.split()[0],
-        "torch": torch.__version__,
-        "cupy": cupy.__version__,
-        "numpy": numpy.__version__,
-    }
-    (folder / "plain.json").write_text(json.dumps(found))
+    def end(self) -> None:
+        (self.folder / "plain.json").write_text(json.dumps(self.found))
 
 
-def kineto(folder: Path) -> None:
+class Kineto:
+    """Records programs with PyTorch's profiler; traces are written in the end."""
+
+    def __init__(self, folder: Path) -> None:
+        import torch
+        from torch.profiler import ProfilerActivity, profile
+
+        self.both = [ProfilerActivity.CPU, ProfilerActivity.CUDA]
+        self.profile: Callable[..., Any] = profile
+        self.folder, self.recorded, self.found = folder, {}, {}  # type: ignore[var-annotated]
+        with profile(activities=self.both, with_stack=True, acc_events=True):
+            torch.zeros(1, device="cuda")
+
+    def loads(self) -> None:
+        for name, stack in (("without stacks", False), ("with stacks", True)):
+            self.found[name] = loaded(lambda: self.profile(activities=self.both, with_stack=stack, acc_events=True))  # noqa: B023
+
+    def program(self, name: str, make: Callable[[], Any], run: Callable[..., Any]) -> None:
+        made = make()
+        timed(lambda: run(made, False))
+        with self.profile(activities=self.both, with_stack=True, acc_events=True) as recording:
+            timed(lambda: run(made, False))
+        self.recorded[name] = recording
+
+    def end(self) -> None:
+        (self.folder / "kineto.json").write_text(json.dumps(self.found))
+        for name, recording in self.recorded.items():
+            recording.export_chrome_trace(str(self.folder / f"{key(name)}.json"))
+
+
+class Recorder:
+    """Records programs with the project's recorder."""
+
+    def __init__(self, folder: Path) -> None:
+        import streamlint
+
+        self.record = streamlint.record
+        self.folder, self.found = folder, {}  # type: ignore[var-annotated]
+        with self.record(folder / "load.slt"):
+            pass
+
+    def loads(self) -> None:
+        self.found = loaded(lambda: self.record(self.folder / "load.slt"))
+
+    def program(self, name: str, make: Callable[[], Any], run: Callable[..., Any]) -> None:
+        made = make()
+        timed(lambda: run(made, False))
+        with self.record(self.folder / f"{key(name)}.slt", root=HERE):
+            timed(lambda: run(made, False))
+
+    def end(self) -> None:
+        (self.folder / "load.slt").unlink()
+        (self.folder / "recorder.json").write_text(json.dumps(self.found))
+
+
+WORKERS: dict[str, type[Plain] | type[Kineto] | type[Recorder]] = {"plain": Plain, "kineto": Kineto, "recorder": Recorder}
+
+
+def work(kind: str, folder: Path) -> None:
+    """Do what is asked for on standard input, a line each: `loads`, `end`, or a program's name."""
     import torch
-    from torch.profiler import ProfilerActivity, profile
 
-    both = [ProfilerActivity.CPU, ProfilerActivity.CUDA]
-
-    def work(name: str, made: Any, run: Callable[..., Any]) -> None:
-        timed(lambda: run(made, False))
-        with profile(activities=both, with_stack=True, acc_events=True) as recording:
-            timed(lambda: run(made, False))
-        recording.export_chrome_trace(str(folder / f"{key(name)}.json"))
-
-    with profile(activities=both, with_stack=True, acc_events=True):
-        torch.zeros(1, device="cuda")
-    each("kineto", work)
-    found = {}
-    for name, activities, stack in (("CUDA alone", both[1:], False), ("without stacks", both, False), ("with stacks", both, True)):
-        found[name] = loaded(lambda: profile(activities=activities, with_stack=stack, acc_events=True))  # noqa: B023
-    counts: dict[str, Counter[str]] = {}
-    for name, run in loads().items():
-        with profile(activities=both, with_stack=True, acc_events=True) as recording:
-            run()
-        recording.export_chrome_trace(str(folder / "load.json"))
-        events = json.loads((folder / "load.json").read_text())["traceEvents"]
-        counts[name] = Counter(str(event.get("cat")) for event in events if event.get("ph") == "X")
-    (folder / "load.json").unlink()
-    (folder / "kineto.json").write_text(json.dumps({"loads": found, "counts": counts}))
-
-
-def recorder(folder: Path) -> None:
-    import streamlint
-
-    def work(name: str, made: Any, run: Callable[..., Any]) -> None:
-        timed(lambda: run(made, False))
-        with streamlint.record(folder / f"{key(name)}.slt", root=HERE):
-            timed(lambda: run(made, False))
-
-    each("recorder", work)
-    found = loaded(lambda: streamlint.record(folder / "load.slt"))
-    (folder / "load.slt").unlink()
-    (folder / "recorder.json").write_text(json.dumps({"loads": found}))
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what programs print is no answer
+    torch.zeros(1, device="cuda")
+    worker = WORKERS[kind](folder)
+    print("ready", file=answers, flush=True)
+    for row in sys.stdin:
+        asked = row.strip()
+        try:
+            if asked in ("loads", "end"):
+                getattr(worker, asked)()
+            else:
+                worker.program(asked, *programs()[asked])
+        except Exception:
+            print(kind, asked, traceback.format_exc(limit=-3), file=sys.stderr, flush=True)
+        gc.collect()
+        torch.cuda.empty_cache()
+        print("done", file=answers, flush=True)
 
 
 def measure(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     begun = time.time()
-    for phase in ("plain", "kineto", "recorder"):
-        subprocess.run([sys.executable, __file__, phase, str(folder)], check=False)
-        print(f"{phase}: done at {time.time() - begun:.0f} s", flush=True)
+    command = [sys.executable, __file__]
+    workers = {
+        kind: subprocess.Popen([*command, kind, str(folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for kind in WORKERS
+    }
+
+    def ask(kind: str, what: str) -> None:
+        worker = workers[kind]
+        if worker.poll() is None and worker.stdin and worker.stdout:
+            print(what, file=worker.stdin, flush=True)
+            worker.stdout.readline()
+
+    for worker in workers.values():
+        worker.stdout.readline()  # type: ignore[union-attr]
+    print(f"ready at {time.time() - begun:.0f} s", flush=True)
+    for kind in WORKERS:
+        ask(kind, "loads")
+    print(f"loads at {time.time() - begun:.0f} s", flush=True)
+    for name in programs():
+        if time.time() - begun > SECONDS:
+            print(f"no time left for {name}", flush=True)
+            continue
+        for kind in ("plain", "kineto", "recorder", "plain"):
+            ask(kind, name)
+    print(f"programs at {time.time() - begun:.0f} s", flush=True)
+    for kind in ("plain", "recorder", "kineto"):
+        ask(kind, "end")
+    print(f"ends at {time.time() - begun:.0f} s", flush=True)
+    for worker in workers.values():
+        worker.stdin.close()  # type: ignore[union-attr]
+        worker.wait()
     with ProcessPoolExecutor(max_workers=min(8, os.cpu_count() or 1)) as pool:
         list(pool.map(pack, sorted(folder.glob("*.json"))))
+    print(f"packed at {time.time() - begun:.0f} s", flush=True)
 
 
 _KEPT = ("cuda_runtime", "cuda_driver", "kernel", "gpu_memcpy", "gpu_memset", "cpu_op", "python_function", "cuda_sync", "Trace")
@@ -295,4 +345,7 @@ def tell(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    {"measure": measure, "tell": tell, "plain": plain, "kineto": kineto, "recorder": recorder}[sys.argv[1]](Path(sys.argv[2]))
+    if sys.argv[1] in WORKERS:
+        work(sys.argv[1], Path(sys.argv[2]))
+    else:
+        {"measure": measure, "tell": tell}[sys.argv[1]](Path(sys.argv[2]))

@@ -36,7 +36,7 @@ class Training:
         return loss
 
 
-def item(t: Training, repaired: bool, steps: int = 40) -> None:
+def item(t: Training, repaired: bool, steps: int = 30) -> None:
     for _ in range(steps):
         loss = t.step()
         t.optimizer.step()
@@ -44,7 +44,7 @@ def item(t: Training, repaired: bool, steps: int = 40) -> None:
             loss.item()  # STALL
 
 
-def clip(t: Training, repaired: bool, steps: int = 25) -> None:
+def clip(t: Training, repaired: bool, steps: int = 12) -> None:
     for _ in range(steps):
         t.step()
         nn.utils.clip_grad_norm_(t.model.parameters(), 1.0, error_if_nonfinite=not repaired)  # STALL
@@ -142,7 +142,7 @@ class Decoder(nn.Module):
 
 
 @torch.no_grad()
-def generate(model: Decoder, repaired: bool, steps: int = 50) -> None:
+def generate(model: Decoder, repaired: bool, steps: int = 40) -> None:
     tokens = torch.arange(768, device="cuda")
     done = torch.zeros(768, dtype=torch.bool, device="cuda")
     for _ in range(steps):
@@ -232,7 +232,7 @@ def cupy_get(x: Made, repaired: bool, steps: int = 60) -> None:
         totals.append(total if repaired else total.get())  # STALL
 
 
-def cupy_float(x: Made, repaired: bool, steps: int = 80) -> None:
+def cupy_float(x: Made, repaired: bool, steps: int = 40) -> None:
     import cupy
 
     for _ in range(steps):
@@ -366,7 +366,7 @@ def event(made: Made, repaired: bool, steps: int = 80) -> None:
 
 
 PROGRAMS: dict[str, tuple[Callable[[], Made], Callable[..., Any]]] = {
-    "item each step": (Training, item),
+    "item each step": (lambda: Training(1024, 6, 4096), item),
     "clip_grad_norm_": (lambda: Training(2048, 6, 4096), clip),
     "pageable upload": (upload_made, upload),
     "synchronize()": (lambda: Training(2048, 5, 2048), synchronize),

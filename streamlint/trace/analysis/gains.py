@@ -36,11 +36,14 @@ def estimate(timeline: Timeline, waits: Waits, groups: Groups, rates: Rates, end
     ``rates`` are those of copies of pinned memory, ``end`` is the process's, in ns. Returns notes for the user.
     """
     numbers = groups.of_calls[timeline.process]
-    recorded, miss = end - timeline.begin, program_of(timeline, waits, numbers, rates, end).run() - end
+    program = program_of(timeline, waits, numbers, rates, end)
+    recorded, miss = end - timeline.begin, program.run() - end
     if abs(miss) > _EXACT * recorded:
         percent = round(100 * abs(miss) / recorded)
         return [f"process {timeline.process}: no gains are estimated, since its simulation misses the recorded time by {percent} %"]
-    run = _Unchanged(program_of(timeline, waits, numbers, rates, end, unrecorded=True), rates)
+    if timeline.overhead or any(call.overhead for call in timeline.calls):
+        program = program_of(timeline, waits, numbers, rates, end, unrecorded=True)
+    run = _Unchanged(program, rates)
     run.end = run.program.run(held=run.held)
     places = _dear_places(timeline, groups, run)
     notes: list[str] = []
