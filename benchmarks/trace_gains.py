@@ -330,7 +330,7 @@ def compared(name: str, folder: Path, walls: dict[str, list[float]]) -> dict[str
 def tell(folder: Path) -> None:
     said = json.loads((folder / "plain.json").read_text())
     with ProcessPoolExecutor(max_workers=min(8, os.cpu_count() or 1)) as pool:
-        rows = [(name, pool.submit(compared, name, folder, walls)) for name, walls in said["programs"].items()]
+        rows = [(name, pool.submit(compared, name, folder, walls)) for name, walls in said["programs"].items() if walls["repaired"]]
         found = {name: row.result() for name, row in rows}
     for name, row in found.items():
         print(f"{name:24} with {row['with']:7.1f} repaired {row['repaired']:7.1f} gain {row['gain']:6.1f}", file=sys.stderr)

@@ -41,8 +41,10 @@ _SLACK = 3_000
 """Nanoseconds that work starts late before another reason is looked for."""
 _LATE = 20_000
 _STEPS = 8  # works that are looked at, back in time, in search of that reason
-_LEFT = 0.2
+LEFT = 0.3
 """Share of the host's time that is left at least, however much was recorded in it."""
+SLOWER = 2
+"""How many times as long as usual records may have taken: a host whose caches are cold behind a wait is slow in these as well."""
 _NEVER = -(1 << 62)
 NO_SOURCE = -1
 _LAST, _FRONT, _END = range(3)  # where the end of a condition of work, or of a wait, is found: by stream, by front, by work
@@ -179,11 +181,11 @@ class _Writer:
 
     def _pause(self, call: Call, length: int) -> int:
         """What is left of the time before a call without what was recorded meanwhile."""
-        return max(length - call.overhead, round(length * _LEFT)) if self._unrecorded and length > 0 else length
+        return max(length - SLOWER * call.overhead, round(length * LEFT)) if self._unrecorded and length > 0 else length
 
     def _without(self, length: int) -> int:
         """What is left of the time of a call without its record."""
-        return max(length - self._of_call, round(length * _LEFT)) if length > 0 else length
+        return max(length - self._of_call, round(length * LEFT)) if length > 0 else length
 
     def _step(self, index: int, call: Call, pause: int, is_removable: bool) -> Step:
         works = tuple([self._launched(work) for work in self.timeline.launched.get(index, ())])

@@ -1,7 +1,7 @@
-"""What recording took of the host's time: for each call, and for what was recorded between two calls of a thread.
+"""What recording takes of the host's time: for each call, and for what was recorded between two calls of a thread.
 
-The figures are of `benchmarks/trace_gains.py`, whose loops of one thing were timed plain and recorded. A host that is slow for the moment,
-since its caches are cold after a wait, is slow in what it records as well: of a longer pause the same share is put down to recording.
+The figures are those of `benchmarks/trace_gains.py` on an H200: loops of one thing, timed plain and recorded, and the walls of its first ten
+programs.
 """
 
 from __future__ import annotations
@@ -10,30 +10,17 @@ from bisect import bisect_left
 from collections import defaultdict
 
 from streamlint import TYPE_CHECKING
-from streamlint.records import record
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from streamlint.trace.model import Call, Trace
     from streamlint.trace.readers.kineto_events import Spans, Thread
 
 RECORDER_CALL, KINETO_CALL = 2_000, 2_000
 """Nanoseconds that the record of a call takes, by the project's recorder and by PyTorch's profiler."""
-SLOWEST = 4
-"""How many times as much as usual recording takes at most."""
-
-
-@record(frozen=True, slots=True)
-class Price:
-    """Nanoseconds that a thing takes the host by itself, and that its record takes besides."""
-
-    itself: int
-    recorded: int
-
-
-OPERATOR = Price(2_000, 2_000)
-FUNCTION = Price(300, 500)
+OPERATOR, FUNCTION = 1_000, 400
+"""Nanoseconds that PyTorch's profiler takes for the begin and the end of an operator, and of a Python function."""
 
 
 def of_kineto(trace: Trace, operators: Mapping[Thread, Spans], functions: Mapping[Thread, Spans]) -> None:
@@ -44,17 +31,11 @@ def of_kineto(trace: Trace, operators: Mapping[Thread, Spans], functions: Mappin
         by_thread[call.process, call.thread].append(call)
     for thread, calls in by_thread.items():
         counted = [_counted(calls, spans.get(thread)) for spans in (operators, functions)]
-        before = calls[0].start
         for call, ran, stepped in zip(calls, *counted, strict=True):
-            recorded = ran * OPERATOR.recorded + stepped * FUNCTION.recorded
-            itself = ran * OPERATOR.itself + stepped * FUNCTION.itself
-            if recorded and call.start > before:
-                share = recorded / (recorded + itself)
-                call.overhead = round(min((call.start - before) * share, SLOWEST * recorded))
-            before = call.end
+            call.overhead = round(ran * OPERATOR + stepped * FUNCTION)
 
 
-def _counted(calls: Sequence[Call], spans: Spans | None) -> Iterable[float]:
+def _counted(calls: Sequence[Call], spans: Spans | None) -> list[float]:
     """How many spans of its thread begin and end, half each, between a call and the one before it."""
     if spans is None:
         return [0.0] * len(calls)

@@ -28,24 +28,23 @@ def test_pauses_without_records_have_no_overhead() -> None:
     assert recorded((0, 5), (500, 505), operators=spans((-1, 506)), functions=spans()) == [0, 0]
 
 
-def test_a_share_of_a_pause_by_what_was_recorded_in_it() -> None:
-    """One operator ends and two begin: a share of the pause, at most a few times what such records take."""
-    ran = spans((0, 6), (6, 20), (7, 20), (100, 105))
-    (_, short, long) = recorded((0, 5), (11, 15), (400, 405), operators=ran, functions=spans())
-    one = overhead.OPERATOR
-    assert short == 6 * US * one.recorded // (one.recorded + one.itself)
-    assert long == overhead.SLOWEST * 2 * one.recorded
+def test_begins_and_ends_count_half_each() -> None:
+    """Before the second call one operator has ended and two have begun, before the third two have ended; they need not stand in order."""
+    ran = spans((100, 105), (7, 20), (-3, 6), (6, 20))
+    assert recorded((0, 5), (11, 15), (400, 405), operators=ran, functions=spans()) == [
+        0,
+        3 * overhead.OPERATOR // 2,
+        2 * overhead.OPERATOR,
+    ]
 
 
-def test_functions_are_cheaper_than_operators() -> None:
-    stepped = recorded((0, 5), (11, 15), operators=spans(), functions=spans((6, 10)))
-    ran = recorded((0, 5), (11, 15), operators=spans((6, 10)), functions=spans())
-    assert 0 < stepped[1] < ran[1] < 6 * US
+def test_functions_count_besides() -> None:
+    found = recorded((0, 5), (11, 15), operators=spans((6, 10)), functions=spans((7, 9)))
+    assert found == [0, overhead.OPERATOR + overhead.FUNCTION]
 
 
 def test_threads_by_themselves() -> None:
-    trace = Trace(
-        "kineto", [Call("cudaLaunchKernel", 1, thread, start * US, (start + 5) * US) for thread, start in ((1, 0), (2, 3), (1, 20))]
-    )
+    calls = [Call("cudaLaunchKernel", 1, thread, start * US, (start + 5) * US) for thread, start in ((1, 0), (2, 3), (1, 20))]
+    trace = Trace("kineto", calls)
     overhead.of_kineto(trace, {(2, 9): spans((6, 10)), (1, 2): spans((6, 10))}, {})
     assert [call.overhead for call in trace.calls] == [0, 0, 0]
