@@ -1,6 +1,6 @@
 """What recording takes of the host's time: for each call, and for what was recorded between two calls of a thread.
 
-The figures are those of `benchmarks/trace_gains.py` on an H200: loops of one thing, timed plain and recorded, and the walls of its first ten
+The figures are those of `benchmarks/trace_gains.py` on an H200: loops of one thing, timed plain and recorded, and the first ten of its
 programs.
 """
 
