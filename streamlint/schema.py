@@ -141,7 +141,18 @@ def trace() -> dict[str, Any]:
 
 def _of_costs() -> dict[str, Any]:
     place = _closed(filename=_TEXT, lines={"type": "array", "items": _COUNT}, function=_TEXT)
-    counts = ("cost_ns", "calls", "idle_ns", "blocked_ns", "median_ns", "largest_ns", "serialized_ns", "held_up_ns", "bytes")
+    counts = (
+        "cost_ns",
+        "calls",
+        "idle_ns",
+        "avoidable_ns",
+        "blocked_ns",
+        "median_ns",
+        "largest_ns",
+        "serialized_ns",
+        "held_up_ns",
+        "bytes",
+    )
     cost = _closed(
         **place["properties"],
         **dict.fromkeys(("summary", "call", "kind", "operator", "source", "destination", "thread"), _TEXT),

@@ -10,20 +10,21 @@ from streamlint.trace.results import Cost
 
 BORDER = 0.005
 """Share of the wall time that a place must cost by default to be told as one that costs something."""
-_SUMS = ("calls", "blocked", "idle", "bytes", "driver_allocations", "serialized", "held_up")
+_SUMS = ("calls", "blocked", "idle", "avoidable", "bytes", "driver_allocations", "serialized", "held_up")
 
 
 def price(cost: Cost) -> int:
-    """The largest of what a place cost: GPU idle time, the estimated gain, work or launches of others that waited.
+    """The largest of what a place cost: avoidable idle time of the GPU, the estimated gain, work or launches of others that waited.
 
+    A gap that follows a wait counts no longer than the wait held the host: the rest is the host's own work, which would come all the same.
     Time in which the host was blocked while the GPU had work counts only as far as the estimate of the gain says so.
     """
-    return max(cost.idle, cost.gain or 0, cost.serialized, cost.held_up)
+    return max(cost.avoidable, cost.gain or 0, cost.serialized, cost.held_up)
 
 
 def by_price(cost: Cost) -> tuple[int, int, int, str, tuple[int, ...]]:
-    """A key that puts the most idle time first."""
-    return -cost.idle, -price(cost), -cost.blocked, cost.place.file, cost.place.lines
+    """A key that puts the dearest first."""
+    return -price(cost), -cost.idle, -cost.blocked, cost.place.file, cost.place.lines
 
 
 def largest_price(costs: Sequence[Cost]) -> int:

@@ -42,7 +42,7 @@ class Cost:
     blocked: int = 0  # host time inside of the calls, in all
     median: int = 0
     largest: int = 0
-    idle: int = 0  # time that the GPU had nothing to do because of them
+    idle: int = 0  # time that the GPU had nothing to do behind them: the device had drained in them, until the next work
     gain: int | None = None  # an estimate of the wall time without the wait; None where it cannot be estimated
     bytes: int = 0
     bandwidth: float | None = None  # of its copies

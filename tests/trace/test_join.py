@@ -40,7 +40,8 @@ def finding(row: int, code: str = "SL020", category: Category = Category.STALL, 
 
 
 def cost(row: int, idle: int = 10 * MS, kind: str = "wait", via: Sequence[Place] = (), **more: int) -> Cost:
-    return Cost(Place("a.py", (row,), "step"), "cudaStreamSynchronize", kind, calls=1, blocked=MS, idle=idle, via=tuple(via), **more)
+    place = Place("a.py", (row,), "step")
+    return Cost(place, "cudaStreamSynchronize", kind, calls=1, blocked=MS, idle=idle, avoidable=idle, via=tuple(via), **more)
 
 
 def joined(findings: Sequence[Finding], costs: Sequence[Cost], seen: Seen | None = None, border: int | None = None) -> Joined:

@@ -128,14 +128,13 @@ class Cupti:
         self.library.cuptiSetThreadIdType(_SYSTEM_THREADS)
         for kind in layouts.KINDS:
             self.call("cuptiActivityEnable", kind)
-        single = {layouts.DRIVER: "cuptiActivityEnableDriverApi", layouts.RUNTIME: "cuptiActivityEnableRuntimeApi"}
+        without = {layouts.DRIVER: "cuptiActivityEnableDriverApi", layouts.RUNTIME: "cuptiActivityEnableRuntimeApi"}
         for kind, domain in ((layouts.DRIVER, DRIVER_CALLS), (layouts.RUNTIME, RUNTIME_CALLS)):
-            if not self.has(single[kind]):
-                self.call("cuptiActivityEnable", kind)
-                continue
-            for number, name in names[domain].items():
-                if not _CHEAP.search(name):
-                    getattr(self.library, single[kind])(number, 1)
+            self.call("cuptiActivityEnable", kind)  # single calls that are enabled instead give no records once CUDA is in use
+            if self.has(without[kind]):
+                for number, name in names[domain].items():
+                    if _CHEAP.search(name):
+                        getattr(self.library, without[kind])(number, 0)
 
     def flush(self, *, forced: bool = False) -> None:
         """Have the finished records handed over; forced: all."""

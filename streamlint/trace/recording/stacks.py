@@ -61,7 +61,7 @@ class Stacks:
     def keep_all(self) -> None:
         """Keep the code objects of the user's functions that exist, and of those that run, for :meth:`is_kept`; and those to come."""
         for one in gc.get_objects():
-            if isinstance(one, FunctionType):
+            if type(one) is FunctionType:  # isinstance would ask lazy modules and proxies for their class
                 self.keep(one.__code__)
         for frame in sys._current_frames().values():
             here: FrameType | None = frame

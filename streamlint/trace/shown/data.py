@@ -78,6 +78,7 @@ def cost_of(joined: Joined, cost: Cost) -> dict[str, Any]:
         "operator": cost.operator,
         "calls": cost.calls,
         "idle_ns": cost.idle,
+        "avoidable_ns": cost.avoidable,
         "gain_ns": cost.gain,
         "blocked_ns": cost.blocked,
         "median_ns": cost.median,

@@ -1,4 +1,4 @@
-"""The table for people: places that cost something, the most idle time first, with their findings or the reason that there is none."""
+"""The table for people: places that cost something, the dearest first, with their findings or the reason that there is none."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from streamlint.findings import Span
 from streamlint.report.entries import page
 from streamlint.report.terminal import Paint, line, link, tame, told
+from streamlint.trace.prices import price
 from streamlint.trace.results import Cost, Judged
 from streamlint.trace.shown.rows import Row, others, rows
 from streamlint.trace.shown.view import View
@@ -15,7 +16,7 @@ from streamlint.trace.shown.words import at, called, head, more, part, share, ti
 
 BAR = 8  # signs
 _EIGHTHS = " ▏▎▍▌▋▊▉"
-_COLUMNS = (("GPU idle", 8), ("share", BAR + 9), ("gain", 9), ("blocked", 9), ("calls", 7))
+_COLUMNS = (("cost", 8), ("share", BAR + 9), ("GPU idle", 10), ("blocked", 9), ("calls", 7))
 _INDENT = "    "
 
 
@@ -40,9 +41,9 @@ def _table(view: View) -> Iterator[str]:
         yield (first if number == 0 else "") + "\n".join(_row(view, row, paint))
     if len(found) > view.top:
         left = found[view.top :]
-        idle = sum(row.cost.idle for row in left)
+        cost = sum(price(row.cost) for row in left)
         yield paint(
-            f"{_INDENT}{_more(len(left))}, idle for {time(idle)} together: --top {len(found)} shows {'it' if len(left) == 1 else 'them'}",
+            f"{_INDENT}{_more(len(left))}, {time(cost)} together: --top {len(found)} shows {'it' if len(left) == 1 else 'them'}",
             "dim",
         )
 
@@ -55,9 +56,9 @@ def _row(view: View, row: Row, paint: Paint) -> Iterator[str]:
     cost, joined = row.cost, view.joined
     style = "error" if row.judged else "warning"
     figures = (
-        paint(f"{time(cost.idle):>8}", "strong")
-        + f"  {paint(_bar(part(joined, cost.idle)), style)}{share(joined, cost.idle):>7}"
-        + f"{'?' if cost.gain is None else time(cost.gain):>9}{time(cost.blocked):>9}{cost.calls:>7}"
+        paint(f"{time(price(cost)):>8}", "strong")
+        + f"  {paint(_bar(part(joined, price(cost))), style)}{share(joined, price(cost)):>7}"
+        + f"{time(cost.idle):>10}{time(cost.blocked):>9}{cost.calls:>7}"
     )
     function = paint(f" in {line(cost.place.function)}", "dim") if cost.place.function else ""
     yield f"{figures}   {paint(line(at(cost.place)), 'strong')}{function}"
@@ -65,11 +66,15 @@ def _row(view: View, row: Row, paint: Paint) -> Iterator[str]:
         yield _INDENT + _cut(line(quoted), view.width - len(_INDENT))
     via = f", called from {line(at(cost.via[0]))}" if cost.via else ""
     via += "".join(f", and {line(at(place))}" for place in row.places[1:])
-    yield from _wrapped(view, paint, "dim", "; ".join([line(called(cost)) + via + _thread(cost), *more(cost)]))
+    yield from _wrapped(view, paint, "dim", "; ".join([line(called(cost)) + via + _thread(cost), *_gain(cost), *more(cost)]))
     for one in row.judged:
         yield from _finding(view, paint, row, one)
     if row.unnamed is not None:
         yield from _wrapped(view, paint, "", f"no finding: {told(row.unnamed.reason)}", "no finding", "warning")
+
+
+def _gain(cost: Cost) -> list[str]:
+    return [f"without the wait about {time(cost.gain)} shorter (estimate)"] if cost.gain else []
 
 
 def _thread(cost: Cost) -> str:

@@ -15,6 +15,7 @@ from string import Template
 
 from streamlint.report.entries import page as address
 from streamlint.report.terminal import CONTROL
+from streamlint.trace.prices import price
 from streamlint.trace.results import Cost, Judged
 from streamlint.trace.shown.rows import Row, others, rows
 from streamlint.trace.shown.timeline import Drawn, timeline
@@ -77,8 +78,8 @@ def _place(view: View, row: Row, number: int) -> str:
     rules = " ".join(f"<span class=rule>{_text(one.finding.code)} {_text(one.finding.name)}</span>" for one in row.judged)
     return (
         f'<li><button type=button class="place{"" if row.judged else " bare"}" data-cost={number} aria-pressed=false>'
-        f"<span class=figure><b>{time(cost.idle)}</b> idle <span class=dim>{share(joined, cost.idle)}</span></span>"
-        f'<span class=bar><i style="width:{max(100 * part(joined, cost.idle), 0.5):.1f}%"></i></span>'
+        f"<span class=figure><b>{time(price(cost))}</b> <span class=dim>{share(joined, price(cost))}</span></span>"
+        f'<span class=bar><i style="width:{max(100 * part(joined, price(cost)), 0.5):.1f}%"></i></span>'
         f"<span class=where>{_text(', '.join(map(at, row.places)))}</span>"
         + (f"<code>{_text(quoted)}</code>" if quoted else "")
         + (rules or "<span class=none>no finding</span>")
@@ -105,7 +106,9 @@ def _figures(view: View, cost: Cost) -> str:
     joined = view.joined
     gain = "not estimated" if cost.gain is None else f"{time(cost.gain)} ({share(joined, cost.gain)})"
     figures = [
-        ("GPU idle because of it", f"{time(cost.idle)} ({share(joined, cost.idle)})"),
+        ("cost", f"{time(price(cost))} ({share(joined, price(cost))})"),
+        ("GPU idle behind it", f"{time(cost.idle)} ({share(joined, cost.idle)})"),
+        ("of that avoidable", time(min(cost.avoidable, cost.idle))),
         ("gain without it (estimate)", gain),
         ("host blocked", f"{time(cost.blocked)} ({share(joined, cost.blocked)})"),
         ("calls", f"{cost.calls:,}"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from streamlint.report.entries import page
 from streamlint.report.markdown import cell, code
+from streamlint.trace.prices import price
 from streamlint.trace.shown.rows import Row, others, rows
 from streamlint.trace.shown.view import View
 from streamlint.trace.shown.words import at, called, head, last_line, share, time
@@ -14,7 +15,11 @@ def render(view: View) -> str:
     joined = view.joined
     lines = [f"## streamlint trace: {last_line(joined)}", "", cell(head(joined, view.recording))]
     if found := rows(joined):
-        lines += ["", "| GPU idle | share | gain (estimate) | host blocked | calls | place | finding |", "|--:|--:|--:|--:|--:|---|---|"]
+        lines += [
+            "",
+            "| cost | share | gain (estimate) | GPU idle behind it | host blocked | calls | place | finding |",
+            "|--:|--:|--:|--:|--:|--:|---|---|",
+        ]
         lines += [_row(view, row) for row in found[: view.top]]
         if len(found) > view.top:
             lines += ["", f"Not shown: {len(found) - view.top} more."]
@@ -33,7 +38,7 @@ def render(view: View) -> str:
 def _row(view: View, row: Row) -> str:
     cost, joined = row.cost, view.joined
     gain = "?" if cost.gain is None else time(cost.gain)
-    figures = (time(cost.idle), share(joined, cost.idle), gain, time(cost.blocked), str(cost.calls))
+    figures = (time(price(cost)), share(joined, price(cost)), gain, time(cost.idle), time(cost.blocked), str(cost.calls))
     quoted = view.quoted(cost.place)
     place = "<br>".join([code(at(cost.place)), *([code(quoted)] if quoted else []), cell(called(cost))])
     told = [f"[{one.finding.name}]({page(one.finding.name)}) {one.finding.code}: {cell(one.finding.message)}" for one in row.judged]

@@ -72,10 +72,9 @@ def times(count: int) -> str:
 
 def summary(joined: Joined, cost: Cost) -> str:
     """What a place cost, as a sentence part."""
-    parts = [
-        f"the GPU was idle for {time(cost.idle)} ({share(joined, cost.idle)} of the run)" if cost.idle else "the GPU did not fall idle"
-    ]
+    parts = [f"it cost {time(price(cost))} ({share(joined, price(cost))} of the run)"]
     parts.append(f"the host was blocked for {time(cost.blocked)} in {times(cost.calls)}")
+    parts.append(f"the GPU was idle for {time(cost.idle)} behind it" if cost.idle else "the GPU did not fall idle")
     if cost.gain:
         parts.append(f"without the wait the run would be about {time(cost.gain)} shorter (estimate)")
     return "; ".join([*parts, *more(cost)])

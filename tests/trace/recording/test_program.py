@@ -30,7 +30,8 @@ def begun(folder: Path, body: str, *arguments: str, fake: bool = True) -> subpro
     return subprocess.Popen(
         [sys.executable, *start, "-o", "run.slt", *(arguments or ("program.py",))],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": PATHS},
+        env={**os.environ, "PYTHONPATH": PATHS, "CUDA_VISIBLE_DEVICES": ""},
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # an interrupted `check` of another test ignores it
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
