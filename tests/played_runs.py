@@ -10,7 +10,7 @@ A step a line (or between semicolons); ``@12`` before a step is the line of the 
     upload 100          a copy from pageable memory that takes 100 µs and holds the host until its end; ``upload 100 pinned`` holds nobody
     malloc 50, free     hold the host for 50 µs; until the GPU is idle, and 10 µs more
 
-Steps without their wait, as a repaired program makes them, are written with ``~`` before their name.
+Steps without their wait, as a repaired program makes them, are written with ``~`` before their name: no wait, copies of pinned memory.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from streamlint.trace.model import NO_STACK, Call, Frame, Stream, Trace, Work
 US = 1000
 MAIN, FILE = 100, "train.py"
 LAUNCH, SPACE, TAIL, CALL, FREED = 5 * US, US, 3 * US, 2 * US, 10 * US
+LEAST, PINNED = 1500, 28  # ns of a copy, and bytes per ns that it carries, whose memory was pinned in the repair
 DEFAULT = 7
 LARGE = 4 << 20  # bytes: what is smaller may be staged, and holds nobody
 
@@ -69,7 +70,7 @@ class Played:
         elif name in ("wait", "device"):
             ends = [self.ends.get(stream, 0)] if name == "wait" else list(self.ends.values())
             held = max([CALL] + [end + TAIL - self.now for end in ends if end > self.now])
-            self._call("cudaStreamSynchronize" if name == "wait" else "cudaDeviceSynchronize", CALL if repaired else held, line, stream)
+            self._call("cudaStreamSynchronize" if name == "wait" else "cudaDeviceSynchronize", 0 if repaired else held, line, stream)
         elif name in ("fetch", "upload"):
             self._copy(name, length or CALL, line, stream, waits=not repaired, pinned="pinned" in words)
         elif name == "malloc":
@@ -79,11 +80,12 @@ class Played:
             self._call("cudaFree", 0 if repaired else held, line, None)
 
     def _copy(self, name: str, length: int, line: int, stream: int, *, waits: bool, pinned: bool) -> None:
-        work = self._work("copy", length, stream)
         memory = "pinned" if pinned else "pageable"
-        work.bytes, work.source, work.destination = (
-            (4, "device", memory) if name == "fetch" else (max(length * 10, LARGE), memory, "device")
-        )
+        count = 4 if name == "fetch" else max(length * 10, LARGE)
+        if not waits and not pinned:  # the repair pins the memory
+            length = min(length, LEAST + count // PINNED)
+        work = self._work("copy", length, stream)
+        work.bytes, work.source, work.destination = (count, "device", memory) if name == "fetch" else (count, memory, "device")
         held = work.end + (TAIL if name == "fetch" else 0) - self.now if waits and not pinned else CALL
         self._call("cudaMemcpyAsync", held, line, stream, work)
 

@@ -48,6 +48,7 @@ class Call:
     capturing: bool = False  # the thread or the stream was capturing a graph
     failed: int = 0  # the status that it returned, 0 for success
     operator: str = ""  # the framework's operator that made it, where the recording names it: aten::item
+    overhead: int = 0  # ns that recording took of the thread's time since its call before
 
 
 @record(slots=True)
@@ -92,6 +93,7 @@ class Trace:
     gpu: str = ""
     start: int = 0  # of the recorded span
     end: int = 0
+    overhead: int = 0  # ns that its record adds to each call
     notes: list[str] = field(default_factory=list)  # what could not be read, a sentence each, for the user
 
     def sort(self) -> None:

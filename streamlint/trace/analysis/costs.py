@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from statistics import median_low
 
 from streamlint import TYPE_CHECKING
-from streamlint.trace.analysis import gains, idle, streams
+from streamlint.trace.analysis import gains, idle, rates, streams
 from streamlint.trace.analysis.places import group
 from streamlint.trace.analysis.timeline import timelines
 from streamlint.trace.analysis.waits import waits_of
@@ -19,12 +19,10 @@ if TYPE_CHECKING:
 
     from streamlint.trace.analysis.places import Group, Groups
     from streamlint.trace.analysis.timeline import Timeline
-    from streamlint.trace.model import Call, Trace, Work
+    from streamlint.trace.model import Call, Trace
 
     T = TypeVar("T")
 
-_LARGE = (1 << 20, 1 << 16)
-"""Bytes of a copy from which its rate counts as what the direction reaches: of large ones if there are any, else of middling ones."""
 _GIVES_BACK = ("Free", "Unregister", "Unmap", "MemMap")
 
 
@@ -40,14 +38,15 @@ def costs_of(trace: Trace, files: Callable[[str], str | None]) -> Costs:
     gaps = idle.gaps_of(runs)
     idle.attribute(gaps, runs, waits, groups)
     notes = list(trace.notes)
+    pinned = rates.reached(trace.works)
+    likely = {**rates.expected(trace.gpu), **pinned}
     for timeline, waited in zip(runs, waits, strict=True):
         streams.add_serialized(timeline, groups)
         streams.add_held_up(timeline, waited, groups)
-        notes += gains.estimate(timeline, waited, groups, _end(trace, runs, timeline))
-    rates = _pinned_rates(trace.works)
+        notes += gains.estimate(timeline, waited, groups, likely, _end(trace, runs, timeline))
     by_process = {one.process: one for one in runs}
     told = [one for one in groups.groups if one.serialized or may_block(by_process[one.process].calls[one.calls[0]].name)]
-    costs = [_cost(trace, by_process[one.process], groups, one, rates) for one in told]
+    costs = [_cost(trace, by_process[one.process], groups, one, pinned) for one in told]
     costs.sort(key=lambda one: (-one.idle, -one.blocked, one.process, one.place, one.kind, one.call))
     return Costs(
         wall=trace.end - trace.start,
@@ -69,7 +68,7 @@ def _end(trace: Trace, runs: list[Timeline], timeline: Timeline) -> int:
     return max(one.end for ones in (timeline.calls, timeline.works) for one in ones)
 
 
-def _cost(trace: Trace, timeline: Timeline, groups: Groups, one: Group, rates: dict[tuple[str, str], float]) -> Cost:
+def _cost(trace: Trace, timeline: Timeline, groups: Groups, one: Group, pinned: dict[tuple[str, str], float]) -> Cost:
     calls = [timeline.calls[index] for index in one.calls]
     lengths = [call.end - call.start for call in calls]
     name, operator = _dearest(((call.name, call.operator), call.end - call.start) for call in calls)
@@ -81,7 +80,7 @@ def _cost(trace: Trace, timeline: Timeline, groups: Groups, one: Group, rates: d
     if one.kind in (ALLOCATE, PIN):
         cost.driver_allocations = sum(_reaches_driver(call) for call in calls)
     if one.kind == COPY:
-        _add_copies(cost, timeline, one, rates)
+        _add_copies(cost, timeline, one, pinned)
     return cost
 
 
@@ -105,7 +104,7 @@ def _reaches_driver(call: Call) -> bool:
     return "Async" not in call.name and not any(part in call.name for part in _GIVES_BACK) and not call.failed
 
 
-def _add_copies(cost: Cost, timeline: Timeline, one: Group, rates: dict[tuple[str, str], float]) -> None:
+def _add_copies(cost: Cost, timeline: Timeline, one: Group, pinned: dict[tuple[str, str], float]) -> None:
     """The bytes and rate of a group's copies, and the kinds of memory of most of the bytes."""
     works = [timeline.works[work] for index in one.calls for work in timeline.launched.get(index, ()) if work not in timeline.orphans]
     copies = [work for work in works if work.kind == "copy"]
@@ -115,25 +114,4 @@ def _add_copies(cost: Cost, timeline: Timeline, one: Group, rates: dict[tuple[st
     cost.source, cost.destination = _dearest(((work.source, work.destination), work.bytes) for work in copies)
     time = sum(work.end - work.start for work in copies)
     cost.bandwidth = sum(work.bytes for work in copies) * 1e9 / time if time else None
-    cost.pinned_bandwidth = rates.get(_direction(cost.source, cost.destination))
-
-
-def _direction(source: str, destination: str) -> tuple[str, str]:
-    """Between host and device, "" for neither way."""
-    host = ("pageable", "pinned")
-    ends = tuple("host" if one in host else "device" if one in ("device", "array") else "" for one in (source, destination))
-    return (ends[0], ends[1]) if set(ends) == {"host", "device"} else ("", "")
-
-
-def _pinned_rates(works: Iterable[Work]) -> dict[tuple[str, str], float]:
-    """Bytes per second that copies of pinned memory reached, by direction."""
-    found: dict[tuple[str, str], list[Work]] = defaultdict(list)
-    for work in works:
-        if work.kind == "copy" and "pinned" in (work.source, work.destination) and work.bytes >= _LARGE[-1] and work.end > work.start:
-            found[_direction(work.source, work.destination)].append(work)
-    found.pop(("", ""), None)
-    rates = {}
-    for direction, copies in found.items():
-        large = [work for work in copies if work.bytes >= _LARGE[0]] or copies
-        rates[direction] = sum(work.bytes for work in large) * 1e9 / sum(work.end - work.start for work in large)
-    return rates
+    cost.pinned_bandwidth = pinned.get(rates.direction(cost.source, cost.destination))

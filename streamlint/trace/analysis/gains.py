@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections import defaultdict
 
 from streamlint import TYPE_CHECKING
+from streamlint.records import field, record
+from streamlint.trace.analysis.rates import pinned_time
 from streamlint.trace.analysis.simulation import program_of
 from streamlint.trace.kinds import ALLOCATE, FREE, may_block
 
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from streamlint.trace.analysis.places import Group, Groups
-    from streamlint.trace.analysis.simulation import Program
+    from streamlint.trace.analysis.simulation import Program, Rates
     from streamlint.trace.analysis.timeline import Timeline
     from streamlint.trace.analysis.waits import Waits
 
@@ -28,18 +30,23 @@ _EXACT = 0.02
 """Share of the process's time by which the unchanged simulation may miss the recorded end."""
 
 
-def estimate(timeline: Timeline, waits: Waits, groups: Groups, end: int) -> list[str]:
-    """Give the groups of a process their gains, where they can be estimated. ``end``: of the process, in ns. Returns notes for the user."""
-    places = _dear_places(timeline, waits, groups, end)
-    if not places:
-        return []
-    notes: list[str] = []
-    program = program_of(timeline, waits, groups.of_calls[timeline.process], end)
-    recorded = end - timeline.begin
-    miss = program.run() - end
+def estimate(timeline: Timeline, waits: Waits, groups: Groups, rates: Rates, end: int) -> list[str]:
+    """Give the groups of a process their gains, where they can be estimated.
+
+    ``rates`` are those of copies of pinned memory, ``end`` is the process's, in ns. Returns notes for the user.
+    """
+    numbers = groups.of_calls[timeline.process]
+    program = program_of(timeline, waits, numbers, rates, end)
+    recorded, miss = end - timeline.begin, program.run() - end
     if abs(miss) > _EXACT * recorded:
         percent = round(100 * abs(miss) / recorded)
         return [f"process {timeline.process}: no gains are estimated, since its simulation misses the recorded time by {percent} %"]
+    if timeline.overhead or any(call.overhead for call in timeline.calls):
+        program = program_of(timeline, waits, numbers, rates, end, unrecorded=True)
+    run = _Unchanged(program, rates)
+    run.end = run.program.run(held=run.held)
+    places = _dear_places(timeline, groups, run)
+    notes: list[str] = []
     if len(places) > PLACES:
         notes.append(f"process {timeline.process}: gains are estimated for the {PLACES} places that held the host longest")
     beside = 0
@@ -47,7 +54,7 @@ def estimate(timeline: Timeline, waits: Waits, groups: Groups, end: int) -> list
         if not _is_main(timeline, mine):
             beside += 1
             continue
-        _share(mine, _gain(timeline, waits, groups, program, mine, end + miss), timeline)
+        _share(mine, _gain(timeline, groups, run, mine), timeline)
     if beside:
         notes.append(
             f"process {timeline.process}: no gain is estimated for {beside} place{'s' * (beside != 1)} in threads beside the main one, "
@@ -56,22 +63,30 @@ def estimate(timeline: Timeline, waits: Waits, groups: Groups, end: int) -> list
     return notes
 
 
-def _dear_places(timeline: Timeline, waits: Waits, groups: Groups, end: int) -> list[list[Group]]:
+@record(slots=True)
+class _Unchanged:
+    """The program with all its waits: when it ends, and how long each step holds its thread."""
+
+    program: Program
+    rates: Rates
+    end: int = 0
+    held: list[int] = field(default_factory=list)
+
+    def of(self, number: int) -> int:
+        """How long the calls of a group hold their threads."""
+        return sum(self.held[step] for step in self.program.of_groups[number]) if number in self.program.of_groups else 0
+
+
+def _dear_places(timeline: Timeline, groups: Groups, run: _Unchanged) -> list[list[Group]]:
     """The groups of each place that held the host long enough, the longest first."""
     by_place: dict[int, list[Group]] = defaultdict(list)
     held: dict[int, int] = defaultdict(int)
-    for group in groups.groups:
+    for number, group in enumerate(groups.groups):
         if group.process == timeline.process and may_block(timeline.calls[group.calls[0]].name):
             by_place[group.place].append(group)
-            held[group.place] += _excess(timeline, waits, group)
-    border = max(1, round(SHARE * (end - timeline.begin)))
+            held[group.place] += run.of(number)
+    border = max(1, round(SHARE * (run.end - timeline.begin)))
     return [by_place[place] for place in sorted(by_place, key=lambda one: (-held[one], one)) if held[place] >= border]
-
-
-def _excess(timeline: Timeline, waits: Waits, group: Group) -> int:
-    """How long the calls of a group held the host beyond what they take without a wait."""
-    calls = (timeline.calls[index] for index in group.calls)
-    return sum(waits.excess(call) for call in calls if may_block(call.name) and not call.capturing)
 
 
 def _is_main(timeline: Timeline, groups: Iterable[Group]) -> bool:
@@ -83,17 +98,25 @@ def _is_main(timeline: Timeline, groups: Iterable[Group]) -> bool:
     return lanes[True] >= lanes[False]
 
 
-def _gain(timeline: Timeline, waits: Waits, groups: Groups, program: Program, mine: Sequence[Group], end: int) -> int:
+def _gain(timeline: Timeline, groups: Groups, run: _Unchanged, mine: Sequence[Group]) -> int:
+    """The gain of a place: no more than the time that it held the host, and that copies are faster."""
     process, place = mine[0].process, mine[0].place
     numbers = {number for number, group in enumerate(groups.groups) if (group.process, group.place) == (process, place)}
-    gone = [step for number in numbers for step in program.of_groups[number]]
+    gone = [step for number in numbers for step in run.program.of_groups[number]]
     if any(group.kind == FREE for group in mine):
-        gone += _allocations_saved(timeline, groups, program, numbers)
-        return max(0, end - program.run(gone))
-    return min(max(0, end - program.run(gone)), sum(_excess(timeline, waits, group) for group in mine))
+        gone += _allocations_saved(groups, run.program, numbers)
+        return max(0, run.end - run.program.run(gone))
+    held = sum(run.of(number) for number in numbers) + sum(_faster(timeline, run.rates, group) for group in mine)
+    return min(max(0, run.end - run.program.run(gone)), held)
 
 
-def _allocations_saved(timeline: Timeline, groups: Groups, program: Program, gone: set[int]) -> list[int]:
+def _faster(timeline: Timeline, rates: Rates, group: Group) -> int:
+    """By how much the copies of a group are faster when their host memory is pinned."""
+    works = (timeline.works[work] for index in group.calls for work in timeline.launched.get(index, ()))
+    return sum(work.end - work.start - pinned_time(work, rates) for work in works)
+
+
+def _allocations_saved(groups: Groups, program: Program, gone: set[int]) -> list[int]:
     """The steps of allocations that follow frees that are gone, one for each."""
     steps = sorted(
         (step, number in gone, groups.groups[number].kind)

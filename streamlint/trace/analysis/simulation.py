@@ -3,7 +3,10 @@
 Threads keep the time between their calls, launches what they cost, work its duration. Work starts after its launch, after the work before
 it in its stream, after what the default stream makes it wait for, and after work of another stream if the recording shows it to start
 right then (an event, a busy copy engine). Waits end when what they waited for has ended, and take at least what such a call takes. A wait
-that is removed takes only that. Run unchanged, the program gives the recorded times.
+that is removed takes only that, and its copies what copies of pinned memory take. Run unchanged, the program gives the recorded times.
+
+A program can also be written without what recording took of the host's time: between calls, in calls, and from a launch to the start of its
+work. Work keeps its duration, which records do not change.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ from collections import defaultdict
 from streamlint import TYPE_CHECKING
 from streamlint.records import field, record
 from streamlint.trace.analysis.places import NO_GROUP
+from streamlint.trace.analysis.rates import pinned_time
 from streamlint.trace.analysis.streams import blocking_streams
 from streamlint.trace.analysis.waits import DEVICE, STREAM, tenth
 from streamlint.trace.kinds import may_block
@@ -25,6 +29,7 @@ if TYPE_CHECKING:
     from streamlint.trace.analysis.waits import Wait, Waits
     from streamlint.trace.model import Call
 
+    Rates = dict[tuple[str, str], float]
     # Slot of the stream; ns from the call's start, from the end of the work before; duration; further conditions.
     Launched = tuple[int, int, int, int, tuple[tuple[int, int, int], ...]]
     # Lane, ns since the lane's last call, duration, work, mode, target and tail of the wait; duration and work without the wait.
@@ -36,6 +41,10 @@ _SLACK = 3_000
 """Nanoseconds that work starts late before another reason is looked for."""
 _LATE = 20_000
 _STEPS = 8  # works that are looked at, back in time, in search of that reason
+LEFT = 0.3
+"""Share of the host's time that is left at least, however much was recorded in it."""
+SLOWER = 2
+"""How many times as long as usual records may have taken: a host whose caches are cold behind a wait is slow in these as well."""
 _NEVER = -(1 << 62)
 NO_SOURCE = -1
 _LAST, _FRONT, _END = range(3)  # where the end of a condition of work, or of a wait, is found: by stream, by front, by work
@@ -55,8 +64,11 @@ class Program:
     devices: int = 0
     end: int = 0  # as recorded
 
-    def run(self, gone: Iterable[int] = ()) -> int:
-        """The time at which the process ends without the waits of some steps, in ns."""
+    def run(self, gone: Iterable[int] = (), held: list[int] | None = None) -> int:
+        """The time at which the process ends without the waits of some steps, in ns.
+
+        ``held`` is given, for each step, how long it holds its thread beyond what it takes without its wait.
+        """
         flags = bytearray(len(self.steps))
         for number in gone:
             flags[number] = 1
@@ -84,13 +96,18 @@ class Program:
                 clocks[lane] = start + base
             else:
                 clocks[lane] = max(start + base, sources[mode][target] + tail)
+            if held is not None:
+                held.append(clocks[lane] - start - bare)
         ended = [clock + rest for clock, rest in zip(clocks, self.rest, strict=True)]
         return max(ended + fronts)
 
 
-def program_of(timeline: Timeline, waits: Waits, groups: Sequence[int], end: int) -> Program:
-    """Translate a process. ``groups`` has the group of each call, ``end`` is when the process ended, in ns."""
-    writer = _Writer(timeline, waits)
+def program_of(timeline: Timeline, waits: Waits, groups: Sequence[int], rates: Rates, end: int, *, unrecorded: bool = False) -> Program:
+    """Translate a process. ``groups`` has the group of each call, ``end`` is when the process ended, in ns.
+
+    ``rates`` are those of copies of pinned memory. ``unrecorded`` takes out what recording took of the host's time.
+    """
+    writer = _Writer(timeline, waits, rates, unrecorded)
     return writer.write(groups, end)
 
 
@@ -125,8 +142,10 @@ def _short(values: list[int], otherwise: int) -> int:
 class _Writer:
     """Translates calls and work in order, with the recorded ends up to there."""
 
-    def __init__(self, timeline: Timeline, waits: Waits) -> None:
-        self.timeline, self.waits = timeline, waits
+    def __init__(self, timeline: Timeline, waits: Waits, rates: Rates, unrecorded: bool) -> None:
+        self.timeline, self.waits, self.rates = timeline, waits, rates
+        self._of_call = timeline.overhead if unrecorded else 0
+        self._unrecorded = unrecorded
         self.program = Program()
         self.pace = _Pace.of(timeline)
         self._slots: dict[int, int] = {}
@@ -146,11 +165,11 @@ class _Writer:
         program.end, program.clocks = end, list(clocks)
         for index, call in enumerate(timeline.calls):
             lane = timeline.lanes[index]
-            pauses[lane] += call.start - clocks[lane]
+            pauses[lane] += self._pause(call, call.start - clocks[lane])
             clocks[lane] = call.end
             group = groups[index] if may_block(call.name) and not call.capturing else NO_GROUP
             if group == NO_GROUP and index not in self.waits.of_calls and index not in timeline.launched:
-                pauses[lane] += call.end - call.start
+                pauses[lane] += self._without(call.end - call.start)
                 continue
             if group != NO_GROUP:
                 program.of_groups[group].append(len(program.steps))
@@ -160,17 +179,31 @@ class _Writer:
         program.rest[0] += max(end - clocks[0], 0)
         return program
 
+    def _pause(self, call: Call, length: int) -> int:
+        """What is left of the time before a call without what was recorded meanwhile."""
+        return max(length - SLOWER * call.overhead, round(length * LEFT)) if self._unrecorded and length > 0 else length
+
+    def _without(self, length: int) -> int:
+        """What is left of the time of a call without its record."""
+        return max(length - self._of_call, round(length * LEFT)) if length > 0 else length
+
     def _step(self, index: int, call: Call, pause: int, is_removable: bool) -> Step:
         works = tuple([self._launched(work) for work in self.timeline.launched.get(index, ())])
-        length = call.end - call.start
         wait = self.waits.of_calls.get(index)
-        base, tail = (wait.base, wait.tail) if wait else (length, 0)
+        base, tail = (wait.base, wait.tail) if wait else (call.end - call.start, 0)
+        base = self._without(base)
         mode, target = self._source(wait) if wait else (NO_SOURCE, 0)
         bare, bare_works = base, works
         if is_removable:
-            bare = self.waits.bare(call)
-            bare_works = tuple([(slot, min(lag, self._lag("copy")), space, time, more) for slot, lag, space, time, more in works])
+            bare = self._without(self.waits.bare(call))
+            bare_works = self._freed(index, works)
         return self.timeline.lanes[index], pause, base, works, mode, target, tail, bare, bare_works
+
+    def _freed(self, index: int, works: tuple[Launched, ...]) -> tuple[Launched, ...]:
+        """The work of a call that holds nobody: launched at once, its host memory pinned."""
+        lag = self._lag("copy")
+        times = [pinned_time(self.timeline.works[work], self.rates) for work in self.timeline.launched.get(index, ())]
+        return tuple([(slot, min(usual, lag), space, time, more) for (slot, usual, space, _, more), time in zip(works, times, strict=True)])
 
     def _source(self, wait: Wait) -> tuple[int, int]:
         """Where a run finds the end that a wait waits for."""
@@ -217,7 +250,7 @@ class _Writer:
         self._last[slot] = work.end
         for number in self.program.slots[slot]:
             self._fronts[number] = max(self._fronts[number], work.end)
-        return slot, usual_lag, usual_space, work.end - work.start, more
+        return slot, self._without(usual_lag), usual_space, work.end - work.start, more
 
     def _conditions(self, index: int, ready: int) -> tuple[tuple[tuple[int, int, int], ...], bool]:
         """What else work waits for, with the time from there to its start if it did wait, and whether it did."""

@@ -31,6 +31,7 @@ class Timeline:
     orphans: set[int]  # works whose call was not recorded: their launcher is the last call before their start
     lanes: list[int]  # of each call; threads that take turns share a lane, the main thread's is 0
     streams: dict[int, Stream] = field(default_factory=dict)
+    overhead: int = 0  # ns that its record adds to each call
 
     @property
     def begin(self) -> int:
@@ -74,6 +75,7 @@ def _timeline(trace: Trace, process: int, calls: list[Call], works: list[Work]) 
         {index for index, one in enumerate(found) if one[3]},
         _lanes(calls, main, names),
         {number: stream for (owner, number), stream in trace.streams.items() if owner == process},
+        trace.overhead,
     )
 
 

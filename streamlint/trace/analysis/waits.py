@@ -61,7 +61,7 @@ class Waits:
 
     def bare(self, call: Call) -> int:
         """What is left of a call whose wait is removed: nothing of one that need not be made, else what such calls take."""
-        if kind_of(call.name) in (ALLOCATE, FREE, PIN):
+        if kind_of(call.name) in (ALLOCATE, FREE, PIN, WAIT):
             return 0
         return min(call.end - call.start, self.usual.get(call.name, _CALL))
 

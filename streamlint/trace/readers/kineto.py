@@ -8,7 +8,7 @@ from typing import Any
 
 from streamlint.errors import StreamlintError
 from streamlint.trace.model import Trace
-from streamlint.trace.readers import joining
+from streamlint.trace.readers import joining, overhead
 from streamlint.trace.readers.json_stream import EventStream
 from streamlint.trace.readers.kineto_events import Events, number, streams_of
 from streamlint.trace.readers.lines import attribute
@@ -46,6 +46,7 @@ def read(path: Path, roots: Sequence[Path]) -> Trace:
     trace.gpu = _gpu(stream.header)
     _span(trace, events)
     trace.sort()
+    overhead.of_kineto(trace, events.operators, events.python)
     _place(trace, events, Sources(roots))
     _since_1970(trace, number(stream.header.get("baseTimeNanoseconds")))
     return trace

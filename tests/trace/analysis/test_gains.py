@@ -13,7 +13,7 @@ from played_runs import US, Played, played
 from streamlint.trace.analysis import costs_of
 from streamlint.trace.analysis.gains import PLACES
 from streamlint.trace.analysis.places import group
-from streamlint.trace.analysis.simulation import program_of
+from streamlint.trace.analysis.simulation import LEFT, SLOWER, program_of
 from streamlint.trace.analysis.timeline import timelines
 from streamlint.trace.analysis.waits import waits_of
 from streamlint.trace.model import Frame, Trace
@@ -177,7 +177,7 @@ def test_random_programs(program: tuple[str, frozenset[int]]) -> None:
     assert all(0 <= gained <= blocked for gained, blocked in by_line.values())
     for timeline in timelines(trace):
         groups = group(trace, [timeline], lambda file: file)
-        assert program_of(timeline, waits_of(timeline), groups.of_calls[timeline.process], trace.end).run() == trace.end
+        assert program_of(timeline, waits_of(timeline), groups.of_calls[timeline.process], {}, trace.end).run() == trace.end
     assert found == costs(trace), "the figures are the same each time"
 
 
@@ -188,3 +188,41 @@ def test_frames_outside_of_the_tree_are_one_place() -> None:
         call.stack = 1
     (cost,) = [cost for cost in costs_of(trace, lambda file: None).costs if cost.gain]
     assert cost.place.file == ""
+
+
+# What recording took --------------------------------------------------------------------------------------------------------------
+
+
+def recorded(text: str, between: int = 0, in_calls: int = 0) -> Trace:
+    """The recording of a program whose host is slower by ``between`` µs behind each step of its own, by ``in_calls`` in each launch."""
+    run = Played()
+    for step in text.split(";"):
+        run.now += ("host" in step) * between * US + ("launch" in step) * in_calls * US
+        run.play(step)
+        if "launch" in step:
+            run.trace.calls[-1].start -= in_calls * US
+    trace = run.done()
+    trace.overhead = in_calls * US
+    for before, call in zip(trace.calls, trace.calls[1:], strict=False):
+        call.overhead = between * US // SLOWER * (call.start > before.end)
+    return trace
+
+
+@pytest.mark.parametrize(("between", "in_calls"), [(0, 0), (40, 0), (0, 3), (70, 3), (90, 8)])
+@pytest.mark.parametrize("text", ["launch 100; launch 80; @5 wait; host 60", "launch 90; launch 20; @5 wait; host 50; launch 30; host 40"])
+def test_the_gain_is_that_of_a_run_that_nobody_records(text: str, between: int, in_calls: int) -> None:
+    """Also where records make the host slower than the GPU: with 90 µs a round more, no wait would ever wait."""
+    text = ";".join([text] * 20) + ";launch 1"
+    plain, repaired = played(text), played(without(text))
+    assert plain.end - repaired.end > 20 * 30 * US
+    found = gain(costs(recorded(text, between, in_calls)), 5)
+    assert found == pytest.approx(plain.end - repaired.end, rel=0.1)
+
+
+def test_a_share_of_the_hosts_time_is_left() -> None:
+    """However much is put down to recording: the host does not come to take no time."""
+    text = "launch 100; @5 wait; host {0};" * 10 + "launch 100"
+    trace, slow = played(text.format(round(100 * LEFT))), played(text.format(100))
+    for call in slow.calls:
+        call.overhead = 500 * US
+    assert gain(costs(slow), 5) == gain(costs(trace), 5) == trace.end - played(without(text.format(round(100 * LEFT)))).end
