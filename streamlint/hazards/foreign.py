@@ -111,6 +111,8 @@ class ForeignWork:
         """Whether something is done with memory: it is not only allocated, or taken over as it is."""
         assert event.work is not None
         call = event.work.call
+        if call is not None and self.memory.is_of_other(event, call.receiver):
+            return False  # a method of that name, but of an array of another library
         if call is not None and call.row.effect == "factory" and "empty" in call.name:
             return False
         return event.work.kind not in ("copy", "compute") or not self.memory.storages.is_taken_over(event.at.function, event.at.instruction)

@@ -36,6 +36,13 @@ class ForeignMemory:
             found = self._touched[event] = self._find(event)
         return found
 
+    def is_of_other(self, event: Event, receiver: int | None) -> bool:
+        """Whether the calls that lead to work show that the object of a method is an array of another library."""
+        assert event.work is not None
+        held = self.carriers.values(event.at.function, receiver, context_of(event)) if receiver is not None and receiver >= 0 else []
+        types = {value.type.partition(".")[0] if isinstance(value, Memory) else "" for value in held}
+        return bool(types) and "" not in types and event.work.library not in types
+
     def _find(self, event: Event) -> tuple[set[Held], set[Held]]:
         assert event.work is not None
         function, work = event.at.function, event.work

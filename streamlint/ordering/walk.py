@@ -548,6 +548,8 @@ class Walk:
         if not callers:
             self.left(state, register)
         for caller, call in callers:
+            if state.through is not None and state.through[0] is function and not self._may_be_made(caller, call, state.through):
+                continue
             back = frozenset(self._handed_back(state, register, caller, call))
             tracked = back.union(*(self._made_of(caller, held) for held in back))
             frame = Frame(caller, None, None, 0)
@@ -555,7 +557,12 @@ class Walk:
             if tracked and decided is not None and self.may_go_up(state, caller, call):
                 block, index = caller.homes[call]
                 up = state._replace(frame=frame, block=block, place=index + 1, before=0, tracked=tracked, path=(*state.path, call))
-                yield self.raised(up._replace(guards=frozenset(), decided=decided), call)
+                through = (caller, function) if is_captured(caller, call) else None
+                yield self.raised(up._replace(guards=frozenset(), decided=decided, through=through), call)
+
+    def _may_be_made(self, caller: Function, call: Instruction, through: tuple[Function, Function]) -> bool:
+        """Whether a call may be one of the closure that was made for a function."""
+        return may_be_made_for(self.transfer, Site(caller, call), *through)
 
     def _made_of(self, function: Function, held: Tracked) -> Iterator[Tracked]:
         """What a function knows by the name that it had before it was put into a record or container, if nothing else can be there."""

@@ -83,6 +83,7 @@ class Carriers:
         self.facts = transfer.facts
         self.records = RecordFields(transfer.facts)
         self._known: dict[tuple[Function, int, Context], tuple[Carried, ...]] = {}
+        self._parts: dict[tuple[Function, int, tuple[Key, ...]], tuple[Carried, ...]] = {}
 
     def sources(self, function: Function, register: int, context: Context = ()) -> tuple[Carried, ...]:
         """The registers in which the value of a register was first, as far back as that can be told."""
@@ -103,9 +104,21 @@ class Carriers:
         return found
 
     def parts(self, function: Function, register: int, keys: tuple[Key, ...]) -> tuple[Carried, ...]:
-        """What is found behind some keys of what a register holds; empty where that cannot be told."""
-        found = tuple(dict.fromkeys(self._walk(Carried(function, register, (), keys))))
-        return found if not any(each.keys for each in found) else ()
+        """What is found behind some keys of a container, record or object that is made in a register; empty where that cannot be told."""
+        asked = (function, register, keys)
+        found = self._parts.get(asked)
+        if found is None:
+            is_made = self._is_made(function, function.definitions[register])
+            found = tuple(dict.fromkeys(self._walk(Carried(*asked[:2], (), keys)))) if is_made else ()
+            found = self._parts[asked] = found if not any(each.keys for each in found) else ()
+        return found
+
+    def _is_made(self, function: Function, one: Instruction | None) -> bool:
+        """Whether an instruction makes a container, a record or an object of the program."""
+        if one is None or one[0] in (op.BUILD, op.DICT):
+            return one is not None
+        is_call = one[0] in (op.CALL, op.INVOKE)
+        return is_call and (any(self._classes(function, one)) or bool(self.records.of(function, one)))
 
     def alone(self, way: Carried) -> Carried:
         """As far back as a value was in one register at a time: None, and arguments that a call does not give, aside."""
