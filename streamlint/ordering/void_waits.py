@@ -45,6 +45,11 @@ class RacesBehindVoid(Races):
         self._waiters: dict[Place, _Named] = {}
         self._is_told = True
 
+    def comes_to(self, function: Function, partners: frozenset[Function] | None) -> bool:
+        """Whether a path from a function may come to a race, and to such a wait before."""
+        to_waits = self._meetings.of(wait.function for wait in self.waits)
+        return to_waits.is_ahead(function) and super().comes_to(function, partners)
+
     def _judge(self, state: State, one: Instruction, action: Action) -> str | frozenset[Tracked] | None:
         answer = super()._judge(state, one, action)
         here = Site(state.frame.function, one)
