@@ -11,9 +11,9 @@ class PinThenCopy(Check):
     """A tensor is pinned for a single copy, which costs more than it saves.
 
     ## What it does
-    Reports ``x.pin_memory().to(device)`` in a loop, in ``__call__`` or in a module's ``forward``, if the pinned tensor is new and
-    serves only this copy, on the computing thread. The rule is off by default, and silent above 64 KB: large tensors, whose pinned
-    blocks are cached, were measured to copy faster this way than without pinning.
+    Reports ``x.pin_memory().to(device)`` in a loop, in a function that a loop calls, in ``__call__`` or in a module's ``forward``, if the
+    pinned tensor is new in each round and serves only this copy, on the computing thread. The rule is off by default, and silent above
+    64 KB: large tensors, whose pinned blocks are cached, were measured to copy faster this way than without pinning.
 
     ## Why is this bad
     ``pin_memory()`` copies the tensor on the host and blocks until the copy completes. Only then does the copy to the device start. For
