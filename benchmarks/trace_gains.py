@@ -158,7 +158,7 @@ class Plain:
 
 
 class Kineto:
-    """Records programs with PyTorch's profiler; traces are written in the end."""
+    """Records programs with PyTorch's profiler."""
 
     def __init__(self, folder: Path) -> None:
         import torch
@@ -166,7 +166,7 @@ class Kineto:
 
         self.both = [ProfilerActivity.CPU, ProfilerActivity.CUDA]
         self.profile: Callable[..., Any] = profile
-        self.folder, self.recorded, self.found = folder, {}, {}  # type: ignore[var-annotated]
+        self.folder, self.found = folder, {}  # type: ignore[var-annotated]
         with profile(activities=self.both, with_stack=True, acc_events=True):
             torch.zeros(1, device="cuda")
 
@@ -179,12 +179,10 @@ class Kineto:
         timed(lambda: run(made, False))
         with self.profile(activities=self.both, with_stack=True, acc_events=True) as recording:
             timed(lambda: run(made, False))
-        self.recorded[name] = recording
+        recording.export_chrome_trace(str(self.folder / f"{key(name)}.json"))  # the next one takes its times
 
     def end(self) -> None:
         (self.folder / "kineto.json").write_text(json.dumps(self.found))
-        for name, recording in self.recorded.items():
-            recording.export_chrome_trace(str(self.folder / f"{key(name)}.json"))
 
 
 class Recorder:
