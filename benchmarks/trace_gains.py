@@ -1,7 +1,7 @@
 """How near `streamlint trace` comes with its estimate of a gain: programs timed with a wait and repaired, the first also recorded.
 
-    python benchmarks/trace_gains.py measure FOLDER     (needs a GPU, PyTorch and CuPy; two minutes)
-    python benchmarks/trace_gains.py tell FOLDER > benchmarks/trace_gains.json
+    python benchmarks/trace_gains.py measure FOLDER     (needs a GPU, PyTorch and CuPy; three minutes)
+    python benchmarks/trace_gains.py tell FOLDER ... > benchmarks/trace_gains.json
 
 Plain times, the profiler of PyTorch (with stacks) and the recorder of the project have a process of their own each, since CUPTI serves one
 at a time. They take turns program by program: the speed of a host changes within minutes. ``loads`` are loops of one thing (launches,
@@ -30,7 +30,7 @@ FILE = HERE / "trace_gains_programs.py"
 STALLS = {number for number, row in enumerate(FILE.read_text().splitlines(), 1) if "# STALL" in row}
 ROUNDS = 3  # before the recordings, and as many behind them
 HELD_BACK = 10  # the first ten programs were looked at while the estimate was made, the others only in the end
-SECONDS = 95.0
+SECONDS = 180.0
 
 
 def key(name: str) -> str:
@@ -158,7 +158,7 @@ class Plain:
 
 
 class Kineto:
-    """Records programs with PyTorch's profiler; traces are written in the end."""
+    """Records programs with PyTorch's profiler."""
 
     def __init__(self, folder: Path) -> None:
         import torch
@@ -166,7 +166,7 @@ class Kineto:
 
         self.both = [ProfilerActivity.CPU, ProfilerActivity.CUDA]
         self.profile: Callable[..., Any] = profile
-        self.folder, self.recorded, self.found = folder, {}, {}  # type: ignore[var-annotated]
+        self.folder, self.found = folder, {}  # type: ignore[var-annotated]
         with profile(activities=self.both, with_stack=True, acc_events=True):
             torch.zeros(1, device="cuda")
 
@@ -179,12 +179,10 @@ class Kineto:
         timed(lambda: run(made, False))
         with self.profile(activities=self.both, with_stack=True, acc_events=True) as recording:
             timed(lambda: run(made, False))
-        self.recorded[name] = recording
+        recording.export_chrome_trace(str(self.folder / f"{key(name)}.json"))  # the next one takes its times
 
     def end(self) -> None:
         (self.folder / "kineto.json").write_text(json.dumps(self.found))
-        for name, recording in self.recorded.items():
-            recording.export_chrome_trace(str(self.folder / f"{key(name)}.json"))
 
 
 class Recorder:
@@ -327,7 +325,8 @@ def compared(name: str, folder: Path, walls: dict[str, list[float]]) -> dict[str
     return row
 
 
-def tell(folder: Path) -> None:
+def tell(folder: Path) -> dict[str, Any]:
+    """The estimates of a measurement beside its gains, also as a table on standard error."""
     said = json.loads((folder / "plain.json").read_text())
     with ProcessPoolExecutor(max_workers=min(8, os.cpu_count() or 1)) as pool:
         rows = [(name, pool.submit(compared, name, folder, walls)) for name, walls in said["programs"].items() if walls["repaired"]]
@@ -341,11 +340,18 @@ def tell(folder: Path) -> None:
     more = {
         part: json.loads((folder / f"{part}.json").read_text()) for part in ("kineto", "recorder") if (folder / f"{part}.json").exists()
     }
-    print(json.dumps({"on": said["on"], "programs": found, "loads": {"plain": said["loads"], **more}}, indent=1))
+    return {"on": said["on"], "programs": found, "loads": {"plain": said["loads"], **more}}
+
+
+def main() -> None:
+    what, folders = sys.argv[1], [Path(word) for word in sys.argv[2:]]
+    if what in WORKERS:
+        work(what, folders[0])
+    elif what == "measure":
+        measure(folders[0])
+    else:
+        print(json.dumps([tell(folder) for folder in folders], indent=1))
 
 
 if __name__ == "__main__":
-    if sys.argv[1] in WORKERS:
-        work(sys.argv[1], Path(sys.argv[2]))
-    else:
-        {"measure": measure, "tell": tell}[sys.argv[1]](Path(sys.argv[2]))
+    main()

@@ -22,7 +22,7 @@ from streamlint.trace.model import NO_STACK, Call, Frame, Stream, Trace, Work
 US = 1000
 MAIN, FILE = 100, "train.py"
 LAUNCH, SPACE, TAIL, CALL, FREED = 5 * US, US, 3 * US, 2 * US, 10 * US
-LEAST, PINNED = 1500, 28  # ns of a copy, and bytes per ns that it carries, whose memory was pinned in the repair
+LEAST, PINNED = 1500, 26.88  # ns of a copy, and bytes per ns that it carries, whose memory was pinned in the repair
 DEFAULT = 7
 LARGE = 4 << 20  # bytes: what is smaller may be staged, and holds nobody
 
@@ -83,7 +83,7 @@ class Played:
         memory = "pinned" if pinned else "pageable"
         count = 4 if name == "fetch" else max(length * 10, LARGE)
         if not waits and not pinned:  # the repair pins the memory
-            length = min(length, LEAST + count // PINNED)
+            length = min(length, LEAST + round(count / PINNED))
         work = self._work("copy", length, stream)
         work.bytes, work.source, work.destination = (count, "device", memory) if name == "fetch" else (count, memory, "device")
         held = work.end + (TAIL if name == "fetch" else 0) - self.now if waits and not pinned else CALL

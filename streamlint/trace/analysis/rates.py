@@ -1,7 +1,7 @@
 """How fast copies of pinned memory are, by direction: in the run, or over the link that the GPU has to its host.
 
 Sources: NVIDIA's data sheets of the GPUs (the generation of PCI Express, the bandwidth of NVLink-C2C). What a link carries is that of
-its 16 lanes in one direction, of which copies of pinned memory reached seven eighths on an H200.
+its 16 lanes in one direction, of which copies of pinned memory reached 84 % on an H200 (53 to 55 GB/s).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _LARGE = (1 << 20, 1 << 16)
 _LEAST = 1_500
 """Nanoseconds that the smallest copy takes on the device, as measured with CUPTI on an H200 (1.1 to 1.5 µs)."""
 _HOST = ("pageable", "pinned")
-_REACHED = 0.875
+_REACHED = 0.84
 _LINKS = (  # the first that the GPU's name has; bytes per second in one direction
     (re.compile(r"\bG[HB]\d00\b"), 450e9),  # NVLink-C2C
     (re.compile(r"\b[HB]\d+|RTX (?:PRO|50\d\d)"), 64e9),  # PCI Express 5

@@ -2,8 +2,10 @@
 
 Threads keep the time between their calls, launches what they cost, work its duration. Work starts after its launch, after the work before
 it in its stream, after what the default stream makes it wait for, and after work of another stream if the recording shows it to start
-right then (an event, a busy copy engine). Waits end when what they waited for has ended, and take at least what such a call takes. A wait
-that is removed takes only that, and its copies what copies of pinned memory take. Run unchanged, the program gives the recorded times.
+right then (an event, a busy copy engine), or if it is the first of another stream behind a wait for an event. Waits end when what they
+waited for has ended, and take at least what such a call takes. A wait that is removed takes only that, and its copies what copies of
+pinned memory take. Where the host waited for an event, a stream does so in the repaired program: later work starts after it all the same.
+Run unchanged, the program gives the recorded times.
 
 A program can also be written without what recording took of the host's time: between calls, in calls, and from a launch to the start of its
 work. Work keeps its duration, which records do not change.
@@ -32,8 +34,9 @@ if TYPE_CHECKING:
     Rates = dict[tuple[str, str], float]
     # Slot of the stream; ns from the call's start, from the end of the work before; duration; further conditions.
     Launched = tuple[int, int, int, int, tuple[tuple[int, int, int], ...]]
-    # Lane, ns since the lane's last call, duration, work, mode, target and tail of the wait; duration and work without the wait.
-    Step = tuple[int, int, int, tuple[Launched, ...], int, int, int, int, tuple[Launched, ...]]
+    # Lane, ns since the lane's last call, duration, work, mode, target and tail of the wait; duration and work without the wait; whether
+    # later work starts after what it waited for all the same.
+    Step = tuple[int, int, int, tuple[Launched, ...], int, int, int, int, tuple[Launched, ...], bool]
 
 _LAG, _GAP = 5_000, 1_000  # ns from a launch to the start of its work, and between works of a stream, where the run shows none
 _MOST = 4  # times as long as that, no stream without other reasons takes
@@ -46,7 +49,7 @@ LEFT = 0.3
 SLOWER = 2
 """How many times as long as usual records may have taken: a host whose caches are cold behind a wait is slow in these as well."""
 _NEVER = -(1 << 62)
-NO_SOURCE = -1
+NO_SOURCE = NO_WORK = -1
 _LAST, _FRONT, _END = range(3)  # where the end of a condition of work, or of a wait, is found: by stream, by front, by work
 _ALL, _DEFAULT, _BLOCKING = range(3)  # the fronts of a device: the latest end of all its work, on the default stream, on blocking ones
 _KINDS = 3
@@ -76,12 +79,15 @@ class Program:
         fronts = [_NEVER] * (_KINDS * self.devices)
         ends: list[int] = []
         sources, add, slots = (last, fronts, ends), ends.append, self.slots
-        for (lane, pause, base, works, mode, target, tail, bare, bare_works), is_gone in zip(self.steps, flags, strict=True):
+        ordered = _NEVER
+        for (lane, pause, base, works, mode, target, tail, bare, bare_works, orders), is_gone in zip(self.steps, flags, strict=True):
             start = clocks[lane] + pause
             for slot, lag, space, length, more in bare_works if is_gone else works:
                 end = start + lag
                 if last[slot] + space > end:
                     end = last[slot] + space
+                if ordered > end:
+                    end = ordered
                 for source, number, distance in more:
                     end = max(end, sources[source][number] + distance)
                 end += length
@@ -92,6 +98,8 @@ class Program:
                         fronts[number] = end
             if is_gone:
                 clocks[lane] = start + bare
+                if orders:
+                    ordered = max(ordered, sources[mode][target])
             elif mode == NO_SOURCE:
                 clocks[lane] = start + base
             else:
@@ -155,6 +163,8 @@ class _Writer:
         self._barriers: dict[int, int] = {}  # of streams, the front of what their work waits for besides
         self._defaults, self._blocking = blocking_streams(timeline)
         self._ends = sorted((work.end, index) for index, work in enumerate(timeline.works))
+        self._latest = self._before_record = self._awaited = NO_WORK  # launched last, before the last record of an event, and before one
+        # that a stream waits for
 
     def write(self, groups: Sequence[int], end: int) -> Program:
         timeline, program = self.timeline, self.program
@@ -167,6 +177,7 @@ class _Writer:
             lane = timeline.lanes[index]
             pauses[lane] += self._pause(call, call.start - clocks[lane])
             clocks[lane] = call.end
+            self._events(call)
             group = groups[index] if may_block(call.name) and not call.capturing else NO_GROUP
             if group == NO_GROUP and index not in self.waits.of_calls and index not in timeline.launched:
                 pauses[lane] += self._without(call.end - call.start)
@@ -178,6 +189,13 @@ class _Writer:
         program.rest = pauses
         program.rest[0] += max(end - clocks[0], 0)
         return program
+
+    def _events(self, call: Call) -> None:
+        """Keep what was launched before an event was recorded that a stream is made to wait for; the recording does not name either."""
+        if call.name.endswith("EventRecord") or call.name.endswith("EventRecordWithFlags"):
+            self._before_record = self._latest
+        elif call.name.endswith("StreamWaitEvent"):
+            self._awaited = self._before_record
 
     def _pause(self, call: Call, length: int) -> int:
         """What is left of the time before a call without what was recorded meanwhile."""
@@ -197,7 +215,8 @@ class _Writer:
         if is_removable:
             bare = self._without(self.waits.bare(call))
             bare_works = self._freed(index, works)
-        return self.timeline.lanes[index], pause, base, works, mode, target, tail, bare, bare_works
+        orders = mode != NO_SOURCE and call.name.endswith("EventSynchronize")
+        return self.timeline.lanes[index], pause, base, works, mode, target, tail, bare, bare_works, orders
 
     def _freed(self, index: int, works: tuple[Launched, ...]) -> tuple[Launched, ...]:
         """The work of a call that holds nobody: launched at once, its host memory pinned."""
@@ -247,7 +266,7 @@ class _Writer:
                 usual_space = space
             else:
                 usual_lag = lag
-        self._last[slot] = work.end
+        self._last[slot], self._latest = work.end, index
         for number in self.program.slots[slot]:
             self._fronts[number] = max(self._fronts[number], work.end)
         return slot, self._without(usual_lag), usual_space, work.end - work.start, more
@@ -262,6 +281,11 @@ class _Writer:
             if front > ready and work.start - front <= _LATE:
                 return ((_FRONT, barrier, work.start - front),), True
             found.append((_FRONT, barrier, 0))
+        awaited = self._awaited
+        if awaited != NO_WORK and self.timeline.works[awaited].stream != work.stream:
+            self._awaited = NO_WORK
+            if self.timeline.works[awaited].end <= work.start:
+                found.append((_END, awaited, 0))
         if work.start - ready > _SLACK and (reason := self._reason(index, ready)) is not None:
             found.append((_END, reason, work.start - self.timeline.works[reason].end))
             return tuple(found), True

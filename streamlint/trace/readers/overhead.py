@@ -17,15 +17,24 @@ if TYPE_CHECKING:
     from streamlint.trace.model import Call, Trace
     from streamlint.trace.readers.kineto_events import Spans, Thread
 
-RECORDER_CALL, KINETO_CALL = 2_000, 2_000
-"""Nanoseconds that the record of a call takes, by the project's recorder and by PyTorch's profiler."""
+CALL = 2_000
+"""Nanoseconds by which the record of a call makes it longer."""
 OPERATOR, FUNCTION = 1_000, 400
 """Nanoseconds that PyTorch's profiler takes for the begin and the end of an operator, and of a Python function."""
+BESIDE, BESIDE_IN_THREADS = 1_000, 5_000
+"""Nanoseconds that the project's recorder takes besides, before or behind a call: in the main thread, and in others, as in autograd's."""
+
+
+def of_recorder(trace: Trace) -> None:
+    """Say what recording took before and in the calls of the project's recorder."""
+    trace.overhead = CALL
+    for call in trace.calls:
+        call.overhead = BESIDE if call.thread == trace.main_threads.get(call.process) else BESIDE_IN_THREADS
 
 
 def of_kineto(trace: Trace, operators: Mapping[Thread, Spans], functions: Mapping[Thread, Spans]) -> None:
     """Say what recording took before and in the calls of a trace, from the operators and Python functions between them."""
-    trace.overhead = KINETO_CALL
+    trace.overhead = CALL
     by_thread: dict[Thread, list[Call]] = defaultdict(list)
     for call in trace.calls:
         by_thread[call.process, call.thread].append(call)

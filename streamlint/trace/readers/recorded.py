@@ -10,7 +10,7 @@ from streamlint import TYPE_CHECKING
 from streamlint.errors import StreamlintError
 from streamlint.trace.kinds import plain
 from streamlint.trace.model import NO_STACK, UNKNOWN, Call, Frame, Stream, Trace, Work
-from streamlint.trace.readers.overhead import RECORDER_CALL
+from streamlint.trace.readers import overhead
 from streamlint.trace.recording import form, layouts
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def read(path: Path) -> Trace:
     Raises StreamlintError where the first file is no recording, was written by a later version or holds no process. What cannot be read of
     the others, which of them are of an earlier run, and the missing end of a file, is said in the notes.
     """
-    trace = Trace("recorded", overhead=RECORDER_CALL)
+    trace = Trace("recorded")
     _File(path, trace).read()
     since = trace.start - _APART
     for other in sorted(path.parent.glob(f"{path.name}.*"), key=lambda one: (len(one.name), one.name)):
@@ -42,6 +42,7 @@ def read(path: Path) -> Trace:
             except StreamlintError as error:
                 trace.notes.append(str(error))
     trace.sort()
+    overhead.of_recorder(trace)
     return trace
 
 

@@ -190,6 +190,35 @@ def test_frames_outside_of_the_tree_are_one_place() -> None:
     assert cost.place.file == ""
 
 
+def pipeline(*, waits: bool, copy: int, kernel: int) -> Trace:
+    """Copies on a stream of their own wait for the kernel before, by an event; the kernel waits for the copy: the host does, or not."""
+    run = Played()
+
+    def follow(stream: int, other: int) -> None:
+        run._call("cudaEventRecord", US, 0, other)
+        run._call("cudaStreamWaitEvent", US, 0, stream)
+        run.ends[stream] = max(run.ends.get(stream, 0), run.ends.get(other, 0) - US)
+
+    for _ in range(20):
+        follow(13, 7)
+        run.play(f"upload {copy} pinned on 13")
+        if waits:
+            run._call("cudaEventRecord", US, 0, 13)
+            run._call("cudaEventSynchronize", max(run.ends[13] + 3 * US - run.now, US), 5, None)
+        else:
+            follow(7, 13)
+        run.play(f"launch {kernel}; host 10")
+    return run.done()
+
+
+@pytest.mark.parametrize(("copy", "kernel"), [(100, 200), (200, 100), (60, 20)])
+def test_a_stream_waits_where_the_host_did(copy: int, kernel: int) -> None:
+    """Copies and kernels take turns as before: what is gained is the host's way from one to the other, not that they run side by side."""
+    trace, repaired = (pipeline(waits=waits, copy=copy, kernel=kernel) for waits in (True, False))
+    assert trace.end - repaired.end < 20 * min(copy, kernel) * US
+    assert gain(costs(trace), 5) == pytest.approx(trace.end - repaired.end, abs=20 * 5 * US)
+
+
 # What recording took --------------------------------------------------------------------------------------------------------------
 
 

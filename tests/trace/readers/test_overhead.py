@@ -20,7 +20,7 @@ def recorded(*times: tuple[int, int], operators: Spans, functions: Spans) -> lis
     """The overhead of a thread's calls."""
     trace = Trace("kineto", [Call("cudaLaunchKernel", 1, 1, start * US, end * US) for start, end in times])
     overhead.of_kineto(trace, {(1, 1): operators}, {(1, 1): functions})
-    assert trace.overhead == overhead.KINETO_CALL
+    assert trace.overhead == overhead.CALL
     return [call.overhead for call in trace.calls]
 
 
@@ -48,3 +48,11 @@ def test_threads_by_themselves() -> None:
     trace = Trace("kineto", calls)
     overhead.of_kineto(trace, {(2, 9): spans((6, 10)), (1, 2): spans((6, 10))}, {})
     assert [call.overhead for call in trace.calls] == [0, 0, 0]
+
+
+def test_the_recorder_takes_longer_in_other_threads() -> None:
+    calls = [Call("cudaLaunchKernel", 1, thread, start * US, (start + 5) * US) for thread, start in ((1, 0), (2, 3), (1, 20))]
+    trace = Trace("recorded", calls, main_threads={1: 1})
+    overhead.of_recorder(trace)
+    assert [call.overhead for call in trace.calls] == [overhead.BESIDE, overhead.BESIDE_IN_THREADS, overhead.BESIDE]
+    assert trace.overhead == overhead.CALL
