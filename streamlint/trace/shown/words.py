@@ -72,7 +72,7 @@ def times(count: int) -> str:
 
 def summary(joined: Joined, cost: Cost) -> str:
     """What a place cost, as a sentence part."""
-    parts = [f"it cost {time(price(cost))} ({share(joined, price(cost))} of the run)"]
+    parts = [f"{time(price(cost))} ({share(joined, price(cost))} of the run)"]
     parts.append(f"the host was blocked for {time(cost.blocked)} in {times(cost.calls)}")
     parts.append(f"the GPU was idle for {time(cost.idle)} behind it" if cost.idle else "the GPU did not fall idle")
     if cost.gain:

@@ -103,7 +103,7 @@ def test_json_fits_its_schema() -> None:
     cost = data["findings"][0]["run"]["cost"]
     assert (cost["filename"], cost["lines"], cost["calls"], cost["idle_ns"], cost["gain_ns"]) == ("train.py", [8], 10, 27_009_000, 910_000)
     assert cost["summary"] == (
-        "it cost 910 µs (1.6 % of the run); the host was blocked for 1.01 ms in 10 calls; the GPU was idle for 27.0 ms behind it; "
+        "910 µs (1.6 % of the run); the host was blocked for 1.01 ms in 10 calls; the GPU was idle for 27.0 ms behind it; "
         "without the wait the run would be about 910 µs shorter (estimate)"
     )
     assert [(row["kind"], row["reason"], row["cost"]["lines"]) for row in data["stalls"]] == [("no rule", "no rule reports <this>", [6])]
