@@ -22,7 +22,7 @@ from streamlint.discovery import screening
 from streamlint.discovery.files import discover
 from streamlint.frontends import python
 from streamlint.hazards import findings as hazards
-from streamlint.reading import read_bytes
+from streamlint.reading import read_source
 from streamlint.waits import findings as waits
 
 FILES, PARSER, LOWER, WAITS, HAZARDS, REST = STAGES = (
@@ -80,7 +80,7 @@ def take(tree: Path) -> dict[str, Any]:
     with ExitStack() as changed:
         for place, name, new in (
             (linter, "discover", clock.timed(FILES, discover)),
-            (linter, "read_bytes", clock.timed(FILES, read_bytes)),
+            (linter, "read_source", clock.timed(FILES, read_source)),
             (screening, "flags_of", clock.timed(FILES, screening.flags_of)),
             (python, "_parse", clock.timed(PARSER, python._parse)),
             (parsing, "parsed", clock.timed(LOWER, parsing.parsed)),

@@ -46,7 +46,7 @@ class AllocInLoop(Check):
 
     Some waits cost little, and are reported with ``evidence = "possible"`` only: in a loop with long iterations (a thrust sort, a
     collective, an inner loop of device work), in a loop with an inner loop that synchronizes, where the iteration fetches a result right
-    before or behind the free and queues nothing in between (numba frees later, but only where an array is dropped), right after a thrust
+    before or after the free and queues nothing in between (numba frees later, but only where an array is dropped), right after a thrust
     call that has synchronized, and ``empty_cache()`` outside of training loops and module methods. So is a numba kernel whose arrays may
     be on the device already.
 

@@ -12,7 +12,7 @@ class PinThenCopy(Check):
 
     ## What it does
     Reports ``x.pin_memory().to(device)`` in a loop, in a function that a loop calls, in ``__call__`` or in a module's ``forward``, if the
-    pinned tensor is new in each round and serves only this copy, on the computing thread. The rule is off by default, and silent above
+    pinned tensor is new in each iteration and serves only this copy, on the computing thread. The rule is off by default, and silent above
     64 KB: large tensors, whose pinned blocks are cached, were measured to copy faster this way than without pinning.
 
     ## Why is this bad

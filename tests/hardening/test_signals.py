@@ -71,7 +71,7 @@ PHASES = [
     ("streamlint.hazards.sl005.find", COLD),
     ("streamlint.workers._serve", (*COLD, "--jobs", "2")),
     ("streamlint.cache.store._place", COLD),
-    ("streamlint.rewriting.read_bytes", FIX),
+    ("streamlint.rewriting.read_source", FIX),
     ("streamlint.writing.settle", BASELINE),
 ]
 NUMBERS = {signal.SIGINT: 130, signal.SIGTERM: -15, signal.SIGHUP: -1}

@@ -104,6 +104,7 @@ def answers(text: str, all_loops: bool = False) -> set[bool]:
 
 
 AVOIDABLE = {
+    "the least of two, which is clamp on the device": loop("rate = min(1.0, now)\nprint(rate)"),
     "a comparison that is shown": loop("high = now > 3\nprint(high)"),
     "a sum": loop("total += now", before="total = 0.0", after="return total / number"),
     "a running mean": loop("mean = 0.9 * mean + 0.1 * now", before="mean = 0.0", after="return mean"),
@@ -211,7 +212,7 @@ NEEDED = {
     "how often": loop("print([0] * int(now))"),
     "an assertion": loop("assert now < 3"),
     "a question for what is no number": loop("bad = math.isnan(now)"),
-    "the least of two": loop("rate = min(1.0, now)\nprint(rate)"),
+    "the least of two, which decides": loop("rate = min(1.0, now)\nif rate < 1.0:\n    break"),
     "the largest so far, which decides": loop("worst = max(worst, now)\nif worst > 3:\n    break", before="worst = 0.0"),
     "a group of the optimizer": loop("for group in optimizer.param_groups:\n    group['lr'] = 0.1 * now"),
     "the first group of the optimizer": loop("optimizer.param_groups[0]['lr'] = now"),
