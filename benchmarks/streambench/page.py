@@ -44,10 +44,12 @@ In November 2026: ruff 0.17.6 `check --isolated --select ALL`, TorchFix 0.7.0 `-
 of none of these hazards. semgrep's patterns do not tell a bad program from its twin: one matches the pinned copy as well as the other.
 """
 MISSED = """\
-Most of what is missed, by mechanism: the second part runs in a thread that is joined at once; `functools.partial` in a variable holds
-the first argument; SL015, SL022, SL032 (C++) and SL037 (Python) behind any helper; `**options` that are handed on, decorators, dataclasses
-and dicts as carriers of streams and handles (SL006, SL007, SL012, SL027, SL042, SL043); numba's `select_device` and copies in threads. The
-false alarms: a wait within a helper that SL027 does not count, and helpers behind `partial` that give back what they were given.
+What is missed: `torch.cuda.empty_cache()` in a module's forward that a loop calls is told at the loop's call (21 of SL003, counted as
+missed); a graph's input that a partial object, a record or a list keeps (SL034); and few that start a thread. The false alarm is CuPy
+memory that a list keeps for another stream.
+
+The templates were used to find mechanisms that the engine lacked: with the engine before that work 84.2 % were found, and 0.6 % of the
+twins were flagged. So these figures say that hazards are followed through such code, not how often a new program is understood.
 """
 DEPTH = """
 ## Depth and size
