@@ -182,6 +182,17 @@ def _first(flow: Language, callee: External, arguments: Arguments, target: Node)
         flow.solver.edge(arguments.positional[0], target)
 
 
+def _reference(flow: Language, callee: External, arguments: Arguments, target: Node) -> None:
+    """A call of what `weakref.ref(value)` gives is a question for the value, and no call of it."""
+    for source in arguments.positional[:1]:
+        flow.solver.when(source, lambda value: flow.solver.add(target, flow.objects(External, "weakref.ref.__call__", value)))
+
+
+def _referenced(flow: Language, callee: External, arguments: Arguments, target: Node) -> None:
+    if callee.receiver is not None:
+        flow.solver.add(target, callee.receiver)
+
+
 def _lacked(flow: Language, callee: External, arguments: Arguments, target: Node) -> None:
     flow.unknown(target, "external")
     if isinstance(callee.receiver, Instance):
@@ -317,13 +328,15 @@ _NAMES: tuple[tuple[Rule, str], ...] = (
     (_cast, "typing.cast"),
     (_module, "importlib.import_module __import__"),
     (_pattern, "re.compile"),
-    (_first, "typing.final typing.overload weakref.ref weakref.proxy asyncio.create_task asyncio.ensure_future"),
+    (_first, "typing.final typing.overload weakref.proxy asyncio.create_task asyncio.ensure_future"),
     (_decorator_maker, "functools.wraps functools.lru_cache"),
     (_made_container("list"), "list set frozenset collections.deque queue.Queue queue.SimpleQueue queue.LifoQueue queue.PriorityQueue"),
     (_made_container("list"), "asyncio.Queue"),
     (_made_container("tuple"), "tuple"),
     (_made_container("dict"), "dict collections.OrderedDict collections.defaultdict types.SimpleNamespace"),
     (_lacked, "collections.defaultdict.__getitem__"),
+    (_reference, "weakref.ref"),
+    (_referenced, "weakref.ref.__call__"),
     (_elements, "iter reversed sorted filter itertools.chain itertools.cycle itertools.islice tqdm tqdm.tqdm tqdm.auto.tqdm"),
     (_an_element, "next min max sum"),
     (_enumerate, "enumerate"),
