@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from streamlint.config import Resolver
 from streamlint.errors import StreamlintError
-from streamlint.silence import Answer, Reason, explain_each
+from streamlint.silence import Answer, explain_each
 from streamlint.trace.names import Names
 from streamlint.trace.results import Joined, Unnamed
 
@@ -68,13 +68,9 @@ def reason_of(answer: Answer) -> tuple[str, str]:
     if best is None or (best.kind == "nothing" and not facts):
         return NO_MODEL, f"streamlint sees no CUDA operation in line {answer.row}, and the run does"
     if best.kind == "facts" and "memory" in best.message:
-        return NO_MEMORY, _tagged(best)
+        return NO_MEMORY, best.tagged
     if best.kind == "hidden" and not best.message.startswith(("the rule is", "`", "a per-file ignore")):
-        return "suppressed", _tagged(best)
+        return "suppressed", best.tagged
     if best.kind in ("nothing", "order"):
         return NO_RULE, f"{facts[0] if facts else best.message}: no rule reports that it waits here"
-    return _KINDS[best.kind], _tagged(best)
-
-
-def _tagged(reason: Reason) -> str:
-    return f"{reason.code}: {reason.message}" if reason.code else reason.message
+    return _KINDS[best.kind], best.tagged

@@ -28,11 +28,11 @@ from streamlint.trace.model import Trace
 from streamlint.trace.names import Names
 from streamlint.trace.readers.opening import read
 from streamlint.trace.recording import run as record_run
+from streamlint.trace.recording.program import OUTPUT
 from streamlint.trace.results import Costs, Joined
 from streamlint.trace.shown import FORMATS, View, render
 from streamlint.trace.shown.words import last_line, part
 
-RECORDING = "run.slt"
 _REPORTS = (".html", ".json", ".md", ".sarif", ".txt")
 _AMOUNT = re.compile(r"(\d+(?:\.\d+)?)\s*(%|ns|us|µs|ms|s)$")
 _UNITS = {"ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": 10**9}
@@ -126,7 +126,7 @@ def _named(parser: Parser, options: argparse.Namespace, program: Sequence[str]) 
         parser.error("which program? Name a script, or a module with -m")
     if options.script is not None and not Path(options.script).is_file():
         raise PathError(f"{options.script}: no such file")
-    return Path(options.output_file or RECORDING), words or ["."]
+    return Path(options.output_file or OUTPUT), words or ["."]
 
 
 def _drop_unread(options: argparse.Namespace, report: Report) -> None:

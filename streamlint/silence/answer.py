@@ -25,6 +25,11 @@ class Reason:
     rows: tuple[int, ...] = ()  # the lines of the file that it names
     cells: tuple[int, ...] = ()  # in a notebook the cells of these lines
 
+    @property
+    def tagged(self) -> str:
+        """The message behind the code of its rule, if it is of one."""
+        return f"{self.code}: {self.message}" if self.code else self.message
+
 
 @dataclass(slots=True)
 class Answer:
@@ -59,17 +64,13 @@ class Answer:
         """For a terminal: the line, what is known of it, and why each rule is silent."""
         where = f"cell {self.cell}:{self.row}" if self.cell is not None else str(self.row)
         lines = [f"{line(self.file)}:{where}" + (f": {line(self.source)}" if self.source else "")]
-        lines += [tame(f"  {line(_tagged(reason))}") for reason in self.reasons]
+        lines += [tame(f"  {line(reason.tagged)}") for reason in self.reasons]
         return "\n".join(lines) + "\n"
 
     def as_json(self) -> dict[str, object]:
         reasons = [_as_data(reason) for reason in self.reasons]
         cell = {"cell": self.cell} if self.cell is not None else {}
         return {"filename": self.file, **cell, "row": self.row, "source": self.source, "reasons": reasons}
-
-
-def _tagged(reason: Reason) -> str:
-    return f"{reason.code}: {reason.message}" if reason.code else reason.message
 
 
 def _as_data(reason: Reason) -> dict[str, object]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from streamlint.records import field, record
 
@@ -51,13 +51,14 @@ class Names:
     def _alike(self, recorded: str) -> str | None:
         """The linted file whose path ends most like a recorded one."""
         wanted = recorded.replace("\\", "/").split("/")
-        found = [(_common_end(os.path.abspath(name).split(os.sep), wanted), name) for name in self._by_base.get(wanted[-1], ())]
+        found = [(common_end(os.path.abspath(name).split(os.sep), wanted), name) for name in self._by_base.get(wanted[-1], ())]
         most = max((length for length, _ in found), default=0)
         best = [name for length, name in found if length == most]
         return best[0] if len(best) == 1 else None
 
 
-def _common_end(one: list[str], other: list[str]) -> int:
+def common_end(one: Sequence[str], other: Sequence[str]) -> int:
+    """How many parts at the end of two paths are the same."""
     length = 0
     for mine, theirs in zip(reversed(one), reversed(other), strict=False):
         if mine != theirs:

@@ -14,6 +14,7 @@ from typing import Any
 from streamlint.records import field, record
 from streamlint.trace.kinds import plain
 from streamlint.trace.model import UNKNOWN, Call, Stream, Work
+from streamlint.trace.readers.tables import Table
 
 Event = Mapping[str, Any]
 Thread = tuple[int, int]
@@ -44,22 +45,6 @@ class Spans:
 
     def __len__(self) -> int:
         return len(self.start)
-
-
-@record(slots=True)
-class Names:
-    """A table of names, each held once."""
-
-    texts: list[str] = field(default_factory=list)
-    numbers: dict[str, int] = field(default_factory=dict)
-
-    def number(self, text: str) -> int:
-        """The index of a name."""
-        found = self.numbers.get(text)
-        if found is None:
-            found = self.numbers[text] = len(self.texts)
-            self.texts.append(text)
-        return found
 
 
 def nanoseconds(value: object) -> int:
@@ -94,7 +79,7 @@ class Events:
     works: list[Work] = field(default_factory=list)
     python: dict[Thread, Spans] = field(default_factory=dict)
     operators: dict[Thread, Spans] = field(default_factory=dict)
-    names: Names = field(default_factory=Names)
+    names: Table[str] = field(default_factory=Table)
     waits: dict[int, int] = field(default_factory=dict)  # streams of synchronizations, by correlation
     span: tuple[int, int] | None = None  # that the profiler recorded
     thread_names: dict[Thread, str] = field(default_factory=dict)
@@ -150,7 +135,7 @@ def _work(kind: str) -> Callable[[Events, Event, int, int], None]:
         told = _arguments(event)
         process, thread = events.thread(event)
         name = str(event.get("name", ""))
-        work = Work(kind, events.names.texts[events.names.number(name)], process, 0, thread, start, end)
+        work = Work(kind, events.names.all[events.names.number(name)], process, 0, thread, start, end)
         work.device = number(told.get("device", process))
         work.stream = number(told.get("stream", thread))
         work.correlation = number(told.get("correlation"))

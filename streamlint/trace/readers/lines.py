@@ -7,13 +7,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
 from streamlint.records import field, record
-from streamlint.trace.model import NO_STACK, Call, Frame, Trace
+from streamlint.trace.model import Call, Frame, Trace
 from streamlint.trace.readers.aligning import Alignment, Lines
 from streamlint.trace.readers.kineto_events import Events, Spans, Thread
 from streamlint.trace.readers.nesting import Nesting, Place
 from streamlint.trace.readers.signs import python_function
 from streamlint.trace.readers.sites import Body
 from streamlint.trace.readers.sources import Function, Source, Sources
+from streamlint.trace.readers.tables import Table
 
 _EDGE = 200_000  # ns: functions that begin this soon after the first, or end so late, were open when the recording began or ended
 
@@ -53,8 +54,8 @@ class Users:
 
 def attribute(trace: Trace, events: Events, sources: Sources) -> Users:
     """Give each call its operator and the user's frames around it. ``trace.calls`` are the outermost ones."""
-    users = Users(sources, events.names.texts)
-    nesting = Nesting(events.names.texts, lambda name: users.source(name) is not None)
+    users = Users(sources, events.names.all)
+    nesting = Nesting(events.names.all, lambda name: users.source(name) is not None)
     by_thread: dict[Thread, list[Call]] = defaultdict(list)
     for call in trace.calls:
         by_thread[call.process, call.thread].append(call)
@@ -88,16 +89,12 @@ def _frames(trace: Trace, nesting: Nesting, users: Users) -> None:
     """Place the events of all invocations that calls were made in, and give each call its stack."""
     lines = _lines(nesting, users)
     frames: dict[tuple[int, Lines], Frame] = {}
-    stacks: dict[tuple[Frame, ...], int] = {(): NO_STACK}
+    stacks = Table(trace.stacks)
     of_place: dict[Place, int] = {}
     for call in trace.calls:
         place = nesting.places.get(id(call), ())
         if place not in of_place:
-            stack = tuple(_frame(nesting, users, lines, frames, one) for one in place)
-            if stack not in stacks:
-                stacks[stack] = len(trace.stacks)
-                trace.stacks.append(stack)
-            of_place[place] = stacks[stack]
+            of_place[place] = stacks.number(tuple(_frame(nesting, users, lines, frames, one) for one in place))
         call.stack = of_place[place]
 
 

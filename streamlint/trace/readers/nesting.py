@@ -10,6 +10,7 @@ from streamlint.records import field, record
 from streamlint.trace.model import Call
 from streamlint.trace.readers.kineto_events import Spans
 from streamlint.trace.readers.signs import BARE, MODULE, OPERATOR, PYTHON, Sign, sign_name
+from streamlint.trace.readers.tables import Table
 
 Place = tuple[tuple[int, int], ...]
 """The user's functions around a call, innermost first: an invocation, and the number of its event that the call was made in."""
@@ -34,28 +35,12 @@ class Invocation:
 
 
 @record(slots=True)
-class Signs:
-    """A table of signs, each held once."""
-
-    all: list[Sign] = field(default_factory=list)
-    numbers: dict[Sign, int] = field(default_factory=dict)
-
-    def number(self, sign: Sign) -> int:
-        """The index of a sign."""
-        found = self.numbers.get(sign)
-        if found is None:
-            found = self.numbers[sign] = len(self.all)
-            self.all.append(sign)
-        return found
-
-
-@record(slots=True)
 class Nesting:
     """What was open around each call, thread by thread."""
 
     texts: Sequence[str]  # names, by number
     is_user: Callable[[int], bool]  # whether a name is that of a function of the user's
-    signs: Signs = field(default_factory=Signs)
+    signs: Table[Sign] = field(default_factory=Table)
     invocations: list[Invocation] = field(default_factory=list)
     places: dict[int, Place] = field(default_factory=dict)  # by the identity of a call
     backward: list[tuple[int, int, Place]] = field(default_factory=list)  # spans of `backward` in Python, and where

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from streamlint.records import record
 from streamlint.trace.model import Frame, Trace
 from streamlint.trace.readers.sources import Sources
+from streamlint.trace.readers.tables import Table
 
 Rows = Callable[..., Iterator[tuple[int | str | None, ...]]]
 _TABLES = ("CUDA_CALLCHAINS", "PYTHON_CALLCHAINS")
@@ -39,16 +40,13 @@ class Stacks:
             trace.notes.append("the export has no callers, so nothing can be told of lines: record with --python-backtrace=cuda")
             return
         numbers: dict[int, int] = {}
-        made: dict[tuple[Frame, ...], int] = {(): 0}
+        stacks = Table(trace.stacks)
         chains = self._chains(table, set(chain_of.values()))
         for call in trace.calls:
             chain = chain_of.get(id(call), 0)
             if chain not in numbers:
-                stack = tuple(frame for one in sorted(chains.get(chain, ()), key=lambda one: one[0]) if (frame := self._frame(*one[1:])))
-                if stack not in made:
-                    made[stack] = len(trace.stacks)
-                    trace.stacks.append(stack)
-                numbers[chain] = made[stack]
+                frames = (self._frame(*one[1:]) for one in sorted(chains.get(chain, ()), key=lambda one: one[0]))
+                numbers[chain] = stacks.number(tuple(frame for frame in frames if frame))
             call.stack = numbers[chain]
 
     def _chains(self, table: str, wanted: set[int]) -> dict[int, list[tuple[int, str, str, int]]]:

@@ -14,7 +14,6 @@ from streamlint.records import field, record
 from streamlint.trace.readers.syntax import BUILTIN, OPERATORS, STEP, TEXT, TRUTH, is_plain, makers, names_called
 
 _COMPREHENSIONS = {ast.ListComp: "<listcomp>", ast.SetComp: "<setcomp>", ast.DictComp: "<dictcomp>", ast.GeneratorExp: "<genexpr>"}
-_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
 
 @record(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
 from streamlint.records import field, record
+from streamlint.trace.names import common_end
 from streamlint.trace.readers.sites import Body, bodies
 
 _OTHERS = frozenset({"__pycache__", "node_modules", "site-packages", "dist-packages"})
@@ -84,7 +85,7 @@ class Sources:
                 return exact
             if _OTHERS.intersection(parts):
                 return None
-        ranked = sorted(((_common(one.parts, parts), one) for one in near), key=lambda pair: -pair[0])
+        ranked = sorted(((common_end(one.parts, parts), one) for one in near), key=lambda pair: -pair[0])
         if not absolute:
             ranked = [(same, one) for same, one in ranked if same == len(parts)]
         best = [one for same, one in ranked if same == ranked[0][0]]
@@ -92,16 +93,6 @@ class Sources:
         if len(proven) == 1 or not ranked:
             return proven[0] if proven else None
         return best[0] if len(best) == 1 and (ranked[0][0] > 1 or not functions) else None
-
-
-def _common(one: Sequence[str], other: Sequence[str]) -> int:
-    """How many parts at the end of two paths are the same."""
-    count = 0
-    for mine, theirs in zip(reversed(one), reversed(other), strict=False):
-        if mine != theirs:
-            break
-        count += 1
-    return count
 
 
 def _files(roots: Iterable[Path]) -> Iterator[str]:

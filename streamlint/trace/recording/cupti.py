@@ -26,7 +26,6 @@ ENTER = 0  # CUPTI_API_ENTER
 _SYSTEM_THREADS = 1  # CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM: numbers as of gettid
 _FORCED = 1  # CUPTI_ACTIVITY_FLAG_FLUSH_FORCED
 _LAST_CALL = 1200  # beyond the numbers of all calls (about 800 driver calls in CUDA 13)
-_END_OF_LIST = 12  # CUPTI_ERROR_MAX_LIMIT_REACHED
 # Calls that only ask or set a word, thousands of times a second: no record is made of them where CUPTI can leave out single calls.
 _CHEAP = re.compile(
     r"Get|Peek|Occupancy|IsCapturing|SetDevice|SetCurrent|PushCurrent|PopCurrent|Event(?:Create|Destroy)|CanAccess|ThreadExch"

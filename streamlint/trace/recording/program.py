@@ -33,7 +33,7 @@ _RUNPY = (f"{os.sep}runpy.py", "<frozen runpy>")
 def main(arguments: Sequence[str]) -> int:
     """Run what the arguments name. Returns the exit code; what the program raises is shown as Python shows it."""
     words, options = list(arguments), {"--output": OUTPUT, "--root": ""}
-    while words and words[0] in ("-o", "--output", "--root", "-h", "--help") and words[0] not in ("-h", "--help") and len(words) > 1:
+    while len(words) > 1 and words[0] in ("-o", "--output", "--root"):
         options["--output" if words[0] == "-o" else words[0]] = words[1]
         del words[:2]
     if not words or words[0] in ("-h", "--help") or (words[0].startswith("-") and (words[0] != "-m" or len(words) == 1)):

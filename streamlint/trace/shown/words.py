@@ -115,8 +115,3 @@ def last_line(joined: Joined) -> str:
         found += f" {'nothing' if count == 1 else 'anything'} in this run" if count else ""
     left = f"{stalls} stall{'s have' if stalls > 1 else ' has'} no finding" if stalls else "no stall is without a finding"
     return f"{found}; {left}"
-
-
-def is_cheap(joined: Joined, cost: Cost) -> bool:
-    """Whether a place stays below the border."""
-    return price(cost) < joined.border
