@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from streamlint.facts.call_graph import CallGraph
 from streamlint.facts.functions import Function
+from streamlint.facts.instructions import arguments_of
 from streamlint.facts.program import Unit
 from streamlint.ir import Instruction, Parameter
 from streamlint.ir import opcodes as op
@@ -182,13 +183,6 @@ def _named(unit: Unit, name: str) -> Iterator[Place]:
         for one in function.by_opcode[op.SET_NAME] if not dot else ():
             if function.text(one[2]) == name:
                 yield function, one[3]
-
-
-def arguments_of(function: Function, call: Instruction) -> Iterator[tuple[int, object]]:
-    """The registers of a call's arguments, each with its keyword; None by position, 1 behind ``*``, 2 behind ``**``."""
-    first, shape = (6, call[5]) if call[0] == op.INVOKE else (5, call[4])
-    kinds = function.unit.ir.constants[shape] if shape != op.NONE else (None,) * (len(call) - first)
-    yield from zip(call[first:], kinds, strict=False)
 
 
 def _takes(parameter: Parameter, number: int, position: int, kind: object) -> bool:

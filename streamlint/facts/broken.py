@@ -82,7 +82,7 @@ class Imports:
     def _is_missing(self, unit: Unit, name: str, target: Unit) -> bool:
         """Whether an import raises: no word of the file is the name, and no other file gives it one."""
         text = target.source.text
-        if not name or target is unit or _has(text, name) or _may_make(target):
+        if not name or target is unit or re.search(rf"(?<!\w){name}(?!\w)", text) or _may_make(target):
             return False
         given = re.compile(rf"\.[ \t]*{name}[ \t]*=[^=]|[\"']{name}[\"']")
         if any(name in other.source.text and given.search(other.source.text) for other in self._units):
@@ -106,14 +106,3 @@ def _may_make(target: Unit) -> bool:
     text, stem = target.source.text, PurePosixPath(target.path).stem
     itself = re.compile(rf"[\"'](?:\w+\.)+{stem}[\"']|(?<![\w.])__name__\b")
     return not target.path.endswith(".py") or _COMPUTED.search(text) is not None or itself.search(_HARMLESS.sub("", text)) is not None
-
-
-def _has(text: str, name: str) -> bool:
-    """Whether a word of a text is a name."""
-    at = text.find(name)
-    while at >= 0:
-        around = text[at - 1 : at], text[at + len(name) : at + len(name) + 1]
-        if not any(each.isalnum() or each == "_" for each in around):
-            return True
-        at = text.find(name, at + 1)
-    return False

@@ -38,7 +38,7 @@ from streamlint.facts.objects import (
 from streamlint.facts.program import Program, Unit
 from streamlint.ir import Instruction, Parameter
 from streamlint.ir import opcodes as op
-from streamlint.models import Models
+from streamlint.models import Models, Row
 
 _WORD = re.compile(r"\w+")
 _NUMBERS = frozenset({"int", "bool"})
@@ -132,6 +132,13 @@ class Facts(Bindings):
         node = self.solver.demand(self.callee(self.base(function), instruction))
         self.solver.solve()
         return list(dict.fromkeys(one for value in node.values for one in self.members_of(value)))
+
+    def rows(self, function: Function, instruction: Instruction) -> Iterator[Row]:
+        """The rows of the functions of libraries that a call instruction may call."""
+        for value in self.callees(function, instruction):
+            row = self.row_of(value) if isinstance(value, External) else None
+            if row is not None:
+                yield row
 
     def argument(self, function: Function, index: int) -> Node:
         """What a parameter may hold, over all calls."""

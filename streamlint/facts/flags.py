@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from streamlint.facts.aliases import arguments_of
 from streamlint.facts.autograd import offset_of
 from streamlint.facts.functions import Function
+from streamlint.facts.instructions import arguments_of
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 

@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 from streamlint import TYPE_CHECKING
 from streamlint.facts.functions import Function
+from streamlint.facts.instructions import arguments_of, last_name
 from streamlint.facts.objects import External, PartialObject
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.models import Row
 from streamlint.models.vocabulary import Selector
 
 if TYPE_CHECKING:
@@ -42,11 +42,11 @@ class Handing:
         if one[0] not in ((op.CALL, op.CONSTRUCT) if function.is_cpp else (op.CALL, op.INVOKE)):
             return None
         if function.is_cpp:
-            return self._of_cpp(function, one) if self._name(function, one) in self._starting_cpp else None
-        if self._name(function, one) in self._starting:
+            return self._of_cpp(function, one) if last_name(function, one) in self._starting_cpp else None
+        if last_name(function, one) in self._starting:
             key = (function, one)
             if key not in self._known:
-                made = one if one[0] == op.CALL else source_of(function, one[3]) if self._starts(function, one) else one
+                made = one if one[0] == op.CALL else _uncopied(function, one[3]) if self._starts(function, one) else one
                 self._known[key] = self._of_thread(function, made) if made is not None else None
             return self._known[key]
         return self.prepared(function, one)
@@ -64,9 +64,9 @@ class Handing:
         """What a partial object or a thread is given where it is made; None of a call that makes neither."""
         if function.is_cpp or made[0] not in (op.CALL, op.INVOKE):
             return None
-        if self._name(function, made) in self._starting:
+        if last_name(function, made) in self._starting:
             found = self._of_thread(function, made)
-            return found if found is not None and any(row.get("style") == "object" for row in self._rows(function, made)) else None
+            return found if found is not None and any(row.get("style") == "object" for row in self.facts.rows(function, made)) else None
         given = list(_given(function, made))
         if not given or given[0][0] is not None or function.unit not in self._preparing:
             return None
@@ -106,25 +106,14 @@ class Handing:
     def _starting_cpp(self) -> frozenset[str]:
         return frozenset(name for name, _ in self.facts.cpp_models.with_effect("thread"))
 
-    def _name(self, function: Function, one: Instruction) -> str:
-        if one[0] == op.CONSTRUCT:
-            return str(function.unit.ir.constants[one[3]][0]).rpartition("::")[2]
-        return function.text(one[4]) if one[0] == op.INVOKE else function.dotted(one[3]).replace("::", ".").rpartition(".")[2]
-
-    def _rows(self, function: Function, one: Instruction) -> Iterator[Row]:
-        for value in self.facts.callees(function, one):
-            row = self.facts.row_of(value) if isinstance(value, External) else None
-            if row is not None:
-                yield row
-
     def _starts(self, function: Function, one: Instruction) -> bool:
         """Whether a call starts a thread that was made before."""
-        return any(row.effect == "start" for row in self._rows(function, one))
+        return any(row.effect == "start" for row in self.facts.rows(function, one))
 
     def _of_cpp(self, function: Function, one: Instruction) -> Called | None:
         """C++: what a thread runs that a constructor or a function starts, with its arguments; the object of a method is the first."""
         given: list[tuple[object, int]] = [(None, each) for each in one[5:]]
-        for row in self._rows(function, one):
+        for row in self.facts.rows(function, one):
             selector = row.get("function")
             callee = _selected(given, selector) if isinstance(selector, Selector) else None
             places = row.get("arguments")
@@ -138,7 +127,7 @@ class Handing:
         if made[0] not in (op.CALL, op.INVOKE):
             return None
         given = list(_given(function, made))
-        for row in self._rows(function, made):
+        for row in self.facts.rows(function, made):
             selector = row.get("function")
             if row.effect != "thread" or not isinstance(selector, Selector):
                 continue
@@ -165,7 +154,7 @@ def _selected(given: list[tuple[object, int]], selector: Selector) -> int | None
 
 def _unpacked(function: Function, register: int) -> Iterator[tuple[object, int]]:
     """The arguments in a tuple or in a dict; what is not written there is spread."""
-    built = source_of(function, register)
+    built = _uncopied(function, register)
     if built is not None and built[0] == op.BUILD:
         yield from ((None, each) for each in built[4:])
     elif built is not None and built[0] == op.DICT and all(isinstance(function.constant(key), str) for key in built[3::2] if key >= 0):
@@ -174,7 +163,7 @@ def _unpacked(function: Function, register: int) -> Iterator[tuple[object, int]]
         yield 1, register
 
 
-def source_of(function: Function, register: int) -> Instruction | None:
+def _uncopied(function: Function, register: int) -> Instruction | None:
     """The instruction that a register has its value from, through copies."""
     made = function.definitions[register] if register >= 0 else None
     while made is not None and made[0] == op.COPY:
@@ -190,7 +179,7 @@ def receiver_of(function: Function, callee: int) -> int | None:
 
 def made_by(function: Function, register: int) -> Instruction | None:
     """The call with arguments by position that a register holds the result of."""
-    made = source_of(function, register)
+    made = _uncopied(function, register)
     if made is None or made[0] not in (op.CALL, op.INVOKE) or function.is_cpp:
         return None
     first = next(_given(function, made), None)
@@ -198,6 +187,4 @@ def made_by(function: Function, register: int) -> Instruction | None:
 
 
 def _given(function: Function, call: Instruction) -> Iterator[tuple[object, int]]:
-    first, shape = (6, call[5]) if call[0] == op.INVOKE else (5, call[4])
-    kinds = function.unit.ir.constants[shape] if shape != op.NONE else (None,) * (len(call) - first)
-    yield from zip(kinds, call[first:], strict=False)
+    return ((kind, register) for register, kind in arguments_of(function, call))

@@ -10,9 +10,9 @@ import fnmatch
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
-from streamlint.facts.aliases import arguments_of
 from streamlint.facts.call_graph import LibraryCall
 from streamlint.facts.functions import Function
+from streamlint.facts.instructions import arguments_of
 from streamlint.facts.objects import External
 from streamlint.facts.rounds import Rounds
 from streamlint.ir import Instruction

@@ -7,7 +7,8 @@ from functools import cached_property
 
 from streamlint import TYPE_CHECKING
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Constant, External, Instance, LibraryObject, Object
+from streamlint.facts.instructions import COPIES, last_name
+from streamlint.facts.objects import Constant, Instance, LibraryObject, Object
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from streamlint.facts.call_graph import CallGraph, LibraryCall
 
 _ENDS = ("join", "result")
-_SAME = {op.COPY: 3, op.CAST: 4, op.REBIND: 5, op.AWAIT: 3}
 
 
 Ended = tuple[Instruction, int]
@@ -75,7 +75,7 @@ class Joining:
     def _starts(self, function: Function) -> Iterator[tuple[Instruction, tuple[int, ...]]]:
         """The instructions that start threads, with the registers of what somebody may wait for: the thread, its result, its pool."""
         for one in self._named(function, self._starting):
-            for row in self._rows(function, one):
+            for row in self.facts.rows(function, one):
                 if row.effect == "start" and row.get("kind") != "process":
                     yield one, (one[3],)
                 elif row.effect == "thread" and row.get("style") not in ("object", "each") and self._is_of_threads(function, one, row):
@@ -84,18 +84,18 @@ class Joining:
     def _ends(self, function: Function) -> Iterator[Ended]:
         """The instructions that wait for threads, each with the register of what it waits for."""
         for one in self._named(function, self._ending):
-            if one[0] == op.INVOKE and any(row.effect == "block" and row.get("what") in _ENDS for row in self._rows(function, one)):
+            if one[0] == op.INVOKE and any(row.effect == "block" and row.get("what") in _ENDS for row in self.facts.rows(function, one)):
                 yield one, one[3]
         for one in function.by_opcode[op.EXIT]:
             if any(isinstance(value, LibraryObject) and self._is_pool(value) for value in self._values(function, one[3])):
                 yield one, one[3]
         for one in function.by_opcode[op.AWAIT]:
             made = function.definitions[one[3]]
-            if made is not None and made[0] in (op.CALL, op.INVOKE) and any(row.get("awaited") for row in self._rows(function, made)):
+            if made is not None and made[0] in (op.CALL, op.INVOKE) and any(row.get("awaited") for row in self.facts.rows(function, made)):
                 yield one, one[3]
         for one in function.by_opcode[op.DESTROY] if self._joins_at_end else ():
             made = function.definitions[one[2]]
-            if made is not None and made[0] in (op.CONSTRUCT, op.CALL) and any(row.get("joins") for row in self._rows(function, made)):
+            if made is not None and made[0] in (op.CONSTRUCT, op.CALL) and any(row.get("joins") for row in self.facts.rows(function, made)):
                 yield one, one[2]
 
     def _is_behind(self, function: Function, one: Instruction, end: Instruction) -> bool:
@@ -125,12 +125,6 @@ class Joining:
 
     def _values(self, function: Function, register: int) -> Iterable[Object]:
         return self.facts.values(function, register).values if register >= 0 else ()
-
-    def _rows(self, function: Function, one: Instruction) -> Iterator[Row]:
-        for value in self.facts.callees(function, one):
-            row = self.facts.row_of(value) if isinstance(value, External) else None
-            if row is not None:
-                yield row
 
     def _is_of_threads(self, function: Function, one: Instruction, row: Row) -> bool:
         """Whether threads run what a call is given, no processes."""
@@ -169,25 +163,18 @@ class Joining:
     def _named(self, function: Function, names: tuple[frozenset[str], frozenset[str]]) -> Iterator[Instruction]:
         """The calls of a function by whose name one of some functions may be called."""
         wanted = names[function.is_cpp]
-        for one in function.by_opcode[op.INVOKE]:
-            if function.text(one[4]) in wanted:
-                yield one
-        for one in function.by_opcode[op.CALL]:
-            if function.dotted(one[3]).replace("::", ".").rpartition(".")[2] in wanted:
-                yield one
-        for one in function.by_opcode[op.CONSTRUCT]:
-            if str(function.unit.ir.constants[one[3]][0]).rpartition("::")[2] in wanted:
-                yield one
+        for opcode in (op.INVOKE, op.CALL, op.CONSTRUCT):
+            yield from (one for one in function.by_opcode[opcode] if last_name(function, one) in wanted)
 
 
 def _behind(function: Function, register: int) -> int:
     """The register of which another one is a copy, by the one store of a variable, or by the scope that it was entered by."""
-    for _ in range(len(_SAME) * 2):
+    for _ in range(len(COPIES) * 2):
         one = function.definitions[register] if register >= 0 else None
         if one is None:
             break
-        if one[0] in _SAME:
-            register = one[_SAME[one[0]]]
+        if one[0] in COPIES:
+            register = one[COPIES[one[0]]]
         elif one[0] == op.ENTER:
             register = one[3]
         elif one[0] == op.LOAD:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from streamlint.facts.call_graph import Edge
 from streamlint.facts.functions import Function
+from streamlint.facts.instructions import last_name
 from streamlint.facts.objects import Constant as ConstantObject
 from streamlint.facts.objects import Memory, Scalar, Site
 from streamlint.findings import Span
@@ -24,7 +25,7 @@ from streamlint.ordering.choices import HELD, MADE, NULL, PARAMETER
 from streamlint.transfer.launch_rows import FIXED, GIVEN, OMITTED, Queued
 from streamlint.transfer.modelled import operands_of
 from streamlint.transfer.origins import Origins
-from streamlint.transfer.transfer import CALLING, last_name
+from streamlint.transfer.transfer import CALLING
 
 _LOW_LEVEL = frozenset({"cython", "cuda-runtime", "cuda-driver", "cuda-libraries"})
 _DEEPEST = 24

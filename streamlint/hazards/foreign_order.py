@@ -6,21 +6,21 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
+from streamlint.facts.instructions import last_name
 from streamlint.facts.objects import LibraryObject, Site
 from streamlint.hazards.foreign_memory import context_of
 from streamlint.hazards.streams import Streams
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ir.graph import Graph
-from streamlint.ordering.beside import Event
+from streamlint.ordering.always import is_before, is_behind
+from streamlint.ordering.beside import WAITING, Event
 from streamlint.ordering.choice import Choice
 from streamlint.ordering.choices import AMBIENT, HELD, IN_VIEW, MADE, NULL
 from streamlint.transfer.actions import Stream, Synchronized
 from streamlint.transfer.carried import Carriers
 from streamlint.transfer.launch_rows import GIVEN
-from streamlint.transfer.transfer import CALLING, last_name
+from streamlint.transfer.transfer import CALLING
 
-_WAITING = frozenset({"synchronize", "free", "query", "wait"})
 _MOST_INSIDE = 100
 """Functions below one that are looked at for waits."""
 Chain = tuple[Site, ...]
@@ -98,7 +98,7 @@ class ForeignOrder:
 
     def _of(self, function: Function, via: Chain) -> Iterator[Wait]:
         """The waits of a function's own instructions."""
-        names = self.transfer.names(_WAITING)
+        names = self.transfer.names(WAITING)
         for one in (*function.by_opcode[op.CALL], *function.by_opcode[op.INVOKE]):
             if last_name(function, one) not in names:
                 continue
@@ -138,18 +138,10 @@ def _parted(first: Chain, second: Chain) -> tuple[Site, Site] | None:
 def _is_before(wait: Chain, work: Chain) -> bool:
     """Whether each path to work in the functions that a call enters goes past a wait in them."""
     parted = _parted(wait, work)
-    if parted is None:
-        return False
-    function = parted[0].function
-    (block, index), (home, at) = function.homes[parted[0].instruction], function.homes[parted[1].instruction]
-    return index < at if block == home else Graph.of(function.code, exceptions=False).dominates(block, home)
+    return parted is not None and is_before(parted[0].function, parted[0].instruction, parted[1].instruction)
 
 
 def _is_behind(work: Chain, wait: Chain) -> bool:
     """Whether each path behind work in the functions that a call enters goes past a wait in them."""
     parted = _parted(work, wait)
-    if parted is None:
-        return False
-    function = parted[0].function
-    (block, index), (home, at) = function.homes[parted[0].instruction], function.homes[parted[1].instruction]
-    return index < at if block == home else Graph.of(function.code, exceptions=False).post_dominates(home, block)
+    return parted is not None and is_behind(parted[0].function, parted[0].instruction, parted[1].instruction)

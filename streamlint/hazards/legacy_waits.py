@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
+from streamlint.facts.instructions import last_name
 from streamlint.facts.objects import Site
 from streamlint.facts.program import Unit
 from streamlint.findings import Span
@@ -25,7 +26,6 @@ from streamlint.ordering.null_waits import NullWait, RacesBehindNull, ReadsBehin
 from streamlint.ordering.places import Place
 from streamlint.ordering.storage import Storages
 from streamlint.transfer.actions import CURRENT, Recorded, Stream, Synchronized
-from streamlint.transfer.transfer import last_name
 from streamlint.transfer.work import Worked
 
 COPY, WAIT, RECORD = "synchronous copy on the", "synchronization of the", "event record on the"

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from streamlint.facts.functions import ClassInfo, Function
+from streamlint.facts.instructions import last_name
 from streamlint.facts.objects import ClassObject
 from streamlint.ir import opcodes as op
 from streamlint.transfer.contexts import Contexts
-from streamlint.transfer.transfer import last_name
 
 _PINNING = frozenset({"factory", "pin", "alloc", "register"})
 

@@ -9,13 +9,13 @@ from functools import cached_property
 from streamlint.build_files import build_root
 from streamlint.facts.extensions import host_functions
 from streamlint.facts.functions import Function
+from streamlint.facts.instructions import last_name
 from streamlint.facts.objects import LibraryObject, Site
 from streamlint.facts.program import Program, Unit
 from streamlint.hazards.streams import Streams
 from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector
 from streamlint.ordering.choices import NULL
-from streamlint.transfer.transfer import last_name
 from streamlint.waits.operands import Given, argument_registers
 
 OF_PYTHON = frozenset({"cupy", "numba", "cuda_python"})

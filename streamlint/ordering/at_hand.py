@@ -6,12 +6,13 @@ from functools import cached_property
 
 from streamlint.facts.cpp_scopes import scope_of
 from streamlint.facts.functions import ClassInfo, Function
+from streamlint.facts.instructions import last_name
 from streamlint.ir import opcodes as op
 from streamlint.ir.code import TypeTuple
 from streamlint.ordering.beside import Beside
 from streamlint.ordering.choices import NULL
 from streamlint.transfer.launch_rows import GIVEN
-from streamlint.transfer.transfer import Transfer, last_name
+from streamlint.transfer.transfer import Transfer
 
 
 class AtHand:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
+from streamlint.facts.instructions import last_name
 from streamlint.facts.objects import Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -16,13 +17,14 @@ from streamlint.ordering.choices import AMBIENT, MADE, NULL, PARAMETER, Choices
 from streamlint.transfer.actions import Stream, Synchronized
 from streamlint.transfer.launch_rows import OMITTED, Queued
 from streamlint.transfer.launches import Launches
-from streamlint.transfer.transfer import CALLING, Transfer, last_name
+from streamlint.transfer.transfer import CALLING, Transfer
 
 DEEPEST = 3
 """Calls that are entered behind one another."""
 _MOST_INSIDE = 200
 """Functions below one call that are looked at."""
-_WAITING = frozenset({"synchronize", "free", "query", "wait"})
+WAITING = frozenset({"synchronize", "free", "query", "wait"})
+"""Effects of calls in which the host or a stream may wait."""
 
 
 class Event(NamedTuple):
@@ -139,7 +141,7 @@ class Beside:
             found = self._own[function] = []
             for one, work in self.launches.of(function):
                 found += (Event(one, Site(function, one), work, choice) for choice in self.choices.of(function, one, work))
-            names = self.transfer.names(_WAITING)
+            names = self.transfer.names(WAITING)
             for opcode in (op.CALL, op.INVOKE):
                 for one in function.by_opcode[opcode]:
                     if last_name(function, one) in names:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
+from streamlint.facts.instructions import COPIES
 from streamlint.facts.objects import LibraryObject, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.places import Place
 from streamlint.transfer.launch_rows import is_null
 from streamlint.waits.operands import operand_of
-
-COPIES = {op.CAST: 4, op.COPY: 3, op.REBIND: 5, op.AWAIT: 3}
 
 
 class Choice(NamedTuple):

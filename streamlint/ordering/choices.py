@@ -6,13 +6,14 @@ from collections.abc import Iterator
 
 from streamlint.facts.cpp_scopes import scope_of
 from streamlint.facts.functions import Function
+from streamlint.facts.instructions import COPIES
 from streamlint.facts.objects import Instance, LibraryObject, Object, Site, Unknown
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY
 from streamlint.models.vocabulary import Selector
 from streamlint.ordering.array_streams import streams_of
-from streamlint.ordering.choice import COPIES, Choice, default_is_null, given_to
+from streamlint.ordering.choice import Choice, default_is_null, given_to
 from streamlint.ordering.entered import Entered
 from streamlint.ordering.fields import Fields
 from streamlint.ordering.first_rounds import FirstRounds

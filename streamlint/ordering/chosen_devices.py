@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from streamlint.facts.functions import Function
+from streamlint.facts.instructions import last_name
 from streamlint.facts.objects import Constant, DeviceValue, LibraryObject, Object, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Row, Selector
 from streamlint.ordering.leading import leads_to
 from streamlint.transfer.modelled import ModelledCall
-from streamlint.transfer.transfer import Transfer, last_name
+from streamlint.transfer.transfer import Transfer
 
 _FIRST = frozenset({0, "0", "cuda:0", -1, None})
 _ANY = frozenset({"cuda"})

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from streamlint.facts.cpp_scopes import scope_of
 from streamlint.facts.device_code import DeviceCode
 from streamlint.facts.functions import Function
+from streamlint.facts.instructions import last_name
 from streamlint.facts.objects import Constant, FunctionObject, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -19,7 +20,7 @@ from streamlint.ordering.places import ADDRESS, Place, Places, cell_of
 from streamlint.ordering.storage import Storages, plain
 from streamlint.transfer.launch_rows import is_null
 from streamlint.transfer.modelled import ModelledCall
-from streamlint.transfer.transfer import Transfer, last_name
+from streamlint.transfer.transfer import Transfer
 from streamlint.waits.operands import argument_registers
 
 HIGHEST = 12

@@ -64,12 +64,10 @@ class Drained:
 
         A fetch waits for the null or current stream alone: ask ``names_stream`` of the work that may be on others.
         """
-
-        def judge(other: Site, at: Site) -> bool | None:
-            return self._judge(other)
-
         return bool(death.ends) and all(
-            self.earlier.all_paths(end, judge, death.passed, death.life) or self._is_fetched_behind(end, death.passed) for end in death.ends
+            self.earlier.all_paths(end, lambda other, at: self._judge(other), death.passed, death.life)
+            or self._is_fetched_behind(end, death.passed)
+            for end in death.ends
         )
 
     def names_stream(self, site: Site) -> bool:

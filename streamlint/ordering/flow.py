@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Container, External, Site
+from streamlint.facts.objects import Container, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.places import ANY, Element, Key, Place, Places, Root, register_place, rest_behind
@@ -168,9 +168,7 @@ class Flow:
 
     def _is_outcome(self, function: Function, one: Instruction) -> bool:
         """Whether a call gives what a function has returned that a thread has run: the object in hand stands for that as well."""
-        values = self.facts.callees(function, one)
-        rows = (self.facts.row_of(value) for value in values if isinstance(value, External))
-        return any(row is not None and row.effect == "block" and row.get("what") == "result" for row in rows)
+        return any(row.effect == "block" and row.get("what") == "result" for row in self.facts.rows(function, one))
 
     def _is_container(self, function: Function, register: int) -> bool:
         values = self.facts.values(function, register).values

@@ -9,7 +9,7 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import LibraryObject, Site
 from streamlint.ordering.beside import Beside, Event
 from streamlint.ordering.choice import Choice
-from streamlint.ordering.choices import MADE, PARAMETER
+from streamlint.ordering.choices import PARAMETER
 from streamlint.ordering.places import Place
 from streamlint.ordering.storage import Storages
 
@@ -28,14 +28,21 @@ class HandedStreams:
         self.transfer = beside.transfer
         self.places = beside.choices.places
         self.storages = Storages(self.transfer, self.places, beside.launches)
+        self._known: dict[tuple[Function, Place], Streams] = {}
 
     def of(self, function: Function, choice: Choice) -> Streams:
         """The streams that a choice means: those that were made, or all that a caller may hand for a parameter or a member of one."""
-        if choice.kind == MADE or choice.kind != PARAMETER or choice.place is None:
+        if choice.kind != PARAMETER or choice.place is None:
             return choice.made
+        known = self._known.get((function, choice.place))
+        if known is None:
+            known = self._known[function, choice.place] = self._handed(function, choice.place)
+        return known
+
+    def _handed(self, function: Function, place: Place) -> Streams:
         found: set[LibraryObject] = set()
         for register, one in enumerate(function.definitions):
-            if one is not None and self.places.of(function, register) == choice.place:
+            if one is not None and self.places.of(function, register) == place:
                 held = self.transfer.values(function, register)
                 found.update(value for value in held if isinstance(value, LibraryObject) and value.kind == "stream" and value.site)
         return frozenset(found)

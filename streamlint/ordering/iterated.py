@@ -6,12 +6,12 @@ from collections.abc import Iterable
 
 from streamlint.facts.facts import Facts
 from streamlint.facts.functions import Function
+from streamlint.facts.instructions import last_name
 from streamlint.facts.objects import Instance
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.flow import Flow, Tracked
 from streamlint.ordering.places import ANY, Place, register_place
-from streamlint.transfer.transfer import last_name
 
 
 def as_given(flow: Flow, generator: Function, caller: Function, call: Instruction, tracked: frozenset[Tracked]) -> frozenset[Tracked]:

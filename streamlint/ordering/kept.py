@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from streamlint.facts.cpp_scopes import last_part
 from streamlint.facts.functions import ClassInfo, Function
+from streamlint.facts.instructions import last_name
 from streamlint.facts.objects import Instance, LibraryObject, Site
 from streamlint.facts.program import Unit
 from streamlint.ir import Instruction
@@ -14,7 +15,7 @@ from streamlint.ir import opcodes as op
 from streamlint.ordering.at_hand import AtHand, is_constructor, is_destructor
 from streamlint.ordering.places import Place, Places, cell_of
 from streamlint.transfer.modelled import operands_of
-from streamlint.transfer.transfer import Transfer, last_name
+from streamlint.transfer.transfer import Transfer
 
 _ORDERING = frozenset({"wait", "record", "synchronize", "set_stream", "scope", "destroy", "query", "record_use"})
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from functools import cached_property
 
 from streamlint.facts.functions import Function
+from streamlint.facts.instructions import last_name
 from streamlint.facts.objects import Container, LibraryObject
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import Loop
 from streamlint.models import Row
 from streamlint.ordering.conditions import Frame
-from streamlint.transfer.transfer import Transfer, last_name
+from streamlint.transfer.transfer import Transfer
 
 _EFFECTS = frozenset({"block", "get"})
 _CALLS = frozenset({op.CALL, op.INVOKE, op.CONSTRUCT})

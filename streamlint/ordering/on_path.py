@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from streamlint.facts.functions import Function
+from streamlint.facts.instructions import COPIES
 from streamlint.ir import opcodes as op
-from streamlint.ordering.choice import COPIES, given_to
+from streamlint.ordering.choice import given_to
 from streamlint.ordering.conditions import Frame
 from streamlint.transfer.transfer import Transfer
 

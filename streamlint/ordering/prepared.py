@@ -22,7 +22,7 @@ from streamlint.facts.objects import (
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.places import Place, Places
-from streamlint.waits.operands import argument_registers, handed_over, operand_of
+from streamlint.waits.operands import argument_registers, handed_over, kept_by, operand_of
 
 _RECEIVER = "object"
 _DEEPEST = 4
@@ -53,7 +53,7 @@ def key_of(place: object) -> str:
 
 def kept(places: Places, function: Function, one: Instruction, target: Place) -> Iterator[tuple[tuple[Place, ...], Place]]:
     """The places of what a call puts into the partial object or the thread that it makes, and where it stands there."""
-    found = _kept(function, one)
+    found = kept_by(function, one)
     if found is None:
         return
     for key, register in _numbered(found):
@@ -61,11 +61,6 @@ def kept(places: Places, function: Function, one: Instruction, target: Place) ->
     yield places.names(function, found.callee), target.behind(key_of(0))
     if (receiver := receiver_of(function, found.callee)) is not None:
         yield places.names(function, receiver), target.behind(key_of(_RECEIVER))
-
-
-def _kept(function: Function, one: Instruction) -> Called | None:
-    handing = function.unit.program.handing
-    return handing.kept(function, one) if handing is not None else None
 
 
 def _numbered(called: Called) -> Iterator[tuple[object, int]]:
@@ -148,7 +143,7 @@ def _of_thread(places: Places, value: External, callee: Function) -> Iterator[La
     made = value.receiver.site if isinstance(value.receiver, LibraryObject) else None
     if row is None or row.effect != "start" or made is None:
         return
-    given = _kept(made.function, made.instruction)
+    given = kept_by(made.function, made.instruction)
     if given is None:
         return
     values = places.facts.values(made.function, given.callee).values
@@ -181,7 +176,7 @@ def _held(layers: Layers, callee: Function, index: int) -> tuple[int, object] | 
 def _as_made(places: Places, function: Function, one: Instruction, layers: Layers, depth: int, key: object) -> Iterator[Place]:
     """Other names of what an object holds: a global, or another attribute of the object whose attribute is called or started."""
     site = layers.held[depth].site
-    if site is None or (given := _kept(site.function, site.instruction)) is None:
+    if site is None or (given := kept_by(site.function, site.instruction)) is None:
         return
     owner = one[3] if one[0] == op.INVOKE else None
     if owner is not None and layers.is_started:  # `self.worker.start()`

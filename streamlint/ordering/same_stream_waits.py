@@ -13,7 +13,7 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ir.graph import Graph
+from streamlint.ordering.always import is_before
 from streamlint.ordering.choice import behind_copies
 from streamlint.ordering.last_records import LastRecords
 from streamlint.ordering.places import Element, Place, Places
@@ -135,7 +135,7 @@ class SameStreamWaits:
         made = function.definitions[behind_copies(function, register)]
         if made is not None and made[0] == op.ATTR:
             place = self.places.of(function, register)
-            stores = (each for each in reversed(function.by_opcode[op.SET_ATTR]) if _is_before(function, each, one))
+            stores = (each for each in reversed(function.by_opcode[op.SET_ATTR]) if is_before(function, each, one))
             put = (each[4] for each in stores if any(target == place for target, _ in self.places.assigned(function, each)))
             made = next((function.definitions[behind_copies(function, each)] for each in put), None)
         if made is None or made[0] not in (op.CALL, op.INVOKE):
@@ -249,7 +249,7 @@ class SameStreamWaits:
         scopes = [call for call in self.transfer.sites(frozenset({"scope", "set_stream"})) if call.function is function]
         for call in scopes:
             if call.one("stream") == stream.register:
-                is_always = call.row.effect == "scope" or _is_before(function, call.instruction, one)
+                is_always = call.row.effect == "scope" or is_before(function, call.instruction, one)
                 return Site(function, call.instruction) if is_always else None
         return next((Site(function, each) for each in function.by_opcode[op.ENTER] if each[3] == stream.register), None)
 
@@ -258,12 +258,6 @@ class SameStreamWaits:
         made = function.definitions[behind_copies(function, register)] if register >= 0 else None
         is_here = made is None or made[0] not in (op.CALL, op.INVOKE) or function.code.at(made[1])[0] == function.code.at(one[1])[0]
         return Site(function, made) if made is not None and not is_here else None
-
-
-def _is_before(function: Function, first: Instruction, second: Instruction) -> bool:
-    """Whether each path to an instruction goes through another one."""
-    (block, index), (home, at) = function.homes[first], function.homes[second]
-    return index < at if block == home else Graph.of(function.code, exceptions=False).dominates(block, home)
 
 
 def _is_constant(key: object) -> bool:

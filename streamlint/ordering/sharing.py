@@ -16,7 +16,7 @@ from streamlint.ordering.spread import brought
 from streamlint.transfer.actions import Viewed
 from streamlint.transfer.modelled import operands_of
 from streamlint.transfer.transfer import CALLING, Transfer
-from streamlint.waits.operands import handed_over, is_kept
+from streamlint.waits.operands import handed_over, kept_by
 
 MOST = 600
 """Registers that are looked at for one question."""
@@ -173,7 +173,7 @@ class Sharing:
                 if given == register:
                     yield function, use[2]
                     yield from self._attribute(function, field, names)
-            if op.DEFINES[opcode] and is_kept(function, use):  # by a partial object, a thread
+            if op.DEFINES[opcode] and kept_by(function, use) is not None:  # by a partial object, a thread
                 yield function, use[2]
             if opcode == op.INVOKE and function.text(use[4]) in MUTATORS:
                 yield from ((function, each) for each in operands_of(function, use))

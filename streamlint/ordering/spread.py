@@ -9,9 +9,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.c_api import is_of_c, taken_apart
 from streamlint.ordering.places import Element, Place, Places
-from streamlint.waits.operands import Given, argument_registers, bound_of, operand_of
-
-_LIST, _DICT = 1, 2
+from streamlint.waits.operands import DICT, LIST, Given, argument_registers, bound_of, operand_of
 
 
 def brought(function: Function, call: Instruction, callee: Function, index: int) -> list[int]:
@@ -24,9 +22,9 @@ def brought(function: Function, call: Instruction, callee: Function, index: int)
     kind = callee.code.parameters[index].kind
     given = argument_registers(function, call)
     if kind in ("star", "double"):
-        mark = _LIST if kind == "star" else _DICT
+        mark = LIST if kind == "star" else DICT
         return [each for key, each in given if key == mark or (key is None if kind == "star" else isinstance(key, str))]
-    return [each for key, each in given if key == _DICT or (key == _LIST and kind == "plain")]
+    return [each for key, each in given if key == DICT or (key == LIST and kind == "plain")]
 
 
 def spread(places: Places, function: Function, call: Instruction, callee: Function) -> Iterator[tuple[Place, Place]]:
@@ -38,7 +36,7 @@ def spread(places: Places, function: Function, call: Instruction, callee: Functi
             target = Place(("parameter", 1), (Element(index),)) if taken_apart(places.facts, callee) else Place(("parameter", 1 + index))
             yield from ((name, target) for name in places.names(function, register) if kind is None)
         return
-    if function.is_cpp or not ({"star", "double"} & set(kinds) or any(kind in (_LIST, _DICT) for kind, _ in given)):
+    if function.is_cpp or not ({"star", "double"} & set(kinds) or any(kind in (LIST, DICT) for kind, _ in given)):
         return
     yield from _by_position(places, function, kinds, given, bound_of(function, call, callee))
     yield from _by_name(places, function, callee, kinds, given)
@@ -51,7 +49,7 @@ def _by_position(places: Places, function: Function, kinds: list[str], given: li
             if star <= index:
                 yield from ((name, Place(("parameter", star), (Element(index - star),))) for name in places.names(function, register))
             index += 1
-        elif kind == _LIST:
+        elif kind == LIST:
             for name in places.names(function, register):
                 plain = range(index, min(star, len(kinds)))
                 yield from ((name.behind(Element(each - index)), Place(("parameter", each))) for each in plain if kinds[each] == "plain")
@@ -67,7 +65,7 @@ def _by_name(places: Places, function: Function, callee: Function, kinds: list[s
         names = places.names(function, register)
         if isinstance(kind, str) and kind not in named and double is not None:
             yield from ((name, Place(("parameter", double), (Element(kind),))) for name in names)
-        elif kind == _DICT:
+        elif kind == DICT:
             for name in names:
                 yield from ((name.behind(Element(key)), Place(("parameter", index))) for key, index in named.items())
                 if double is not None:

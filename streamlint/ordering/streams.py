@@ -7,13 +7,14 @@ from collections.abc import Container, Iterable, Iterator
 from functools import cached_property
 
 from streamlint.facts.functions import Function
+from streamlint.facts.instructions import last_name
 from streamlint.facts.objects import LibraryObject, Object, Site, Unknown, is_unknown
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import Graph
 from streamlint.models.vocabulary import Selector
 from streamlint.transfer.actions import NAMED, NULL, UNKNOWN, Stream
-from streamlint.transfer.transfer import Transfer, last_name
+from streamlint.transfer.transfer import Transfer
 from streamlint.waits.operands import operand_of
 from streamlint.waits.questions import Key, alike
 

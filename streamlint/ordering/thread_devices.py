@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
+from streamlint.facts.instructions import last_name
 from streamlint.facts.objects import LibraryObject, Site
 from streamlint.facts.program import Unit
 from streamlint.ir import Instruction
@@ -16,7 +17,7 @@ from streamlint.ordering.chosen_devices import STREAMS, ChosenDevices
 from streamlint.transfer.launch_rows import is_null
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.spawns import THREAD, Spawn, Spawns
-from streamlint.transfer.transfer import Transfer, last_name
+from streamlint.transfer.transfer import Transfer
 from streamlint.transfer.uses import WORK, Uses
 
 _CURRENT_ONLY = frozenset({"cupy", "numba"})

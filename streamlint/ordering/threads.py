@@ -8,13 +8,14 @@ from typing import NamedTuple
 
 from streamlint.facts.call_graph import LibraryCall
 from streamlint.facts.functions import Function
+from streamlint.facts.instructions import last_name
 from streamlint.facts.objects import Constant, DeviceValue, FunctionObject, LibraryObject, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Row
 from streamlint.transfer.guards import Guards
 from streamlint.transfer.modelled import ModelledCall
-from streamlint.transfer.transfer import Transfer, last_name
+from streamlint.transfer.transfer import Transfer
 
 Judge = Callable[[Function, Instruction], bool]
 _MOST_FUNCTIONS = 80

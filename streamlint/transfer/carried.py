@@ -18,12 +18,11 @@ from streamlint.transfer.closures import is_captured, may_be_made_for
 from streamlint.transfer.contexts import Context, entered_by
 from streamlint.transfer.record_fields import RecordFields
 from streamlint.transfer.transfer import Transfer
-from streamlint.waits.operands import argument_registers, bound_of, operand_of
+from streamlint.waits.operands import DICT, LIST, argument_registers, bound_of, operand_of
 
 MOST = 300
 """Steps of one question; what they have not reached is taken as it is where they end."""
 _MOST_CALLERS = 40
-_LIST, _DICT = 1, 2
 _SAME = {op.COPY: 3, op.AWAIT: 3, op.CAST: 4, op.REBIND: 5, op.ITER: 3}
 _TAKING = {"get": True, "setdefault": True, "pop": True, "popleft": False, "popitem": False}
 """Methods of containers that give an element; whether their argument says which."""
@@ -83,6 +82,7 @@ class Carriers:
         self.facts = transfer.facts
         self.records = RecordFields(transfer.facts)
         self._known: dict[tuple[Function, int, Context], tuple[Carried, ...]] = {}
+        self._alone: dict[Carried, Carried] = {}
         self._parts: dict[tuple[Function, int, tuple[Key, ...]], tuple[Carried, ...]] = {}
 
     def sources(self, function: Function, register: int, context: Context = ()) -> tuple[Carried, ...]:
@@ -122,6 +122,12 @@ class Carriers:
 
     def alone(self, way: Carried) -> Carried:
         """As far back as a value was in one register at a time: None, and arguments that a call does not give, aside."""
+        found = self._alone.get(way)
+        if found is None:
+            found = self._alone[way] = self._find_alone(way)
+        return found
+
+    def _find_alone(self, way: Carried) -> Carried:
         for _ in range(MOST):
             steps = [step for step in dict.fromkeys(self._steps(way) or ()) if not _is_none(step)]
             if len(steps) > 1:
@@ -227,9 +233,9 @@ class Carriers:
             return
         position, spread = bound_of(caller, call, callee), False
         for kind, given in argument_registers(caller, call):
-            if kind == _DICT or (kind == _LIST and parameter.kind == "plain"):
+            if kind == DICT or (kind == LIST and parameter.kind == "plain"):
                 spread = True
-                key = Key(parameter.name if kind == _DICT else index - position)
+                key = Key(parameter.name if kind == DICT else index - position)
                 yield way.at(given, caller)._replace(keys=(key, *way.keys), asked=way.asked or (callee, way.register, way.context))
             position += kind is None
         default = callee.default_register(index) if not spread else None
@@ -242,7 +248,7 @@ class Carriers:
         position, key = bound_of(caller, call, callee), way.keys[0] if way.keys else ANY
         first = sum(parameter.kind == "plain" for parameter in callee.code.parameters)
         for given, register in argument_registers(caller, call):
-            if given == (_LIST if kind == "star" else _DICT):
+            if given == (LIST if kind == "star" else DICT):
                 yield way.at(register, caller)
             elif kind == "star" and given is None:
                 if way.keys and key.name in (None, position - first) and position >= first:

@@ -8,6 +8,7 @@ from functools import cached_property
 from streamlint.facts.call_graph import LibraryCall
 from streamlint.facts.cpp_scopes import last_part, scope_of
 from streamlint.facts.functions import Function
+from streamlint.facts.instructions import last_name
 from streamlint.facts.objects import External, FunctionObject, LibraryObject, Memory, Site
 from streamlint.ir import Instruction, Parameter
 from streamlint.ir import opcodes as op
@@ -20,7 +21,6 @@ from streamlint.transfer.launch_rows import (
 )
 from streamlint.transfer.modelled import ModelledCall, operands_of, packed_arguments
 from streamlint.transfer.numba_kernels import configured, kernel_in
-from streamlint.transfer.transfer import last_name
 from streamlint.waits.operands import argument_registers
 
 WORKING = frozenset({"launch", "copy", "memset", "compute", "transfer", "factory", "collective", "read"})

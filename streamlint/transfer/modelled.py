@@ -8,13 +8,14 @@ from functools import partial
 from streamlint.facts.call_graph import LibraryCall
 from streamlint.facts.facts import Facts
 from streamlint.facts.functions import Function
+from streamlint.facts.handing import Called, receiver_of
 from streamlint.facts.objects import Address, Constant, CppName, DeviceValue, External, LibraryObject, Memory, Object, Unknown
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Row
 from streamlint.models.vocabulary import Selector
 from streamlint.transfer.actions import CURRENT, NAMED, NULL, UNKNOWN, Stream
-from streamlint.transfer.partials import Called, called, receiver_of
+from streamlint.transfer.partials import called
 from streamlint.waits.operands import argument_registers, constants_of, makes_wait
 
 _DEVICES = {"cpu-device": "host", "cuda-device": "device"}

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from streamlint.facts.functions import Function
+from streamlint.facts.instructions import last_name
 from streamlint.facts.program import Unit
 from streamlint.ir import opcodes as op
 from streamlint.models import Models
-from streamlint.transfer.transfer import Transfer, last_name
+from streamlint.transfer.transfer import Transfer
 
 _COMMON = frozenset({"main", "run", "__init__", "__call__", "forward", "start", "<module>"})
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from streamlint.facts.functions import Function
-from streamlint.facts.handing import Called, made_by, receiver_of
+from streamlint.facts.handing import Called, made_by
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.waits.operands import argument_registers
@@ -26,6 +26,3 @@ def prepared_name(function: Function, one: Instruction) -> str:
             held = function.definitions[callee] if callee >= 0 else None
             return function.text(held[4]) if held is not None and held[0] == op.ATTR else function.dotted(callee).rpartition(".")[2]
     return ""
-
-
-__all__ = ["Called", "called", "prepared_name", "receiver_of"]

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from streamlint.facts.call_graph import CallGraph, Edge, LibraryCall
 from streamlint.facts.functions import Function
+from streamlint.facts.instructions import last_name
 from streamlint.facts.language_members import LANGUAGE_MEMBERS
 from streamlint.facts.objects import DeviceValue, Elements, Instance, LibraryObject, Memory, Object, Site
 from streamlint.facts.program import Unit
@@ -576,17 +577,6 @@ def _may_set(function: Function, one: Instruction, row: Row, key: str) -> bool:
         (each.position is not None and each.position < by_position) or any(kind == each.keyword for kind, _ in given if kind is not None)
         for each in selectors
     )
-
-
-def last_name(function: Function, one: Instruction) -> str:
-    """The last part of the name of what a call calls."""
-    if one[0] == op.INVOKE:
-        return function.text(one[4])
-    if one[0] == op.CONSTRUCT:
-        return str(function.unit.ir.constants[one[3]][0]).rpartition("::")[2]
-    if one[0] not in (op.CALL, op.LAUNCH):
-        return ""
-    return function.dotted(one[3]).replace("::", ".").rpartition(".")[2]
 
 
 def names_given(function: Function, one: Instruction) -> frozenset[str]:

@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
+from streamlint.facts.instructions import last_name
 from streamlint.facts.objects import LibraryObject, Memory
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.transfer.actions import CURRENT, NAMED, NULL, Copied, Lost, Stream
 from streamlint.transfer.modelled import ModelledCall, operands_of
 from streamlint.transfer.numba_kernels import launched
-from streamlint.transfer.transfer import Transfer, last_name
+from streamlint.transfer.transfer import Transfer
 from streamlint.waits.operands import operand_of
 
 WORK, OTHER, PIN = "work", "other", "pin"

@@ -48,9 +48,7 @@ def is_masked(facts: Facts, function: Function, index: int) -> bool:
 def is_of_numbers(facts: Facts, function: Function, register: int) -> bool:
     """Whether a register holds a tensor of indices: a factory counts them, or an operation that finds places (``argmax``, ``nonzero``)."""
     made = behind(function, [register], lambda one: one[3:4] if one[0] == op.INVOKE and function.text(one[4]) in _RESHAPED else ())
-    called = (value for one in made if one[0] in (op.CALL, op.INVOKE) for value in facts.callees(function, one))
-    rows = (facts.row_of(value) for value in called if isinstance(value, External))
-    return any(row is not None and row.get("counts") for row in rows)
+    return any(row.get("counts") for one in made if one[0] in (op.CALL, op.INVOKE) for row in facts.rows(function, one))
 
 
 def _has_boolean_type(facts: Facts, function: Function, one: Instruction) -> bool:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from streamlint.facts.aliases import arguments_of
 from streamlint.facts.autograd import offset_of
 from streamlint.facts.facts import Facts
 from streamlint.facts.functions import Function
 from streamlint.facts.handing import Called, receiver_of
+from streamlint.facts.instructions import arguments_of
 from streamlint.facts.members import ELEMENT_TYPE
 from streamlint.facts.objects import Constant, DeviceValue, External, Memory
 from streamlint.ir import Instruction
@@ -22,6 +22,8 @@ _CLASSES = frozenset({"Tensor", "FloatTensor", "DoubleTensor", "LongTensor", "In
 OnDevice = Callable[[int], bool]
 Given = tuple[object, int]
 """An argument: its keyword, 1 or 2 where it is spread (``*``, ``**``), None by position; and its register."""
+LIST, DICT = 1, 2
+"""Of arguments that are spread."""
 
 
 _GIVING = frozenset({op.CALL, op.INVOKE, op.CONSTRUCT, op.NEW, op.LAUNCH})
@@ -109,10 +111,10 @@ def handed_over(function: Function, call: Instruction) -> Called | None:
     return handing.of(function, call) if handing is not None else None
 
 
-def is_kept(function: Function, call: Instruction) -> bool:
-    """Whether what a call gives back keeps the arguments until it is called or started: a partial object, a thread."""
+def kept_by(function: Function, call: Instruction) -> Called | None:
+    """What the result of a call keeps until it is called or started: a partial object, a thread; None of any other call."""
     handing = function.unit.program.handing
-    return handing is not None and handing.kept(function, call) is not None
+    return handing.kept(function, call) if handing is not None else None
 
 
 def operand_of(function: Function, call: Instruction, callee: Function, index: int, given: Iterable[Given] | None = None) -> int | None:

@@ -6,9 +6,10 @@ import operator
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from streamlint.facts.aliases import arguments_of, source_of
+from streamlint.facts.aliases import source_of
 from streamlint.facts.facts import Facts
 from streamlint.facts.functions import ClassInfo, Function
+from streamlint.facts.instructions import arguments_of
 from streamlint.facts.objects import Constant, External, Instance, Scalar, Unknown
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op

@@ -10,10 +10,11 @@ from collections import defaultdict
 from collections.abc import Iterator
 from weakref import WeakKeyDictionary
 
-from streamlint.facts.aliases import SELF, arguments_of, path_of
+from streamlint.facts.aliases import SELF, path_of
 from streamlint.facts.autograd import is_context, offset_of
 from streamlint.facts.functions import Function
 from streamlint.facts.hot import HotRegions, Region
+from streamlint.facts.instructions import arguments_of
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY

@@ -1,0 +1,30 @@
+"""What instructions say by themselves, without any facts: the arguments and the name of a call, and what is a copy of what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from streamlint.facts.functions import Function
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+
+COPIES = {op.CAST: 4, op.COPY: 3, op.REBIND: 5, op.AWAIT: 3}
+"""By opcode: the operand of which the result is a copy, a cast, or what it is behind a call that may change it."""
+
+
+def arguments_of(function: Function, call: Instruction) -> Iterator[tuple[int, object]]:
+    """The registers of a call's arguments, each with its keyword; None by position, 1 behind ``*``, 2 behind ``**``."""
+    first, shape = (6, call[5]) if call[0] == op.INVOKE else (5, call[4])
+    kinds = function.unit.ir.constants[shape] if shape != op.NONE else (None,) * (len(call) - first)
+    yield from zip(call[first:], kinds, strict=False)
+
+
+def last_name(function: Function, one: Instruction) -> str:
+    """The last part of the name of what a call calls."""
+    if one[0] == op.INVOKE:
+        return function.text(one[4])
+    if one[0] == op.CONSTRUCT:
+        return str(function.unit.ir.constants[one[3]][0]).rpartition("::")[2]
+    if one[0] not in (op.CALL, op.LAUNCH):
+        return ""
+    return function.dotted(one[3]).replace("::", ".").rpartition(".")[2]
