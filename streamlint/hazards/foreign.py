@@ -78,9 +78,12 @@ class ForeignWork:
                     waiting.append((caller, depth + 1))
 
     def _working(self, function: Function) -> list[Event]:
-        """The work of libraries in a function, on streams that are in view."""
+        """The work of two libraries or more in a function, on streams that are in view and with memory that no protocol took over; else none."""
         events = [event for event in self.streams.beside.events(function) if event.work is not None and event.work.library in LIBRARIES]
-        return [event for event in events if event.choice is not None and event.choice.kind in IN_VIEW and self._does_work(event)]
+        events = [event for event in events if event.choice is not None and event.choice.kind in IN_VIEW]
+        if len({event.work.library for event in events if event.work is not None}) < 2:
+            return []
+        return [event for event in events if self._does_work(event) and not self._is_handed_over(event)]
 
     def _of_function(self, function: Function) -> Iterator[Pair]:
         events = self._working(function)
@@ -120,8 +123,6 @@ class ForeignWork:
     # --- memory
 
     def _shared(self, first: Event, second: Event) -> set[Held]:
-        if self._is_handed_over(first) or self._is_handed_over(second):
-            return set()
         one, other = self.memory.touched(first), self.memory.touched(second)
         return (one[1] & (other[0] | other[1])) | (one[0] & other[1])
 
