@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -44,6 +45,7 @@ class ForeignWork:
         self.transfer = streams.transfer
         self.memory = ForeignMemory(streams.transfer, streams.choices.places)
         self.order = ForeignOrder(streams, DEEPEST)
+        self._takeovers: dict[Function, frozenset[int]] = {}
 
     def find(self) -> Iterator[Pair]:
         """The pairs of the program, one for each piece of foreign work."""
@@ -78,7 +80,7 @@ class ForeignWork:
                     waiting.append((caller, depth + 1))
 
     def _working(self, function: Function) -> list[Event]:
-        """The work of two libraries or more in a function, on streams that are in view and with memory that no protocol took over; else none."""
+        """The work of two libraries or more, on streams that are in view, with memory that no protocol took over; else none."""
         events = [event for event in self.streams.beside.events(function) if event.work is not None and event.work.library in LIBRARIES]
         events = [event for event in events if event.choice is not None and event.choice.kind in IN_VIEW]
         if len({event.work.library for event in events if event.work is not None}) < 2:
@@ -87,8 +89,13 @@ class ForeignWork:
 
     def _of_function(self, function: Function) -> Iterator[Pair]:
         events = self._working(function)
+        touching = collections.defaultdict[Held, list[int]](list)
+        for number, event in enumerate(events):
+            for held in set[Held]().union(*self.memory.touched(event)):
+                touching[held].append(number)
         for second in events:
-            for first in reversed(events):
+            near = {number for held in set[Held]().union(*self.memory.touched(second)) for number in touching[held]}
+            for first in (events[number] for number in sorted(near, reverse=True)):
                 assert first.work is not None
                 assert second.work is not None
                 if first.work.library == second.work.library or first.instruction == second.instruction:
@@ -130,8 +137,10 @@ class ForeignWork:
         """Whether the memory was taken over by a protocol that orders the streams."""
         assert event.work is not None
         function = event.at.function
+        if not self._sharing(function):
+            return False
         for one in behind(function, [*event.work.reads, *event.work.writes], op.reads):
-            if one[0] in (op.CALL, op.INVOKE):
+            if one[2] in self._sharing(function):
                 for call in self.transfer.modelled(function, one):
                     if call.row.get("shares") == "dlpack" and not self._is_bare(call.function, call.all("of")):
                         return True
@@ -139,6 +148,15 @@ class ForeignWork:
                     if of is not None and any(value.type.startswith("cupy") for value in call.memory(of)):
                         return True  # CuPy's interface names its stream, and the consumer waits for it
         return False
+
+    def _sharing(self, function: Function) -> frozenset[int]:
+        """The registers that calls define which take memory over."""
+        known = self._takeovers.get(function)
+        if known is None:
+            calls = (one for one in function.definitions if one is not None and one[0] in (op.CALL, op.INVOKE))
+            known = frozenset(one[2] for one in calls if any(call.row.get("shares") for call in self.transfer.modelled(function, one)))
+            self._takeovers[function] = known
+        return known
 
     def _is_bare(self, function: Function, registers: list[int]) -> bool:
         """Whether what is taken over is a capsule, for which nobody was asked to wait."""
