@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamlint import operations as ops
-from streamlint.checks.base import Category
 from streamlint.checks.sl009_gil_held_across_cuda_call import GilHeldAcrossCudaCall
 from streamlint.facts.facts import Facts
 from streamlint.facts.functions import Function
@@ -29,20 +28,24 @@ def find(context: Context) -> Iterator[Finding]:
     rule = RULE()
     gil = Gil(context.transfer)
     measuring, agreements = Measuring(gil.operations), Agreements(gil.operations)
-    best: dict[Span, Finding] = {}
+    best: dict[Span, tuple[tuple[bool, bool], Entry, Held]] = {}
     for entry, held in gil.find():
-        shown = _is_seen(held) and not entry.is_for_tests and not _is_meant(entry, held, measuring, agreements)
-        found = _told(rule, context, entry, held, shown)
-        earlier = best.get(found.span)
-        is_better = earlier is None or _rank(found) > _rank(earlier)
-        if is_better and (found.shown or context.options.evidence == "possible"):
-            best[found.span] = found
-    yield from best.values()
+        place = _place(entry, held)
+        earlier = best.get(place)
+        may_be = _is_seen(held) and not entry.is_for_tests, held.needing is not None
+        if earlier is not None and may_be <= earlier[0]:
+            continue
+        shown = may_be[0] and not _is_meant(entry, held, measuring, agreements)
+        rank = shown, may_be[1]  # what is shown comes before what may be, a deadlock before a stall
+        if (earlier is None or rank > earlier[0]) and (shown or context.options.evidence == "possible"):
+            best[place] = rank, entry, held
+    for rank, entry, held in best.values():
+        yield _told(rule, context, entry, held, rank[0])
 
 
-def _rank(finding: Finding) -> tuple[bool, bool]:
-    """What is shown comes before what may be, a deadlock before a stall."""
-    return finding.shown, finding.category == Category.DEADLOCK
+def _place(entry: Entry, held: Held) -> Span:
+    """Where a wait is told: at the binding, else where the function that Python calls enters what waits."""
+    return span_of(entry.binding or next(iter(held.calls), held.site))
 
 
 def _is_meant(entry: Entry, held: Held, measuring: Measuring, agreements: Agreements) -> bool:
@@ -57,15 +60,15 @@ def _is_meant(entry: Entry, held: Held, measuring: Measuring, agreements: Agreem
 
 def _told(rule: GilHeldAcrossCudaCall, context: Context, entry: Entry, held: Held, shown: bool) -> Finding:
     calls = [span_of(call) for call in held.calls]
-    span = span_of(held.site)
+    span, place = span_of(held.site), _place(entry, held)
     if entry.binding is not None:
         handles = _handles_objects(context.facts, entry.function)
-        holding = Holding("binding", span_of(entry.binding), handles_objects=handles, for_tests=entry.is_for_tests)
-        place, trail = holding.place, tuple(calls)
+        holding = Holding("binding", place, handles_objects=handles, for_tests=entry.is_for_tests)
+        trail = tuple(calls)
     else:
         code = entry.function.code
         holding = Holding("function", Span(entry.function.unit.path, *code.at(code.blocks[0][0][1])))
-        place, trail = (calls[0], tuple(calls[1:])) if calls else (span, ())
+        trail = tuple(calls[1:])
     needing = span_of(held.needing) if held.needing is not None else None
     return rule.told(_named(held.operation, span), held.why, holding, place, trail, shown, needing)
 

@@ -90,17 +90,23 @@ class Agreements:
 
     def __init__(self, operations: DeviceOperations) -> None:
         self.operations = operations
+        self._known: dict[Function, list[tuple[Instruction, list[str]]]] = {}
 
     def is_one(self, function: Function, copy: Instruction, direction: str) -> bool:
         """Whether a copy stands beside a collective, and no kernel works on its data."""
-        kinds: list[str] = []
-        place = 0
-        for one in function.code.instructions():
-            if one == copy:
-                place = len(kinds)
-            elif one[0] in (op.CALL, op.INVOKE, op.LAUNCH):
-                of_work = (device.KERNEL, device.WORK, device.COLLECTIVE)
-                kinds += (operation.kind for operation in self.operations.of(function, one) if operation.kind in of_work)
+        calls = self._work(function)
+        place = next((number for number, (one, _) in enumerate(calls) if one == copy), None)
+        if place is None:
+            return False
         if direction == "h2d":
-            return kinds[place : place + 1] == [device.COLLECTIVE]
-        return kinds[:place][-1:] == [device.COLLECTIVE] and device.KERNEL not in kinds[:place]
+            return next((kinds[0] for _, kinds in calls[place + 1 :] if kinds), "") == device.COLLECTIVE
+        before = [kind for _, kinds in calls[:place] for kind in kinds]
+        return before[-1:] == [device.COLLECTIVE] and device.KERNEL not in before
+
+    def _work(self, function: Function) -> list[tuple[Instruction, list[str]]]:
+        """A function's calls as they are written, with the kinds of work that each queues."""
+        if function not in self._known:
+            of_work = (device.KERNEL, device.WORK, device.COLLECTIVE)
+            calls = (one for one in function.code.instructions() if one[0] in (op.CALL, op.INVOKE, op.LAUNCH))
+            self._known[function] = [(one, [each.kind for each in self.operations.of(function, one) if each.kind in of_work]) for one in calls]
+        return self._known[function]
