@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from streamlint import guard, models, progress
+from streamlint import guard, memory, models, progress
 from streamlint.cache.parts import Parts, says_the_same
 from streamlint.errors import ConfigError
 from streamlint.findings import Finding, Part, Problem, Report
@@ -111,7 +111,7 @@ def looked_for(parser: Parser, options: Options) -> Part:
     """What the rules of the options give together, in this process."""
     found = Part()
     for task in [Task(parser, options, kind) for kind in kinds(options) if kind.codes]:
-        part = task.part if task.part is not None else task.find()
+        part = task.part if task.part is not None else _collected(task)
         found.findings += part.findings
         found.problems += part.problems
         found.built += part.built
@@ -142,16 +142,28 @@ def _found_far(parser: Parser, options: Options, cluster: Cluster, report: Repor
     return parts + [Task(parser, options, kind).find() for kind in kinds(options) if not kind.codes]
 
 
+def _collected(task: Task) -> Part:
+    """What a task finds in this process, which others follow."""
+    part = task.find()
+    memory.collect()
+    return part
+
+
 def _find(tasks: dict[str, Task], jobs: int) -> None:
-    fewest = 2 if sum(task.size for task in tasks.values()) >= WORTH_A_PROCESS else FEWEST
+    """Look for what the tasks are for, each in a process of its own if that is worth it: what a task leaves behind ends with it.
+
+    Nodes and frames of facts hold each other, and to collect them took a quarter of the time of a run of 2,600 files.
+    """
+    fewest = 1 if sum(task.size for task in tasks.values()) >= WORTH_A_PROCESS else FEWEST
     found = as_done(
-        lambda name: tasks[name].find(),
+        lambda name: tasks[name].find() if hasattr(os, "fork") else _collected(tasks[name]),
         list(tasks),
         jobs,
         lambda name: tasks[name].size,
         instead=lambda name, why: tasks[name].lose(why),
         fewest=fewest,
         stage=CHECKING,
+        each_anew=True,
     )
     for name, part in found:
         tasks[name].done(part)

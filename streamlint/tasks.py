@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from streamlint import build_files, guard, memory, own_rows
+from streamlint import build_files, guard, own_rows
 from streamlint.checks.base import registry
 from streamlint.findings import Part, Problem
 from streamlint.hazards import coverage
@@ -104,7 +104,6 @@ class Task:
             part.built = sorted([path, word, build_files.plain_answer(answer)] for path, word, answer in said)
         except Exception as error:
             return self.lose(f"{type(error).__name__}: {error}")
-        memory.collect()
         return part
 
     def done(self, part: Part) -> None:

@@ -42,18 +42,19 @@ def as_done(
     instead: Callable[[str, str], T],
     fewest: int = FEWEST,
     stage: str = "",
+    each_anew: bool = False,
 ) -> Iterator[tuple[str, T]]:
     """Each name with what ``work`` gives for it, as it is done.
 
     Fewer names than ``fewest`` are worked on here. What is largest by ``size`` is begun first, so that no process is left with a long one
     at the end. ``instead`` is asked where a process ended before it answered: it is told the name, and how the process ended.
-    ``stage`` names the work for those who watch it.
+    ``stage`` names the work for those who watch it. ``each_anew``: one process for each name, also with one job: its memory goes with it.
     """
-    if jobs < 2 or len(names) < fewest or not hasattr(os, "fork"):
+    if (jobs < 2 and not each_anew) or len(names) < fewest or not hasattr(os, "fork"):
         yield from ((name, work(name)) for name in progress.over(names, stage, len(names)))
         return
     progress.stage(stage, len(names))
-    yield from _Pool(work, sorted(names, key=size), min(jobs, len(names)), instead).run()
+    yield from _Pool(work, sorted(names, key=size), min(jobs, len(names)), instead, each_anew).run()
 
 
 def alone(work: Callable[[str], T], names: Sequence[str], *, instead: Callable[[str, str], T]) -> Iterator[tuple[str, T]]:
@@ -62,11 +63,12 @@ def alone(work: Callable[[str], T], names: Sequence[str], *, instead: Callable[[
 
 
 class _Pool:
-    def __init__(self, work: Callable[[str], T], names: list[str], jobs: int, instead: Callable[[str, str], T]) -> None:
+    def __init__(self, work: Callable[[str], T], names: list[str], jobs: int, instead: Callable[[str, str], T], anew: bool = False) -> None:
         import multiprocessing  # start-up: one process
         from multiprocessing.connection import wait  # start-up: the same
 
         self._work, self._left, self._jobs, self._instead, self._wait = work, names, jobs, instead, wait
+        self._anew = anew
         self._fork = multiprocessing.get_context("fork")
         self._busy: dict[Connection, tuple[multiprocessing.process.BaseProcess, str]] = {}
         self._done: list[tuple[str, object]] = []
@@ -141,11 +143,13 @@ class _Pool:
         self._done.append((name, answer))
         if self._busy:
             progress.at(next(iter(self._busy.values()))[1])  # the one that has taken longest
-        if self._left:
+        if self._left and not self._anew:
             self._give(connection, process)
-        else:
-            connection.close()  # which ends the worker
-            process.join()
+            return
+        connection.close()  # which ends the worker
+        process.join()
+        if self._left:
+            self._start()
 
 
 class _Fault:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import os
 import sys
 from collections.abc import Iterator
 
 import pytest
 
-from streamlint import engine, memory
+from streamlint import engine, memory, tasks, workers
 from streamlint.options import Options, Source
 
 
@@ -65,7 +66,21 @@ def test_what_a_task_leaves_behind_is_freed_where_the_process_is_large(monkeypat
     assert not given
     monkeypatch.setattr(memory, "LARGE", -1)
     lint()
+    assert not given  # processes that others do not follow need not be searched
+    monkeypatch.delattr(os, "fork")
+    lint()
     assert given
+
+
+def test_a_large_run_has_a_process_for_each_task(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also with one job: what a task leaves behind ends with it."""
+    monkeypatch.setattr(engine, "WORTH_A_PROCESS", 0)
+    begun: list[int] = []
+    start = workers._Pool._start
+    monkeypatch.setattr(workers._Pool, "_start", lambda pool: begun.append(1) or start(pool))
+    found = engine.analyse([Source("a.py", "import torch\ntorch.cuda.synchronize()\n", "python")], Options())
+    assert len(begun) == len([kind for kind in tasks.kinds(Options()) if "python" in kind.languages])
+    assert not found.problems
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only there it is told")

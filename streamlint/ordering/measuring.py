@@ -108,5 +108,7 @@ class Agreements:
         if function not in self._known:
             of_work = (device.KERNEL, device.WORK, device.COLLECTIVE)
             calls = (one for one in function.code.instructions() if one[0] in (op.CALL, op.INVOKE, op.LAUNCH))
-            self._known[function] = [(one, [each.kind for each in self.operations.of(function, one) if each.kind in of_work]) for one in calls]
+            self._known[function] = [
+                (one, [each.kind for each in self.operations.of(function, one) if each.kind in of_work]) for one in calls
+            ]
         return self._known[function]
