@@ -77,7 +77,12 @@ def test_a_large_run_has_a_process_for_each_task(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(engine, "WORTH_A_PROCESS", 0)
     begun: list[int] = []
     start = workers._Pool._start
-    monkeypatch.setattr(workers._Pool, "_start", lambda pool: begun.append(1) or start(pool))
+
+    def counted(pool: workers._Pool) -> bool:
+        begun.append(1)
+        return start(pool)
+
+    monkeypatch.setattr(workers._Pool, "_start", counted)
     found = engine.analyse([Source("a.py", "import torch\ntorch.cuda.synchronize()\n", "python")], Options())
     assert len(begun) == len([kind for kind in tasks.kinds(Options()) if "python" in kind.languages])
     assert not found.problems
