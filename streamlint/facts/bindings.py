@@ -19,6 +19,7 @@ from streamlint.facts.objects import (
     FunctionObject,
     Instance,
     LibraryObject,
+    Many,
     Memory,
     ModuleObject,
     Object,
@@ -31,6 +32,7 @@ from streamlint.facts.tracker import Place, Tracker
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 
+_OF_PYTHON = (ModuleObject, Instance, ClassObject)
 _IMPORTS = ("module_::import", "module::import", "module_::import_")
 _TYPES = {"torch.Tensor": "at::Tensor", "at::Tensor": "torch.Tensor", "torch::Tensor": "torch.Tensor"}
 """The same memory by its type in the other language."""
@@ -194,9 +196,20 @@ class Bindings(Cpp):
             found = self._callees[key] = Node(lambda node: self.solver.when(receiver, lambda value: self._attr_of(value, node)))
         return found
 
+    def named_in(self, frame: Frame, value: Object, name: str, node: Node) -> None:
+        """C++ gets nothing of an object of Python by a member's name: it has what a caster made of it, or asks `attr`."""
+        if not frame.function.is_cpp:
+            super().named_in(frame, value, name, node)
+        elif isinstance(value, Many):
+            self.through(value, ("member in C++", name), lambda one, inner: self.named_in(frame, one, name, inner), node)
+        elif isinstance(value, _OF_PYTHON) and not _is_cpp(value):
+            self.unknown(node, "external")
+        else:
+            super().named_in(frame, value, name, node)
+
     def _attr_of(self, value: Object, node: Node) -> None:
         """`object.attr("name")` of an object of Python."""
-        if isinstance(value, (ModuleObject, Instance, ClassObject)) and not _is_cpp(value):
+        if isinstance(value, _OF_PYTHON) and not _is_cpp(value):
             given = self.handing(value)
             self.solver.add(node, self.objects(PartialObject, self.objects(External, "getattr", None), given))
         else:

@@ -74,7 +74,11 @@ class Registers(Operators):
 
     def _attr(self, frame: Frame, one: Instruction, node: Node) -> None:
         name = frame.function.text(one[4])
-        self.solver.when(self.register(frame, one[3]), lambda value: self.member(value, name, node, node.site))
+        self.solver.when(self.register(frame, one[3]), lambda value: self.named_in(frame, value, name, node))
+
+    def named_in(self, frame: Frame, value: Object, name: str, node: Node) -> None:
+        """What the code of a function gets where it names a member of an object."""
+        self.member(value, name, node, node.site)
 
     def _item(self, frame: Frame, one: Instruction, node: Node) -> None:
         key = frame.function.constant(one[4])
@@ -174,7 +178,7 @@ class Registers(Operators):
             name = frame.function.text(one[4])
             receiver = self.register(frame, one[3])
             found = self._callees[key] = Node(
-                lambda node: self.solver.when(receiver, lambda value: self.member(value, name, node, node.site)), (frame.function, one)
+                lambda node: self.solver.when(receiver, lambda value: self.named_in(frame, value, name, node)), (frame.function, one)
             )
         return found
 

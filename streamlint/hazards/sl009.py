@@ -12,6 +12,7 @@ from streamlint.findings import Finding, Span
 from streamlint.hazards.context import Context, span_of
 from streamlint.ir import opcodes as op
 from streamlint.operations import Holding
+from streamlint.ordering.arms import Arms
 from streamlint.ordering.entries import Entry
 from streamlint.ordering.gil import FOR_DRIVER, Gil, Held
 from streamlint.ordering.measuring import Agreements, Measuring
@@ -28,11 +29,13 @@ def find(context: Context) -> Iterator[Finding]:
     rule = RULE()
     gil = Gil(context.transfer)
     measuring, agreements = Measuring(gil.operations), Agreements(gil.operations)
+    arms = Arms(context.transfer)
     best: dict[Span, tuple[tuple[bool, bool], Entry, Held]] = {}
     for entry, held in gil.find():
         place = _place(entry, held)
         earlier = best.get(place)
-        may_be = _is_seen(held) and not entry.is_for_tests, held.needing is not None
+        is_usual = not any(arms.is_set_aside(each) for each in (*held.calls, held.site))
+        may_be = is_usual and _is_seen(held) and not entry.is_for_tests, held.needing is not None
         if earlier is not None and may_be <= earlier[0]:
             continue
         shown = may_be[0] and not _is_meant(entry, held, measuring, agreements)
