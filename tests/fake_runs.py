@@ -76,13 +76,13 @@ class Run:
         return self.trace
 
 
-def save(trace: Trace, path: Path) -> Path:
+def save(trace: Trace, path: Path, session: str = "") -> Path:
     """A recording of the project's own format that holds the run."""
     numbers = {name: number for number, name in enumerate(sorted({call.name for call in trace.calls}), 1)}
     kernels = {name: number for number, name in enumerate(sorted({work.name for work in trace.works}), 1)}
     memory = {name: number for number, name in reversed(layouts.MEMORY.items())}
     frames = list(dict.fromkeys(frame for stack in trace.stacks for frame in stack))
-    rows: list[list[object]] = [["run", {"process": PROCESS, "main": MAIN, "start": trace.start}]]
+    rows: list[list[object]] = [["run", {"process": PROCESS, "main": MAIN, "start": trace.start, "session": session}]]
     rows += [["names", 2, {str(number): name for name, number in numbers.items()}], ["gpu", trace.gpu]]
     rows += [["size", kind, size] for kind, size in layouts.KEPT.items()]
     rows += [["kernel", number, name] for name, number in kernels.items()]

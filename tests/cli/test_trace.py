@@ -12,6 +12,7 @@ from streamlint import cli
 from streamlint.commands import trace as command
 from streamlint.errors import StreamlintError
 from streamlint.trace.model import Frame
+from streamlint.trace.recording.sessions import Session
 
 TRAIN = """\
 import torch
@@ -48,13 +49,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def recorded(slow: int = 3 * MS, file: str = "src/train.py", path: str = "run.slt") -> Path:
+def recorded(slow: int = 3 * MS, file: str = "src/train.py", path: str = "run.slt", session: str = "") -> Path:
     """Ten steps with a wait in lines 10 and 12, behind which the host is slow."""
     run = Run()
     for _ in range(10):
         run.launch(MS).wait(Frame(str(Path(file).absolute()), CLIP, "train")).host(MS)
         run.launch(MS).wait(Frame(str(Path(file).absolute()), ITEM, "train")).host(slow)
-    return save(run.launch(MS).done(), Path(path))
+    return save(run.launch(MS).done(), Path(path), session)
 
 
 def told(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
@@ -148,6 +149,7 @@ BAD = [
     (("run.slt", "src", "--output-format", "junit"), "streamlint: unknown output format 'junit'"),
     (("run.slt", "src", "--select", "SL999"), "streamlint: command line: unknown rule 'SL999'"),
     (("-m", "train", "run.slt"), "streamlint trace: -m needs --run"),
+    (("--root", "src", "run.slt"), "streamlint trace: --root needs --run: of a recording that is there, name the code behind it"),
     (("--run",), "streamlint trace: which program? Name a script, or a module with -m"),
     (("--run", "gone.py"), "streamlint: gone.py: no such file"),
     (("--run", "src/train.py", "-o", "a.html"), "streamlint trace: with --run, -o names the recording"),
@@ -175,9 +177,9 @@ def test_a_recording_of_another_program(capsys: pytest.CaptureFixture[str]) -> N
 def test_run_records_first(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 
-    def record(program: list[str], output: Path, *, root: str) -> int:
+    def record(program: list[str], output: Path, *, root: str, session: Session) -> int:
         asked.append((list(program), str(output), root))
-        recorded(path=str(output))
+        recorded(path=str(output), session=session.id)
         return 3
 
     monkeypatch.setattr(command, "record_run", record)
@@ -189,15 +191,27 @@ def test_run_records_first(capsys: pytest.CaptureFixture[str], monkeypatch: pyte
     assert asked.pop() == (["-m", "package.train", "-v"], "run.slt", "src")
 
 
+def test_run_does_not_tell_of_another_run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another process records into the file meanwhile: it grows, and is not of the run that was asked for."""
+
+    def record(program: list[str], output: Path, *, root: str, session: Session) -> int:
+        recorded(path=str(output), session="another")
+        return 0
+
+    monkeypatch.setattr(command, "record_run", record)
+    code, out, err = told(capsys, "--run", "src/train.py", "src")
+    assert (code, out, err) == (2, "", "streamlint: nothing was recorded: src/train.py ended with exit code 0\n")
+
+
 def test_run_does_not_tell_of_an_earlier_recording(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     recorded()
-    monkeypatch.setattr(command, "record_run", lambda program, output, root: 2)
+    monkeypatch.setattr(command, "record_run", lambda program, output, root, session: 2)
     code, out, err = told(capsys, "--run", "src/train.py", "src")
     assert (code, out, err) == (2, "", "streamlint: nothing was recorded: src/train.py ended with exit code 2\n")
 
 
 def test_run_without_a_gpu(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    def record(program: list[str], output: Path, *, root: str) -> int:
+    def record(program: list[str], output: Path, *, root: str, session: Session) -> int:
         raise StreamlintError("no GPU")
 
     monkeypatch.setattr(command, "record_run", record)

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-_APART = 10 * 10**9  # nanoseconds by which the ranks of a run may start one after the other
 _BEGINS_CAPTURE, _ENDS_CAPTURE = "StreamBeginCapture", "StreamEndCapture"
 
 _TAKES_SIZE = re.compile(
@@ -27,18 +26,18 @@ _TAKES_SIZE = re.compile(
 
 
 def read(path: Path) -> Trace:
-    """The run of a recording and those of its child processes, whose files stand beside it as ``NAME.PID``.
+    """The run of a recording, with its other processes, whose files stand beside it as ``NAME.PID`` and begin with the same id.
 
     Raises StreamlintError where the first file is no recording, was written by a later version or holds no process. What cannot be read of
-    the others, which of them are of an earlier run, and the missing end of a file, is said in the notes.
+    the others, which of them are of another run, and the missing end of a file, is said in the notes.
     """
     trace = Trace("recorded")
-    _File(path, trace).read()
-    since = trace.start - _APART
+    first = _File(path, trace)
+    first.read()
     for other in sorted(path.parent.glob(f"{path.name}.*"), key=lambda one: (len(one.name), one.name)):
         if other.suffix[1:].isdigit():
             try:
-                _File(other, trace, since).read()
+                _File(other, trace, first).read()
             except StreamlintError as error:
                 trace.notes.append(str(error))
     trace.sort()
@@ -49,9 +48,10 @@ def read(path: Path) -> Trace:
 class _File:
     """One process."""
 
-    def __init__(self, path: Path, trace: Trace, since: int = 0) -> None:
+    def __init__(self, path: Path, trace: Trace, first: _File | None = None) -> None:
         self.path = path
-        self.since = since  # the earliest time at which it may have been begun
+        self.session = ""  # empty in recordings of version 1
+        self.first = first  # the file whose run it must be of
         self.trace = trace
         self.process = -1
         self.names: dict[tuple[int, int], str] = {}
@@ -94,8 +94,9 @@ class _File:
             take(*values)
 
     def _take_run(self, facts: dict[str, Any]) -> None:
-        if facts["start"] < self.since:
-            raise StreamlintError(f"{self.path}: the recording is of an earlier run, it is left out")
+        self.session = facts.get("session", "")
+        if self.first is not None and (not self.session or self.session != self.first.session):
+            raise StreamlintError(f"{self.path}: the recording is of another run, it is left out")
         self.process = facts["process"]
         self.trace.main_threads[self.process] = facts["main"]
         self.trace.start = min(self.trace.start or facts["start"], facts["start"])
@@ -123,6 +124,9 @@ class _File:
         self.trace.notes.append(
             f"process {self.process}, thread {thread} ran none of your code: its calls show the lines that the main thread was at meanwhile"
         )
+
+    def _take_rank(self, rank: int) -> None:
+        self.trace.ranks[self.process] = rank
 
     def _take_gpu(self, name: str) -> None:
         self.trace.gpu = self.trace.gpu or name

@@ -20,10 +20,10 @@ def called(number: int, start: int, correlation: int, thread: int = 7, status: i
     return API.pack(layouts.RUNTIME, number, start, start + 5, 9, thread, correlation, status)
 
 
-def written(path: Path, rows: list[list[object]], records: list[bytes], links: list[tuple[int, int, int]], start: int = 1) -> Path:
+def written(path: Path, rows: list[list[object]], records: list[bytes], links: list[tuple[int, int, int]], session: str = "a") -> Path:
     with path.open("wb") as file:
         form.begin(file)
-        form.write_rows(file, [["run", {"process": 9, "main": 7, "start": start}], ["names", 2, NAMES], *rows])
+        form.write_rows(file, [["run", {"process": 9, "main": 7, "start": 1, "session": session}], ["names", 2, NAMES], *rows])
         form.write_rows(file, [["size", kind, size] for kind, size in layouts.KEPT.items()])
         form.write(file, form.RECORDS, b"".join(records))
         form.write(file, form.LINKS, b"".join(form.LINK.pack(*link) for link in links))
@@ -64,13 +64,14 @@ def test_a_thread_without_frames_is_told(tmp_path: Path) -> None:
     assert trace.notes == ["process 9, thread 8 ran none of your code: its calls show the lines that the main thread was at meanwhile"]
 
 
-def test_an_earlier_run_beside_it_is_left_out(tmp_path: Path) -> None:
-    late = 60 * 10**9
-    path = written(tmp_path / "run.slt", [], [called(4, late + 5, 1)], [], start=late)
-    written(tmp_path / "run.slt.9", [], [called(4, 5, 1)], [], start=1)
+@pytest.mark.parametrize("session", ["a", ""])
+def test_another_run_beside_it_is_left_out(tmp_path: Path, session: str) -> None:
+    """However near in time it began. Recordings of version 1 have no id: each is read alone."""
+    path = written(tmp_path / "run.slt", [], [called(4, 5, 1)], [], session)
+    written(tmp_path / "run.slt.9", [], [called(4, 5, 1)], [], "b" if session else "")
     trace = read(path)
     assert len(trace.calls) == 1
-    assert trace.notes == [f"{path}.9: the recording is of an earlier run, it is left out"]
+    assert trace.notes == [f"{path}.9: the recording is of another run, it is left out"]
 
 
 def test_a_file_without_a_process(tmp_path: Path) -> None:
