@@ -15,7 +15,7 @@ from streamlint.findings import Category, Finding, Span
 from streamlint.reading import language_of
 from streamlint.records import field, record
 from streamlint.trace.kinds import ALLOCATE, FREE, PIN
-from streamlint.trace.prices import BORDER, by_price, largest_price, merged, price
+from streamlint.trace.prices import BORDER, by_price, largest_price, largest_wait, merged, price
 from streamlint.trace.results import Cost, Costs, Joined, Judged, Place, Unnamed
 from streamlint.triage.layout import Layout, layout
 
@@ -93,7 +93,7 @@ def _unnamed(costs: Iterable[Cost], border: int) -> list[Unnamed]:
     places: dict[Place, list[Cost]] = defaultdict(list)
     for cost in costs:
         places[cost.place].append(cost)
-    dear = [merged(mine) for mine in places.values() if largest_price(mine) >= max(border, 1)]
+    dear = [merged(mine) for mine in places.values() if max(largest_price(mine), largest_wait(mine)) >= max(border, 1)]
     return [Unnamed(cost, "") for cost in sorted(dear, key=by_price)]
 
 

@@ -218,6 +218,56 @@ def test_run_without_a_gpu(capsys: pytest.CaptureFixture[str], monkeypatch: pyte
     assert told(capsys, "--run", "src/train.py", "src") == (2, "", "streamlint: no GPU\n")
 
 
+# Several ranks ----------------------------------------------------------------------------------------------------------------
+
+RANKS = """\
+run.slt: 119 ms on NVIDIA H100 80GB HBM3, 2 processes; the GPU was idle for 98.0 ms (41 %), the host
+  was blocked for 120 ms
+the GPU of rank 0 waited 90.0 ms for rank 1 in 10 collectives; the GPU of rank 1 worked for 10.0 ms
+  of it, and had no work for 80.0 ms
+
+"""
+WAITED = """\
+    cudaStreamSynchronize (aten::item); blocked in rank 0 for 110 ms, 90.0 ms of it because rank 1
+      came later, in rank 1 for 10.0 ms
+"""
+
+
+def ranks() -> None:
+    """Ten steps of 12 ms: a kernel of 1 ms, an all-reduce that the second rank is late for by 9 ms, and a wait in line 12."""
+    for rank, path in enumerate(("run.slt", "run.slt.200")):
+        run = Run(process=100 + 100 * rank)
+        run.trace.ranks = {run.process: rank}
+        for step in range(10):
+            late = step * 12 * MS + 10 * MS
+            run.now = max(run.now, step * 12 * MS)
+            run.launch((1 + rank) * MS)
+            run.host(late - run.now if rank else 0)
+            begun = max(run.free, run.now + 5_000)
+            run.launch(late + 5_000 + MS - begun, "ncclDevKernel_AllReduce_Sum_f32_RING_LL")
+            run.wait(Frame(str(Path("src/train.py").absolute()), ITEM, "train"))
+        save(run.done(), Path(path), "a")
+
+
+def test_ranks_of_a_run_are_told_in_one_table(capsys: pytest.CaptureFixture[str]) -> None:
+    import jsonschema
+
+    from streamlint import schema
+
+    ranks()
+    code, out, _ = told(capsys, "run.slt", "src", "--select", "SL020", "--output-format", "full", "--output-format", "json:out.json")
+    assert (code, out[: len(RANKS)]) == (1, RANKS)
+    assert WAITED in out
+    answer = json.loads(Path("out.json").read_text())
+    jsonschema.validate(answer, schema.trace())
+    (known,) = (finding["run"]["cost"] for finding in answer["findings"])
+    assert [(one["rank"], round(one["other_ranks_ns"] / MS)) for one in known["ranks"]] == [(0, 90), (1, 0)]
+    assert [(one["rank"], one["late"]["rank"], one["collectives"]) for one in answer["run"]["rank_waits"]] == [(0, 1, 10)]
+    told(capsys, "run.slt", "src", "--ignore", "SL020", "--output-format", "json:out.json")
+    (stall,) = json.loads(Path("out.json").read_text())["stalls"]
+    assert (stall["kind"], stall["cost"]["lines"]) == ("other rank", [ITEM])
+
+
 # check --profile --------------------------------------------------------------------------------------------------------------
 
 
