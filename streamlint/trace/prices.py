@@ -44,14 +44,20 @@ def largest_price(costs: Sequence[Cost]) -> int:
 
 
 def merged(costs: Sequence[Cost]) -> Cost:
-    """The costs of one line as one, of calls of several kinds or processes: sums, under the name of the dearest. Needs at least one."""
+    """The costs of one line as one, of calls of several kinds or processes: sums, under the name of the dearest. Needs at least one.
+
+    The gain is that of the process that gains most: processes run side by side, so gains of several are of the same wall time.
+    """
     first = min(costs, key=by_price)
     if len(costs) == 1:
         return first
     sums = {name: sum(getattr(cost, name) for cost in costs) for name in _SUMS}
-    gains = [cost.gain for cost in costs if cost.gain is not None]
+    gains: dict[int, int] = defaultdict(int)
+    for cost in costs:
+        if cost.gain is not None:
+            gains[cost.process] += cost.gain
     largest = max(cost.largest for cost in costs)
-    return replace(first, **sums, gain=sum(gains) if gains else None, largest=largest, of_ranks=_of_ranks(costs))
+    return replace(first, **sums, gain=max(gains.values(), default=None), largest=largest, of_ranks=_of_ranks(costs))
 
 
 def _of_ranks(costs: Sequence[Cost]) -> tuple[OfRank, ...]:

@@ -228,8 +228,8 @@ the GPU of rank 0 waited 90.0 ms for rank 1 in 10 collectives; the GPU of rank 1
 
 """
 WAITED = """\
-    cudaStreamSynchronize (aten::item); blocked in rank 0 for 110 ms, 90.0 ms of it because rank 1
-      came later, in rank 1 for 10.0 ms
+    cudaStreamSynchronize; without the wait about 9.01 ms shorter (estimate); blocked in rank 0 for
+      110 ms, 90.0 ms of it because rank 1 came later, in rank 1 for 10.0 ms
 """
 
 
