@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 
 from streamlint import TYPE_CHECKING
 from streamlint.errors import StreamlintError
-from streamlint.trace.kinds import plain
+from streamlint.trace.kinds import plain, takes_size
 from streamlint.trace.model import NO_STACK, UNKNOWN, Call, Frame, Stream, Trace, Work
 from streamlint.trace.readers import overhead
 from streamlint.trace.recording import form, layouts
@@ -18,11 +17,6 @@ if TYPE_CHECKING:
     from typing import Any
 
 _BEGINS_CAPTURE, _ENDS_CAPTURE = "StreamBeginCapture", "StreamEndCapture"
-
-_TAKES_SIZE = re.compile(
-    r"cuda(?:Malloc(?:Managed|Async|FromPoolAsync|Host)?|HostAlloc|HostRegister)$"
-    r"|cuMem(?:Alloc(?:Managed|Async|FromPoolAsync|Host)?|HostAlloc|HostRegister|Create)$"
-)  # allocations whose second parameter is the size in bytes
 
 
 def read(path: Path) -> Trace:
@@ -211,7 +205,7 @@ class _File:
             call = by_correlation.get(outer.get(correlation, correlation))
             if call is not None and call.stack == NO_STACK:
                 call.stack = self.stacks.get(stack, NO_STACK)
-                if _TAKES_SIZE.match(call.name):
+                if takes_size(call.name):
                     call.bytes = word
         for correlation, stream in self.waits:
             call = by_correlation.get(outer.get(correlation, correlation))

@@ -11,6 +11,7 @@ import time
 
 from streamlint import TYPE_CHECKING, __version__
 from streamlint.errors import StreamlintError
+from streamlint.trace import kinds
 from streamlint.trace.recording import form, layouts, sessions
 from streamlint.trace.recording.cupti import DRIVER_CALLS, RUNTIME_CALLS, gpu_name, open_cupti
 from streamlint.trace.recording.native import NativeTaps, compiled
@@ -69,6 +70,8 @@ class Recorder:
             for number, name in named.items():
                 if self.taps.is_told(name):
                     cupti.tell(domain, number)
+                    if kinds.takes_size(name):
+                        self.taps.size_is_second(domain, number)
         self._rows += [["names", domain, named] for domain, named in names.items()]
         self._rows += [["size", kind, size] for kind, size in layouts.KEPT.items()]
         os.register_at_fork(after_in_child=self._forked)
@@ -206,14 +209,11 @@ def _rank() -> int | None:
 
 
 def taps_for(stacks: Stacks) -> NativeTaps | PythonTaps:
-    """The callbacks: compiled ones, or those in Python where there is no C compiler or Python's frames cannot be read."""
-    library = compiled()
-    if library is not None:
-        try:
-            return NativeTaps(library, stacks)
-        except LookupError:
-            pass
-    return PythonTaps(stacks)
+    """The callbacks: compiled ones, or those in Python where they cannot be compiled or loaded, or Python's frames cannot be read."""
+    try:
+        return NativeTaps(compiled(), stacks)
+    except LookupError as error:
+        return PythonTaps(stacks, str(error))
 
 
 def _name_of(thread: int) -> str:

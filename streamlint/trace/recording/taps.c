@@ -18,7 +18,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum { SLOTS = 8192, DEEPEST = 128, POOL = 512, BUFFER = 1 << 20, LONGEST = 256 };
+enum { SLOTS = 8192, DEEPEST = 128, POOL = 512, BUFFER = 1 << 20, LONGEST = 256, CALLS = 2048 };
 enum { KINDS = 128, KERNEL = 10, NAME = 104, NAMES = 1 << 16, MOST_NEW = 4096 }; /* see layouts.py */
 
 struct entry {
@@ -51,6 +51,14 @@ static uint32_t named;
 
 static size_t span; /* of a frame, up to the last of the fields that are read */
 static int forked; /* this is a child that nobody records: collect nothing */
+
+static uint8_t sized[4][CALLS]; /* whether the second argument of a call is a size; by domain and number */
+
+/* The second argument of a call is a size. */
+void tap_sized(uint32_t domain, uint32_t number)
+{
+    sized[domain & 3][number % CALLS] = 1;
+}
 
 static void in_child(void)
 {
@@ -114,7 +122,7 @@ void tap_called(void *argument, int domain, uint32_t number, const char *data)
     struct entry *one;
     char *state;
     const uint64_t *parameters;
-    (void)argument, (void)domain, (void)number;
+    (void)argument;
     if (forked || *(const int32_t *)data != 0) /* callbackSite: CUPTI_API_ENTER */
         return;
     do {
@@ -126,7 +134,7 @@ void tap_called(void *argument, int domain, uint32_t number, const char *data)
     one = &ring[turn % SLOTS];
     one->correlation = *(const uint32_t *)(data + 64);
     memcpy(&parameters, data + 16, sizeof parameters);
-    one->word = parameters ? parameters[1] : 0;
+    one->word = parameters && sized[domain & 3][number % CALLS] ? parameters[1] : 0; /* else there may be less than two */
     one->thread = (uint32_t)syscall(SYS_gettid);
     state = this_state();
     one->count = state ? walk(one->frames, state, read_own) : 0;

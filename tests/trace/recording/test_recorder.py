@@ -32,11 +32,15 @@ def started(path: Path, library: FakeLibrary, session: Session | None = None) ->
     return recorder
 
 
+def refused() -> None:
+    raise LookupError("no compiler")
+
+
 @pytest.fixture(params=["compiled", "python"])
 def callbacks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Both kinds of callbacks. Where there is no C compiler, that in Python is what runs, and is tested twice."""
     if request.param == "python" or not shutil.which("cc"):
-        monkeypatch.setattr(recorders, "compiled", lambda: None)
+        monkeypatch.setattr(recorders, "compiled", refused)
         return "python"
     return "compiled"
 
@@ -248,3 +252,44 @@ class Group:
     @staticmethod
     def get_rank() -> int:
         return 3
+
+
+def test_arguments_of_other_calls_than_allocations_are_not_read(tmp_path: Path) -> None:
+    """`cudaFree` has one argument: what stands behind it is not its own."""
+    library, path = FakeLibrary(), tmp_path / "run.slt"
+    recorder = started(path, library)
+    library.calls_back(2, 20, 1, second=4096)
+    library.calls_back(2, 31, 2, second=4096)
+    recorder.stop()
+    links = [link for kind, data in form.Blocks(path) if kind == form.LINKS for link in form.LINK.iter_unpack(data)]
+    assert {number: word for number, _, word in links} in ({1: 4096, 2: 0}, {2: 0})
+
+
+@pytest.mark.parametrize(
+    ("script", "reason"),
+    [
+        (
+            "echo 'no pthread.h' >&2; exit 1",
+            "/cc could not compile the recorder's functions: no pthread.h",
+        ),
+        ('while [ "$1" != -o ]; do shift; done; echo text > "$2"', "the recorder's compiled functions could not be loaded: "),
+        ("", "/cc could not be run: "),
+    ],
+)
+def test_the_note_says_why_callbacks_are_not_compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, reason: str) -> None:
+    compiler = tmp_path / "cc"
+    if script:
+        compiler.write_text(f"#!/bin/sh\n{script}\n")
+        compiler.chmod(0o700)
+    monkeypatch.setenv("CC", str(compiler))
+    started(tmp_path / "run.slt", FakeLibrary()).stop()
+    (note,) = read(tmp_path / "run.slt").notes
+    assert note.startswith("calls that allocate or free memory have no lines: ")
+    assert reason in note
+
+
+def test_the_note_says_that_there_is_no_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CC", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    started(tmp_path / "run.slt", FakeLibrary()).stop()
+    assert read(tmp_path / "run.slt").notes == ["calls that allocate or free memory have no lines: there is no C compiler (cc, gcc, clang)"]
