@@ -13,7 +13,7 @@ from streamlint.trace.recording import form
 if TYPE_CHECKING:
     from streamlint.trace.recording.sessions import Session
 
-WAIT = 5.0  # seconds in which another process of the run must have begun its file
+WAIT = 15.0  # seconds in which another process of the run must have begun its file
 _LOOK = 0.02
 
 

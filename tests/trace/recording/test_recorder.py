@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import shutil
+import subprocess
 import sys
 import threading
 import time
@@ -293,3 +295,49 @@ def test_the_note_says_that_there_is_no_compiler(tmp_path: Path, monkeypatch: py
     monkeypatch.setenv("PATH", str(tmp_path))
     started(tmp_path / "run.slt", FakeLibrary()).stop()
     assert read(tmp_path / "run.slt").notes == ["calls that allocate or free memory have no lines: there is no C compiler (cc, gcc, clang)"]
+
+
+THREAD = """
+#include <pthread.h>
+static void (*called)(void *, int, unsigned, const char *);
+static void *run(void *data) { called(0, 2, 131, data); return 0; }
+void in_thread(void *function, void *data)
+{
+    pthread_t thread;
+    called = (void (*)(void *, int, unsigned, const char *))function;
+    if (!pthread_create(&thread, 0, run, data))
+        pthread_join(thread, 0);
+}
+"""
+
+
+@pytest.mark.parametrize("depth", [1, 90])  # 90 frames lie on several pages of memory
+def test_a_thread_without_python_shows_the_main_threads_lines(tmp_path: Path, depth: int) -> None:
+    """As autograd's does. Python's callbacks run none such."""
+    library, path = FakeLibrary(), tmp_path / "run.slt"
+    recorder = started(path, library)
+    compiler = shutil.which("cc")
+    if isinstance(recorder.taps, PythonTaps) or compiler is None:
+        recorder.stop()
+        assert sys.version_info < (3, 11) or compiler is None
+        return
+    (tmp_path / "thread.c").write_text(THREAD)
+    subprocess.run([compiler, "-shared", "-fPIC", "-pthread", "-o", "thread.so", "thread.c"], cwd=tmp_path, check=True)
+    in_thread = ctypes.CDLL(str(tmp_path / "thread.so")).in_thread
+    data = (ctypes.c_uint32 * 18)()
+    data[16] = 1
+
+    def down(left: int) -> None:
+        down(left - 1) if left else in_thread(recorder.taps.called, data)
+
+    down(depth)
+    library.records(library.called(2, 131, 10, 20, 1, process=os.getpid(), thread=7))
+    recorder.stop()
+    trace = read(path)
+    assert [function.rpartition(".")[2] for function, _ in lines(trace, trace.calls[0])] == [
+        *["down"] * (depth + 1),
+        "test_a_thread_without_python_shows_the_main_threads_lines",
+    ]
+    assert [note.partition(" ran ")[2] for note in trace.notes] == [
+        "none of your code: its calls show the lines that the main thread was at meanwhile"
+    ]
