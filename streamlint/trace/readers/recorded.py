@@ -28,12 +28,20 @@ def read(path: Path) -> Trace:
     trace = Trace("recorded")
     first = _File(path, trace)
     first.read()
-    for other in sorted(path.parent.glob(f"{path.name}.*"), key=lambda one: (len(one.name), one.name)):
-        if other.suffix[1:].isdigit():
+    strangers: list[str] = []
+    others = sorted(path.parent.glob(f"{path.name}.*"), key=lambda one: (len(one.name), one.name))
+    for other in others:
+        facts = form.head(other) if other.suffix[1:].isdigit() else {}
+        if facts and not (first.session and facts.get("session") == first.session):
+            strangers.append(other.name)
+        elif other.suffix[1:].isdigit():
             try:
-                _File(other, trace, first).read()
+                _File(other, trace).read()
             except StreamlintError as error:
                 trace.notes.append(str(error))
+    if strangers:
+        more = f" and {len(strangers) - 1} more" if len(strangers) > 1 else ""
+        trace.notes.append(f"{strangers[0]}{more} beside {path.name}: of another run, left out")
     trace.sort()
     overhead.of_recorder(trace)
     return trace
@@ -42,10 +50,9 @@ def read(path: Path) -> Trace:
 class _File:
     """One process."""
 
-    def __init__(self, path: Path, trace: Trace, first: _File | None = None) -> None:
+    def __init__(self, path: Path, trace: Trace) -> None:
         self.path = path
         self.session = ""  # empty in recordings of version 1
-        self.first = first  # the file whose run it must be of
         self.trace = trace
         self.process = -1
         self.names: dict[tuple[int, int], str] = {}
@@ -89,8 +96,6 @@ class _File:
 
     def _take_run(self, facts: dict[str, Any]) -> None:
         self.session = facts.get("session", "")
-        if self.first is not None and (not self.session or self.session != self.first.session):
-            raise StreamlintError(f"{self.path}: the recording is of another run, it is left out")
         self.process = facts["process"]
         self.trace.main_threads[self.process] = facts["main"]
         self.trace.start = min(self.trace.start or facts["start"], facts["start"])

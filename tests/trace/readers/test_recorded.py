@@ -68,10 +68,11 @@ def test_a_thread_without_frames_is_told(tmp_path: Path) -> None:
 def test_another_run_beside_it_is_left_out(tmp_path: Path, session: str) -> None:
     """However near in time it began. Recordings of version 1 have no id: each is read alone."""
     path = written(tmp_path / "run.slt", [], [called(4, 5, 1)], [], session)
-    written(tmp_path / "run.slt.9", [], [called(4, 5, 1)], [], "b" if session else "")
-    trace = read(path)
-    assert len(trace.calls) == 1
-    assert trace.notes == [f"{path}.9: the recording is of another run, it is left out"]
+    for name, note in (("run.slt.9", "run.slt.9"), ("run.slt.10", "run.slt.9 and 1 more")):
+        written(tmp_path / name, [], [called(4, 5, 1)], [], "b" if session else "")
+        trace = read(path)
+        assert len(trace.calls) == 1
+        assert trace.notes == [f"{note} beside run.slt: of another run, left out"]
 
 
 def test_a_file_without_a_process(tmp_path: Path) -> None:
