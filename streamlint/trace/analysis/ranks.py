@@ -1,9 +1,8 @@
 """Waiting for other ranks: times in which a GPU runs a collective that another rank has not begun.
 
 A kernel of NCCL runs until all ranks of its communicator have taken part: on the rank that came first it spins until the last one begins.
-So a host that waits for such a GPU waits for the other rank. Kernels of one collective have one name and overlap in time on all ranks,
-which also keeps the collectives of other communicators apart, as long as their times do. A root that is done before the others begin has
-not waited.
+So a host that waits for such a GPU waits for the other rank. Kernels of one collective have one name, overlap in time on all ranks and end
+together. A root that is done before the others begin has not waited.
 
 Source: NCCL's user guide, "Collective Operations" and "CUDA Stream Semantics". Kernels that wait for other ranks in PyTorch's symmetric
 memory or NVSHMEM are not known as such.
@@ -34,6 +33,8 @@ _COLLECTIVE = re.compile(r"nccl(?:Dev|Sym\w*?)?Kernel")
 """In the names of NCCL's and RCCL's kernels, mangled or not: ncclDevKernel_AllReduce_Sum_f32_RING_LL, before NCCL 2.19 ncclKernel_..."""
 _SKEW = 5_000
 """Nanoseconds by which kernels of one collective seem to begin apart anyway: clocks of GPUs differ a little."""
+_TOGETHER = 100_000
+"""Nanoseconds by which kernels of one collective end apart, or half of the time in which all take part: else they are two collectives."""
 _STEPS = 8  # kernels of one name and process that are looked at for one that overlaps
 
 
@@ -123,9 +124,13 @@ def _is_collective(work: Work) -> bool:
 
 
 def _begun(spans: Sequence[Span], start: int, end: int) -> int | None:
-    """When the kernel of another process began that overlaps a time most; None where none does."""
+    """When the kernel of another process began that overlaps a time most, and ends with it; None where none does."""
     at = bisect_left(spans, (end,))
-    found = [(min(last, end) - max(first, start), first) for first, last in spans[max(at - _STEPS, 0) : at] if last > start]
+    found: list[Span] = []
+    for first, last in spans[max(at - _STEPS, 0) : at]:
+        both = min(last, end) - max(first, start)
+        if both > 0 and abs(last - end) <= max(_TOGETHER, both // 2):
+            found.append((both, first))
     return max(found)[1] if found else None
 
 

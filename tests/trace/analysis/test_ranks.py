@@ -10,7 +10,7 @@ from streamlint.trace.analysis import costs_of
 from streamlint.trace.analysis.ranks import waiting_of
 from streamlint.trace.analysis.timeline import timelines
 from streamlint.trace.join import Seen, join
-from streamlint.trace.model import Frame, Trace, Work
+from streamlint.trace.model import Call, Frame, Trace, Work
 from streamlint.trace.prices import merged
 from streamlint.trace.results import Cost, Costs, OfRank, RankWait
 from streamlint.trace.shown.rows import rows
@@ -111,6 +111,16 @@ def test_a_gpu_that_does_something_else_does_not_wait() -> None:
     assert [one.time for one in costs(trace).rank_waits] == [late - 2 * MS]
     (first, _) = waits(costs(trace))
     assert first.other_ranks == late - 2 * MS
+
+
+def test_a_collective_of_other_ranks_at_the_same_time_is_another() -> None:
+    """A long one that both ranks begin at once; two others begin one of their own in the middle of it."""
+    trace = Trace("recorded")
+    for process, start in ((FIRST, 0), (SECOND, 0), (300, 6 * MS), (400, 6 * MS)):
+        trace.calls.append(Call("cudaLaunchKernel", process, process, start, start + 1_000, process, 7))
+        trace.works.append(Work("kernel", REDUCE, process, 0, 7, start + 5_000, start + 10 * MS, process))
+    trace.sort()
+    assert {process: one.spans for process, one in waiting_of(timelines(trace)).items()} == {FIRST: [], SECOND: [], 300: [], 400: []}
 
 
 def test_of_several_ranks_the_last_one_is_waited_for() -> None:
