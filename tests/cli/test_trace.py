@@ -263,7 +263,18 @@ def test_ranks_of_a_run_are_told_in_one_table(capsys: pytest.CaptureFixture[str]
     (known,) = (finding["run"]["cost"] for finding in answer["findings"])
     assert [(one["rank"], round(one["other_ranks_ns"] / MS)) for one in known["ranks"]] == [(0, 90), (1, 0)]
     assert [(one["rank"], one["late"]["rank"], one["collectives"]) for one in answer["run"]["rank_waits"]] == [(0, 1, 10)]
-    told(capsys, "run.slt", "src", "--ignore", "SL020", "--output-format", "json:out.json")
+    told(
+        capsys,
+        "run.slt",
+        "src",
+        "--ignore",
+        "SL020",
+        *(f"--output-format={format}:out.{format}" for format in ("json", "markdown", "html")),
+    )
+    for format in ("markdown", "html"):
+        page = Path(f"out.{format}").read_text()
+        assert "blocked in rank 0 for 110 ms, 90.0 ms of it because rank 1 came later, in rank 1 for 10.0 ms" in page
+        assert "the GPU of rank 0 waited 90.0 ms for rank 1 in 10 collectives" in page
     (stall,) = json.loads(Path("out.json").read_text())["stalls"]
     assert (stall["kind"], stall["cost"]["lines"]) == ("other rank", [ITEM])
 
