@@ -19,7 +19,7 @@ def price(cost: Cost) -> int:
     A gap that follows a wait counts no longer than the wait held the host: the rest is the host's own work, which would come all the same.
     Time in which the host was blocked while the GPU had work counts only as far as the estimate of the gain says so.
     """
-    return max(cost.avoidable, cost.gain or 0, cost.serialized, cost.held_up)
+    return max(cost.avoidable, cost.gains or cost.gain or 0, cost.serialized, cost.held_up)
 
 
 def by_price(cost: Cost) -> tuple[int, int, int, str, tuple[int, ...]]:
@@ -56,8 +56,14 @@ def merged(costs: Sequence[Cost]) -> Cost:
     for cost in costs:
         if cost.gain is not None:
             gains[cost.process] += cost.gain
-    largest = max(cost.largest for cost in costs)
-    return replace(first, **sums, gain=max(gains.values(), default=None), largest=largest, of_ranks=_of_ranks(costs))
+    return replace(
+        first,
+        **sums,
+        gain=max(gains.values(), default=None),
+        gains=sum(gains.values()) if len(gains) > 1 else 0,
+        largest=max(cost.largest for cost in costs),
+        of_ranks=_of_ranks(costs),
+    )
 
 
 def _of_ranks(costs: Sequence[Cost]) -> tuple[OfRank, ...]:

@@ -65,6 +65,7 @@ class Cost:
     largest: int = 0
     idle: int = 0  # time that the GPU had nothing to do behind them: the device had drained in them, until the next work
     gain: int | None = None  # an estimate of the wall time without the wait; None where it cannot be estimated
+    gains: int = 0  # of several processes: the sum of their gains, since shares are of the time of all of them
     bytes: int = 0
     bandwidth: float | None = None  # of its copies
     pinned_bandwidth: float | None = None  # what a pinned copy of this direction reached in the run, or reaches on this GPU

@@ -57,7 +57,10 @@ class Waiting:
 
 
 def waiting_of(timelines: Sequence[Timeline]) -> dict[int, Waiting]:
-    """The waiting of each process; empty where no collective of two processes is in the run."""
+    """The waiting of each process; empty where no collective of two processes is in the run.
+
+    The works that waited are noted in their timelines.
+    """
     kernels = {one.process: _collectives(one) for one in timelines}
     kernels = {process: named for process, named in kernels.items() if named}
     found: dict[int, Waiting] = {}
@@ -67,14 +70,15 @@ def waiting_of(timelines: Sequence[Timeline]) -> dict[int, Waiting]:
             continue
         spans: list[tuple[int, int, int]] = []
         is_joined = False
-        for name, mine in kernels[timeline.process].items():
-            for start, end in mine:
-                late = [
-                    (begun, process) for process, named in others.items() if (begun := _begun(named.get(name, ()), start, end)) is not None
-                ]
-                is_joined = is_joined or bool(late)
-                if late and max(late)[0] > start + _SKEW:
-                    spans.append((start, min(max(late)[0], end), max(late)[1]))
+        for index, work in enumerate(timeline.works):
+            if not _is_collective(work):
+                continue
+            begun = [(_begun(named.get(work.name, ()), work.start, work.end), process) for process, named in others.items()]
+            late = [(time, process) for time, process in begun if time is not None]
+            is_joined = is_joined or bool(late)
+            if late and max(late)[0] > work.start + _SKEW:
+                timeline.joined[index] = max(late)[0]
+                spans.append((work.start, *max(late)))
         if is_joined:
             found[timeline.process] = Waiting(_without(sorted(spans), _busy(timeline, is_collective=False)))
     return found

@@ -26,7 +26,8 @@ def read(path: Path) -> Trace:
     the others, which of them are of another run, and the missing end of a file, is said in the notes.
     """
     trace = Trace("recorded")
-    first = _File(path, trace)
+    without: list[tuple[int, int]] = []
+    first = _File(path, trace, without)
     first.read()
     strangers: list[str] = []
     others = sorted(path.parent.glob(f"{path.name}.*"), key=lambda one: (len(one.name), one.name))
@@ -36,22 +37,34 @@ def read(path: Path) -> Trace:
             strangers.append(other.name)
         elif other.suffix[1:].isdigit():
             try:
-                _File(other, trace).read()
+                _File(other, trace, without).read()
             except StreamlintError as error:
                 trace.notes.append(str(error))
     if strangers:
         more = f" and {len(strangers) - 1} more" if len(strangers) > 1 else ""
         trace.notes.append(f"{strangers[0]}{more} beside {path.name}: of another run, left out")
+    trace.notes += _of_threads(without)
     trace.sort()
     overhead.of_recorder(trace)
     return trace
 
 
+def _of_threads(without: list[tuple[int, int]]) -> list[str]:
+    """What is said of threads without the user's code: one sentence, however many they are."""
+    if not without:
+        return []
+    process, thread = without[0]
+    if len(without) == 1:
+        return [f"process {process}, thread {thread} ran none of your code: its calls show the lines that the main thread was at meanwhile"]
+    return [f"{len(without)} threads ran none of your code: their calls show the lines that the main thread was at meanwhile"]
+
+
 class _File:
     """One process."""
 
-    def __init__(self, path: Path, trace: Trace) -> None:
+    def __init__(self, path: Path, trace: Trace, without: list[tuple[int, int]]) -> None:
         self.path = path
+        self.without = without  # process and number of threads without the user's code
         self.session = ""  # empty in recordings of version 1
         self.trace = trace
         self.process = -1
@@ -120,9 +133,7 @@ class _File:
         self.trace.thread_names[self.process, thread] = name
 
     def _take_meanwhile(self, thread: int) -> None:
-        self.trace.notes.append(
-            f"process {self.process}, thread {thread} ran none of your code: its calls show the lines that the main thread was at meanwhile"
-        )
+        self.without.append((self.process, thread))
 
     def _take_rank(self, rank: int) -> None:
         self.trace.ranks[self.process] = rank

@@ -6,12 +6,13 @@ import pytest
 from fake_runs import MS, Run
 
 from streamlint.findings import Category, Finding, Span
+from streamlint.records import replace
 from streamlint.trace.analysis import costs_of
 from streamlint.trace.analysis.ranks import waiting_of
 from streamlint.trace.analysis.timeline import timelines
 from streamlint.trace.join import Seen, join
 from streamlint.trace.model import Call, Frame, Trace, Work
-from streamlint.trace.prices import merged
+from streamlint.trace.prices import merged, price
 from streamlint.trace.results import Cost, Costs, OfRank, RankWait
 from streamlint.trace.shown.rows import rows
 from streamlint.trace.shown.words import of_ranks, rank_waits
@@ -89,6 +90,10 @@ def test_a_line_of_two_ranks_has_one_entry_each() -> None:
     whole = merged([first, second, first])
     assert whole.of_ranks == (OfRank(FIRST, 2 * first.blocked, 2 * first.other_ranks, SECOND), OfRank(SECOND, second.blocked, 0))
     assert whole.other_ranks == 2 * first.other_ranks
+    whole = merged(
+        [replace(first, gain=5 * MS, avoidable=0), replace(second, gain=7 * MS, avoidable=0), replace(first, gain=MS, avoidable=0)]
+    )
+    assert (whole.gain, price(whole)) == (7 * MS, 13 * MS)
 
 
 @pytest.mark.parametrize(
@@ -148,3 +153,22 @@ def test_collectives_one_after_the_other_are_not_mixed_up() -> None:
     found = waiting_of(timelines(trace))
     assert [end - start for start, end, _ in found[FIRST].spans] == [4 * MS] * 3
     assert found[SECOND].spans == []
+
+
+def test_a_rank_that_waits_for_another_gains_nothing_without_its_wait() -> None:
+    """The first rank is slow to launch, and still waits for the second in each round: without line 5 it would wait longer there."""
+    runs = [Run(process=FIRST), Run(process=SECOND)]
+    for step_number in range(10):
+        late = (12 * step_number + 10) * MS
+        for run in runs:
+            is_late = run.process == SECOND
+            run.host(MS).launch(MS).host(late - run.now if is_late else 0)
+            begun = max(run.free, run.now + 5_000)
+            run.launch(late + 5_000 + MS - begun, REDUCE).wait(Frame("a.py", 5, "step"))
+    first, second = (run.done() for run in runs)
+    alone = waits(costs(first))
+    first.calls, first.works = first.calls + second.calls, first.works + second.works
+    first.main_threads[SECOND] = 100
+    first.sort()
+    (early, _) = waits(costs(first))
+    assert [round((cost.gain or 0) / MS) for cost in (*alone, early)] == [9, 0]

@@ -64,6 +64,11 @@ def test_a_thread_without_frames_is_told(tmp_path: Path) -> None:
     assert trace.notes == ["process 9, thread 8 ran none of your code: its calls show the lines that the main thread was at meanwhile"]
 
 
+def test_threads_without_frames_are_told_once(tmp_path: Path) -> None:
+    trace = read(written(tmp_path / "run.slt", [["meanwhile", 8], ["meanwhile", 10]], [called(4, 10, 1, thread=8)], []))
+    assert trace.notes == ["2 threads ran none of your code: their calls show the lines that the main thread was at meanwhile"]
+
+
 @pytest.mark.parametrize("session", ["a", ""])
 def test_another_run_beside_it_is_left_out(tmp_path: Path, session: str) -> None:
     """However near in time it began. Recordings of version 1 have no id: each is read alone."""
