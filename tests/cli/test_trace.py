@@ -165,6 +165,14 @@ def test_bad_input(capsys: pytest.CaptureFixture[str], words: tuple[str, ...], m
     assert err.splitlines()[-1].startswith(message)
 
 
+def test_a_recording_of_another_folder_is_matched_where_there_are_findings(capsys: pytest.CaptureFixture[str]) -> None:
+    recorded(file="/elsewhere/code/train.py")
+    code, out, _ = told(capsys, "run.slt", "src", "--select", "SL020")
+    assert code == 1
+    assert "src/train.py:12 in train" in out
+    assert "NOT REACHED" not in out
+
+
 def test_a_recording_of_another_program(capsys: pytest.CaptureFixture[str]) -> None:
     """Nothing is attributed, and that is said; it is no failure."""
     recorded(file="/elsewhere/other.py")
