@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 SITE = "https://streamlint.readthedocs.io/"
-REPOSITORY = "https://github.com/streamlint/streamlint"
 RULES = f"{SITE}rules/"
 CONFIGURATION = f"{SITE}configuration/"
 SCHEMAS = f"{SITE}schemas/"

@@ -131,6 +131,11 @@ def trace() -> dict[str, Any]:
         streamlint=_TEXT,
         processes={"type": "integer", "minimum": 1},
         notes={"type": "array", "items": _TEXT},
+        rank_waits={
+            "type": "array",
+            "description": "How long GPUs waited in collectives for other ranks, and how long the GPU of the late one worked meanwhile.",
+            "items": _closed(**_of_rank(), late=_closed(**_of_rank()), ns=_COUNT, worked_ns=_COUNT, collectives=_COUNT),
+        },
         **dict.fromkeys(("wall_ns", "blocked_ns", "idle_ns", "threshold_ns"), _COUNT),
     )
     summary = _closed(findings=_COUNT, costing=_COUNT, cost_ns=_COUNT, share=_SHARE, stalls=_COUNT)
@@ -152,6 +157,10 @@ def trace() -> dict[str, Any]:
     }
 
 
+def _of_rank() -> dict[str, Any]:
+    return {"process": {"type": "integer"}, "rank": {"type": ["integer", "null"]}}
+
+
 def _of_costs() -> dict[str, Any]:
     place = _closed(filename=_TEXT, lines={"type": "array", "items": _COUNT}, function=_TEXT)
     counts = (
@@ -164,6 +173,7 @@ def _of_costs() -> dict[str, Any]:
         "largest_ns",
         "serialized_ns",
         "held_up_ns",
+        "other_ranks_ns",
         "bytes",
     )
     cost = _closed(
@@ -176,6 +186,7 @@ def _of_costs() -> dict[str, Any]:
         pinned_bandwidth={"type": ["number", "null"]},
         via={"type": "array", "items": place},
         process={"type": "integer"},
+        ranks={"type": "array", "items": _closed(**_of_rank(), blocked_ns=_COUNT, other_ranks_ns=_COUNT)},
     )
     run = _closed(standing={"enum": list(STANDINGS)}, note=_TEXT, cost={"anyOf": [{"type": "null"}, {"$ref": "#/definitions/cost"}]})
     return {"cost": cost, "run": run}

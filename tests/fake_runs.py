@@ -76,21 +76,23 @@ class Run:
         return self.trace
 
 
-def save(trace: Trace, path: Path) -> Path:
-    """A recording of the project's own format that holds the run."""
+def save(trace: Trace, path: Path, session: str = "") -> Path:
+    """A recording of the project's own format that holds the run of one process."""
     numbers = {name: number for number, name in enumerate(sorted({call.name for call in trace.calls}), 1)}
     kernels = {name: number for number, name in enumerate(sorted({work.name for work in trace.works}), 1)}
     memory = {name: number for number, name in reversed(layouts.MEMORY.items())}
     frames = list(dict.fromkeys(frame for stack in trace.stacks for frame in stack))
-    rows: list[list[object]] = [["run", {"process": PROCESS, "main": MAIN, "start": trace.start}]]
+    process = trace.calls[0].process
+    rows: list[list[object]] = [["run", {"process": process, "main": MAIN, "start": trace.start, "session": session}]]
     rows += [["names", 2, {str(number): name for name, number in numbers.items()}], ["gpu", trace.gpu]]
+    rows += [["rank", trace.ranks[process]]] if process in trace.ranks else []
     rows += [["size", kind, size] for kind, size in layouts.KEPT.items()]
     rows += [["kernel", number, name] for name, number in kernels.items()]
     rows += [["frame", number, one.file, one.line, one.function, one.first_line] for number, one in enumerate(frames)]
     rows += [["stack", number, [frames.index(one) for one in stack]] for number, stack in enumerate(trace.stacks) if number]
     records = []
     for call in trace.calls:
-        values = (numbers[call.name], call.start, call.end, PROCESS, call.thread, call.correlation, 0)
+        values = (numbers[call.name], call.start, call.end, process, call.thread, call.correlation, 0)
         records.append(_packed(layouts.RUNTIME, layouts.API, *values))
     for work in trace.works:
         if work.kind == "kernel":

@@ -6,8 +6,7 @@ import os
 import sys
 from pathlib import Path
 
-from streamlint import TYPE_CHECKING, __version__
-from streamlint.addresses import REPOSITORY
+from streamlint import TYPE_CHECKING
 from streamlint.commands.init_place import HEAD, placed
 from streamlint.commands.init_text import table
 from streamlint.commands.parser import Parser
@@ -27,6 +26,14 @@ EXAMPLES = (
 )
 STANDALONE, PROJECT = "streamlint.toml", "pyproject.toml"
 HOOK = ".pre-commit-config.yaml"
+# As in `.pre-commit-hooks.yaml`, but by the command that is installed: it works wherever `streamlint init` does, without an address.
+_HOOK = {
+    "name": "streamlint",
+    "entry": "streamlint check --force-exclude",
+    "language": "system",
+    "types_or": "[python, jupyter, cython, c, c++, cuda]",
+    "require_serial": "true",
+}
 
 
 def build_parser() -> Parser:
@@ -108,9 +115,9 @@ def _next(folder: str) -> str:
             "",
             f"{'add to the repos of' if hook.exists() else 'for pre-commit, write'} {line(str(hook))}:",
             *([] if hook.exists() else ["repos:"]),
-            f"  - repo: {REPOSITORY}",
-            f"    rev: v{__version__}",
+            "  - repo: local",
             "    hooks:",
             "      - id: streamlint",
+            *(f"        {key}: {value}" for key, value in _HOOK.items()),
         ]
     )

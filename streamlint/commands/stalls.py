@@ -8,10 +8,12 @@ from streamlint.config import Resolver
 from streamlint.errors import StreamlintError
 from streamlint.silence import Answer, explain_each
 from streamlint.trace.names import Names
+from streamlint.trace.prices import price
 from streamlint.trace.results import Joined, Unnamed
 
 NO_LINE, OUTSIDE, NOT_ASKED = "no line", "outside", "not looked up"
 NO_RULE, RULE_OFF, NO_MODEL, NO_MEMORY, OTHER = "no rule", "rule is off", "unmodelled call", "unknown memory", "other finding"
+OTHER_RANK = "other rank"
 MOST_LINES = 3  # that are asked about, of a place that may be one of several
 # Kinds of reasons, the one that says most of a stall first.
 _ORDER = ("found", "hidden", "place", "given-way", "round", "facts", "order", "cut", "unread", "unreached", "nothing")
@@ -40,6 +42,8 @@ def give_reasons(joined: Joined, names: Names, paths: Sequence[str], resolver: R
             one.kind, one.reason = NO_LINE, "the recording has no line of your code for these calls"
         elif not names.is_linted(place.file):
             one.kind, one.reason = OUTSIDE, "the file is not among the linted ones"
+        elif one.cost.other_ranks > price(one.cost):
+            one.kind, one.reason = OTHER_RANK, "another rank came later to a collective: see what that rank does before it"
         elif number >= top:
             one.kind, one.reason = NOT_ASKED, f"not looked up: --top {len(joined.unnamed)} asks for all reasons"
         else:

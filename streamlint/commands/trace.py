@@ -27,6 +27,7 @@ from streamlint.trace.join import Seen, join
 from streamlint.trace.model import Trace
 from streamlint.trace.names import Names
 from streamlint.trace.readers.opening import read
+from streamlint.trace.recording import form, sessions
 from streamlint.trace.recording import run as record_run
 from streamlint.trace.recording.program import OUTPUT
 from streamlint.trace.results import Costs, Joined
@@ -115,6 +116,8 @@ def _named(parser: Parser, options: argparse.Namespace, program: Sequence[str]) 
     words = list(options.words)
     if options.module and not options.run:
         parser.error("-m needs --run")
+    if options.root and not options.run:
+        parser.error("--root needs --run: of a recording that is there, name the code behind it: streamlint trace run.slt src/")
     if not options.run:
         if not words:
             parser.error("which recording? Name one, or record a program: streamlint trace --run train.py")
@@ -144,17 +147,13 @@ def _drop_unread(options: argparse.Namespace, report: Report) -> None:
 
 def _record(options: argparse.Namespace, program: Sequence[str], recording: Path) -> None:
     """Run the program; what it made before it failed is read all the same."""
-    before = _age(recording)
+    session = sessions.new()
     words = ["-m", options.module, *program] if options.module else list(program)
-    code = record_run(words, recording, root=options.root)
-    if _age(recording) == before:
+    code = record_run(words, recording, root=options.root, session=session)
+    if form.head(recording).get("session") != session.id:
         raise StreamlintError(f"nothing was recorded: {words[1] if options.module else words[0]} ended with exit code {code}")
     if code:
         say(options, f"warning: {words[1] if options.module else words[0]} ended with exit code {code}; what it did before is told")
-
-
-def _age(path: Path) -> int:
-    return path.stat().st_mtime_ns if path.is_file() else 0
 
 
 def _border(options: argparse.Namespace, costs: Costs) -> int | None:

@@ -15,7 +15,7 @@ from streamlint.findings import Category, Finding, Span
 from streamlint.reading import language_of
 from streamlint.records import field, record
 from streamlint.trace.kinds import ALLOCATE, FREE, PIN
-from streamlint.trace.prices import BORDER, by_price, largest_price, merged, price
+from streamlint.trace.prices import BORDER, by_price, largest_price, largest_wait, merged, price
 from streamlint.trace.results import Cost, Costs, Joined, Judged, Place, Unnamed
 from streamlint.triage.layout import Layout, layout
 
@@ -71,7 +71,7 @@ def join(costs: Costs, findings: Sequence[Finding], seen: Seen, texts: Mapping[s
             named.update((id(cost), cost) for cost in mine)
     everybodys = {id(cost) for mine in taken.values() for cost in mine}
     joined = Joined(costs, judged, _unnamed([cost for cost in costs.costs if id(cost) not in everybodys], border), border)
-    joined.named = sum(map(price, named.values()))
+    joined.named = sum(price(merged(mine)) for mine in _by_place(named.values()))
     joined.processes = max(1, len({cost.process for cost in costs.costs}))
     return joined
 
@@ -89,11 +89,16 @@ def _judged(finding: Finding, costs: list[Cost], seen: Seen, statements: _Statem
     return Judged(finding, "NOT REACHED", None, NOT_SEEN if ran else NOT_THERE)
 
 
-def _unnamed(costs: Iterable[Cost], border: int) -> list[Unnamed]:
+def _by_place(costs: Iterable[Cost]) -> list[list[Cost]]:
+    """The costs of each place, as a row of the table tells them together."""
     places: dict[Place, list[Cost]] = defaultdict(list)
     for cost in costs:
         places[cost.place].append(cost)
-    dear = [merged(mine) for mine in places.values() if largest_price(mine) >= max(border, 1)]
+    return list(places.values())
+
+
+def _unnamed(costs: Iterable[Cost], border: int) -> list[Unnamed]:
+    dear = [merged(mine) for mine in _by_place(costs) if max(largest_price(mine), largest_wait(mine)) >= max(border, 1)]
     return [Unnamed(cost, "") for cost in sorted(dear, key=by_price)]
 
 

@@ -34,6 +34,12 @@ _KINDS = (
 )
 
 
+_TAKES_SIZE = re.compile(
+    r"cuda(?:Malloc(?:Managed|Async|FromPoolAsync|Host)?|HostAlloc|HostRegister)$"
+    r"|cuMem(?:Alloc(?:Managed|Async|FromPoolAsync|Host)?|HostAlloc|HostRegister|Create)$"
+)
+
+
 def plain(name: str) -> str:
     """A call's name without versions and stream suffixes: ``cudaMemcpyAsync`` of ``cudaMemcpyAsync_ptsz_v7000``."""
     return _SUFFIX.sub("", _VERSION.sub("", name))
@@ -48,3 +54,9 @@ def kind_of(name: str) -> str:
 def may_block(name: str) -> bool:
     """Whether the host may be held in the call until the device, or the driver, has done something."""
     return kind_of(name) in (WAIT, COPY, ALLOCATE, FREE, PIN)
+
+
+@functools.lru_cache(maxsize=4096)
+def takes_size(name: str) -> bool:
+    """Whether a call (by its plain name) allocates or pins memory, and its second parameter is the size in bytes, a `size_t`."""
+    return _TAKES_SIZE.match(name) is not None

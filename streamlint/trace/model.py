@@ -90,6 +90,7 @@ class Trace:
     streams: dict[tuple[int, int], Stream] = field(default_factory=dict)
     main_threads: dict[int, int] = field(default_factory=dict)  # of each process
     thread_names: dict[tuple[int, int], str] = field(default_factory=dict)
+    ranks: dict[int, int] = field(default_factory=dict)  # of processes that a launcher or torch.distributed numbers
     gpu: str = ""
     start: int = 0  # of the recorded span
     end: int = 0

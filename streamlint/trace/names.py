@@ -18,13 +18,13 @@ class Names:
     Where two fit equally well, none is taken.
     """
 
-    linted: Iterable[str]  # as findings name them
+    linted: Iterable[str]  # as findings name them; the same may come again
     _by_path: dict[str, str] = field(default_factory=dict, init=False)
     _by_base: dict[str, list[str]] = field(default_factory=dict, init=False)
     _known: dict[str, str | None] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
-        for name in self.linted:
+        for name in dict.fromkeys(self.linted):
             self._by_path[os.path.realpath(name)] = name
             self._by_base.setdefault(os.path.basename(name), []).append(name)
 

@@ -6,11 +6,11 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from streamlint.records import replace
-from streamlint.trace.results import Cost
+from streamlint.trace.results import Cost, OfRank
 
 BORDER = 0.005
 """Share of the wall time that a place must cost by default to be told as one that costs something."""
-_SUMS = ("calls", "blocked", "idle", "avoidable", "bytes", "driver_allocations", "serialized", "held_up")
+_SUMS = ("calls", "blocked", "idle", "avoidable", "bytes", "driver_allocations", "serialized", "held_up", "other_ranks")
 
 
 def price(cost: Cost) -> int:
@@ -19,12 +19,20 @@ def price(cost: Cost) -> int:
     A gap that follows a wait counts no longer than the wait held the host: the rest is the host's own work, which would come all the same.
     Time in which the host was blocked while the GPU had work counts only as far as the estimate of the gain says so.
     """
-    return max(cost.avoidable, cost.gain or 0, cost.serialized, cost.held_up)
+    return max(cost.avoidable, cost.gains or cost.gain or 0, cost.serialized, cost.held_up)
 
 
 def by_price(cost: Cost) -> tuple[int, int, int, str, tuple[int, ...]]:
-    """A key that puts the dearest first."""
-    return -price(cost), -cost.idle, -cost.blocked, cost.place.file, cost.place.lines
+    """A key that puts the dearest first; waiting for other ranks, which is no price, counts like one."""
+    return -max(price(cost), cost.other_ranks), -cost.idle, -cost.blocked, cost.place.file, cost.place.lines
+
+
+def largest_wait(costs: Sequence[Cost]) -> int:
+    """How long the process waited for other ranks in which these costs waited longest."""
+    sums: dict[int, int] = defaultdict(int)
+    for cost in costs:
+        sums[cost.process] += cost.other_ranks
+    return max(sums.values(), default=0)
 
 
 def largest_price(costs: Sequence[Cost]) -> int:
@@ -36,10 +44,35 @@ def largest_price(costs: Sequence[Cost]) -> int:
 
 
 def merged(costs: Sequence[Cost]) -> Cost:
-    """The costs of one line as one, of calls of several kinds or processes: sums, under the name of the dearest. Needs at least one."""
+    """The costs of one line as one, of calls of several kinds or processes: sums, under the name of the dearest. Needs at least one.
+
+    The gain is that of the process that gains most: processes run side by side, so gains of several are of the same wall time.
+    """
     first = min(costs, key=by_price)
     if len(costs) == 1:
         return first
     sums = {name: sum(getattr(cost, name) for cost in costs) for name in _SUMS}
-    gains = [cost.gain for cost in costs if cost.gain is not None]
-    return replace(first, **sums, gain=sum(gains) if gains else None, largest=max(cost.largest for cost in costs))
+    gains: dict[int, int] = defaultdict(int)
+    for cost in costs:
+        if cost.gain is not None:
+            gains[cost.process] += cost.gain
+    return replace(
+        first,
+        **sums,
+        gain=max(gains.values(), default=None),
+        gains=sum(gains.values()) if len(gains) > 1 else 0,
+        largest=max(cost.largest for cost in costs),
+        of_ranks=_of_ranks(costs),
+    )
+
+
+def _of_ranks(costs: Sequence[Cost]) -> tuple[OfRank, ...]:
+    """One entry for each process, its late one that of its longest wait."""
+    found: dict[int, list[OfRank]] = defaultdict(list)
+    for cost in costs:
+        for one in cost.of_ranks:
+            found[one.process].append(one)
+    return tuple(
+        OfRank(process, sum(one.blocked for one in mine), sum(one.waited for one in mine), max(mine, key=lambda one: one.waited).late)
+        for process, mine in sorted(found.items())
+    )

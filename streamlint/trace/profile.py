@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from streamlint.errors import StreamlintError
-from streamlint.findings import Finding
+from streamlint.findings import Category, Finding
 from streamlint.reading import Unreadable, read_bytes
 from streamlint.records import field, record
 from streamlint.report.entries import cost_of, costing
@@ -28,12 +28,14 @@ class Profile:
     def of(self, finding: Finding) -> Mapping[str, Any] | None:
         """Standing, note and cost of a finding; None where the run says nothing of it.
 
-        A finding that was not told then, of a rule that was off, has the cost of the stall at its line.
+        A stall that was not told then, of a rule that was off, has the cost of its line. Findings of other categories have none: a race
+        beside a wait is not what the wait costs.
         """
         known = self.findings.get(finding.fingerprint)
-        if known is None and (cost := self.stalls.get((finding.span.file, finding.span.row))) is not None:
-            return {"standing": "COSTS", "note": "", "cost": cost}
-        return known
+        if known is not None or finding.category is not Category.STALL:
+            return known
+        cost = self.stalls.get((finding.span.file, finding.span.row))
+        return None if cost is None else {"standing": "COSTS", "note": "", "cost": cost}
 
 
 def load(path: Path) -> Profile:

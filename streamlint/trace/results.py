@@ -30,6 +30,27 @@ class Place:
         return len(self.lines) == 1
 
 
+@record(frozen=True, slots=True)
+class OfRank:
+    """What one process of several ranks has of a place's blocked time."""
+
+    process: int
+    blocked: int
+    waited: int  # of it for other ranks; the rest for its own GPU, or for the driver
+    late: int = -1  # the process that it waited for longest
+
+
+@record(frozen=True, slots=True)
+class RankWait:
+    """How long the GPU of a process waited in collectives for another process, and did nothing else."""
+
+    process: int
+    late: int  # the process that came last
+    time: int
+    worked: int  # how long the late process's GPU worked meanwhile; else its host had launched nothing
+    collectives: int
+
+
 @record(slots=True)
 class Cost:
     """What the calls of one kind that a place made have cost."""
@@ -44,6 +65,7 @@ class Cost:
     largest: int = 0
     idle: int = 0  # time that the GPU had nothing to do behind them: the device had drained in them, until the next work
     gain: int | None = None  # an estimate of the wall time without the wait; None where it cannot be estimated
+    gains: int = 0  # of several processes: the sum of their gains, since shares are of the time of all of them
     bytes: int = 0
     bandwidth: float | None = None  # of its copies
     pinned_bandwidth: float | None = None  # what a pinned copy of this direction reached in the run, or reaches on this GPU
@@ -55,6 +77,8 @@ class Cost:
     via: tuple[Place, ...] = ()  # the callers in the user's code, innermost first
     thread: str = ""  # "main", "autograd", or a thread's name
     process: int = 0
+    other_ranks: int = 0  # of the blocked time: waiting for a GPU that waited for other ranks
+    of_ranks: tuple[OfRank, ...] = ()  # in a run of several ranks
     avoidable: int = 0  # idle time that would not be there without them: no longer than they held the host, also of later gaps
 
 
@@ -69,6 +93,8 @@ class Costs:
     gpu: str = ""
     origin: str = ""
     notes: list[str] = field(default_factory=list)
+    rank_waits: list[RankWait] = field(default_factory=list)
+    ranks: dict[int, int] = field(default_factory=dict)  # of processes whose rank is known
 
 
 @record(slots=True)
@@ -88,7 +114,7 @@ class Unnamed:
 
     cost: Cost
     reason: str
-    kind: str = ""  # unmodelled call, unknown memory, rule is off, no rule, outside (not in the linted files)
+    kind: str = ""  # unmodelled call, unknown memory, rule is off, no rule, outside (not in the linted files), other rank
 
 
 @record(slots=True)

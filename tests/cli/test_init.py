@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import os
 import re
+from pathlib import Path
 
 import pytest
+import yaml
 from made_notebooks import code, notebook
 
-from streamlint import __version__, cli
+from streamlint import cli
 from streamlint.commands.init_text import NO_DEFAULT
 from streamlint.config import WORDS, Settings, load
+
+ROOT = Path(__file__).parents[2]
 
 try:
     import tomllib
@@ -61,9 +65,14 @@ def test_a_file_of_its_own(project, capsys):
     assert "# Left out by default: tests/." in text
     assert told.startswith("wrote streamlint.toml; 10 files in Python, Cython or C++, libraries: PyTorch, CUDA runtime, excluded: /core/, ")
     assert "  streamlint check --write-baseline known.json  accept it" in told
-    assert told.endswith(
-        f"repos:\n  - repo: https://github.com/streamlint/streamlint\n    rev: v{__version__}\n    hooks:\n      - id: streamlint\n"
-    )
+    assert yaml.safe_load(told[told.index("\nrepos:") :]) == {"repos": [{"repo": "local", "hooks": [published() | {"language": "system"}]}]}
+
+
+def published():
+    """The hook that the repository offers, less what pre-commit asks of repositories alone."""
+    hooks = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
+    (hook,) = [hook for hook in hooks if hook["id"] == "streamlint"]
+    return {key: hook[key] for key in ("id", "name", "entry", "types_or", "require_serial")}
 
 
 def test_what_is_excluded_is_not_linted(project, capsys):

@@ -12,6 +12,7 @@ from streamlint import cli
 from streamlint.commands import trace as command
 from streamlint.errors import StreamlintError
 from streamlint.trace.model import Frame
+from streamlint.trace.recording.sessions import Session
 
 TRAIN = """\
 import torch
@@ -48,13 +49,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def recorded(slow: int = 3 * MS, file: str = "src/train.py", path: str = "run.slt") -> Path:
+def recorded(slow: int = 3 * MS, file: str = "src/train.py", path: str = "run.slt", session: str = "") -> Path:
     """Ten steps with a wait in lines 10 and 12, behind which the host is slow."""
     run = Run()
     for _ in range(10):
         run.launch(MS).wait(Frame(str(Path(file).absolute()), CLIP, "train")).host(MS)
         run.launch(MS).wait(Frame(str(Path(file).absolute()), ITEM, "train")).host(slow)
-    return save(run.launch(MS).done(), Path(path))
+    return save(run.launch(MS).done(), Path(path), session)
 
 
 def told(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
@@ -148,6 +149,7 @@ BAD = [
     (("run.slt", "src", "--output-format", "junit"), "streamlint: unknown output format 'junit'"),
     (("run.slt", "src", "--select", "SL999"), "streamlint: command line: unknown rule 'SL999'"),
     (("-m", "train", "run.slt"), "streamlint trace: -m needs --run"),
+    (("--root", "src", "run.slt"), "streamlint trace: --root needs --run: of a recording that is there, name the code behind it"),
     (("--run",), "streamlint trace: which program? Name a script, or a module with -m"),
     (("--run", "gone.py"), "streamlint: gone.py: no such file"),
     (("--run", "src/train.py", "-o", "a.html"), "streamlint trace: with --run, -o names the recording"),
@@ -163,6 +165,14 @@ def test_bad_input(capsys: pytest.CaptureFixture[str], words: tuple[str, ...], m
     assert err.splitlines()[-1].startswith(message)
 
 
+def test_a_recording_of_another_folder_is_matched_where_there_are_findings(capsys: pytest.CaptureFixture[str]) -> None:
+    recorded(file="/elsewhere/code/train.py")
+    code, out, _ = told(capsys, "run.slt", "src", "--select", "SL020")
+    assert code == 1
+    assert "src/train.py:12 in train" in out
+    assert "NOT REACHED" not in out
+
+
 def test_a_recording_of_another_program(capsys: pytest.CaptureFixture[str]) -> None:
     """Nothing is attributed, and that is said; it is no failure."""
     recorded(file="/elsewhere/other.py")
@@ -175,9 +185,9 @@ def test_a_recording_of_another_program(capsys: pytest.CaptureFixture[str]) -> N
 def test_run_records_first(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 
-    def record(program: list[str], output: Path, *, root: str) -> int:
+    def record(program: list[str], output: Path, *, root: str, session: Session) -> int:
         asked.append((list(program), str(output), root))
-        recorded(path=str(output))
+        recorded(path=str(output), session=session.id)
         return 3
 
     monkeypatch.setattr(command, "record_run", record)
@@ -189,19 +199,92 @@ def test_run_records_first(capsys: pytest.CaptureFixture[str], monkeypatch: pyte
     assert asked.pop() == (["-m", "package.train", "-v"], "run.slt", "src")
 
 
+def test_run_does_not_tell_of_another_run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another process records into the file meanwhile: it grows, and is not of the run that was asked for."""
+
+    def record(program: list[str], output: Path, *, root: str, session: Session) -> int:
+        recorded(path=str(output), session="another")
+        return 0
+
+    monkeypatch.setattr(command, "record_run", record)
+    code, out, err = told(capsys, "--run", "src/train.py", "src")
+    assert (code, out, err) == (2, "", "streamlint: nothing was recorded: src/train.py ended with exit code 0\n")
+
+
 def test_run_does_not_tell_of_an_earlier_recording(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     recorded()
-    monkeypatch.setattr(command, "record_run", lambda program, output, root: 2)
+    monkeypatch.setattr(command, "record_run", lambda program, output, root, session: 2)
     code, out, err = told(capsys, "--run", "src/train.py", "src")
     assert (code, out, err) == (2, "", "streamlint: nothing was recorded: src/train.py ended with exit code 2\n")
 
 
 def test_run_without_a_gpu(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    def record(program: list[str], output: Path, *, root: str) -> int:
+    def record(program: list[str], output: Path, *, root: str, session: Session) -> int:
         raise StreamlintError("no GPU")
 
     monkeypatch.setattr(command, "record_run", record)
     assert told(capsys, "--run", "src/train.py", "src") == (2, "", "streamlint: no GPU\n")
+
+
+# Several ranks ----------------------------------------------------------------------------------------------------------------
+
+RANKS = """\
+run.slt: 119 ms on NVIDIA H100 80GB HBM3, 2 processes; the GPU was idle for 98.0 ms (41 %), the host
+  was blocked for 120 ms
+the GPU of rank 0 waited 90.0 ms for rank 1 in 10 collectives; the GPU of rank 1 worked for 10.0 ms
+  of it, and had no work for 80.0 ms
+
+"""
+WAITED = """\
+    cudaStreamSynchronize; without the wait about 9.01 ms shorter (estimate); blocked in rank 0 for
+      110 ms, 90.0 ms of it because rank 1 came later, in rank 1 for 10.0 ms
+"""
+
+
+def ranks() -> None:
+    """Ten steps of 12 ms: a kernel of 1 ms, an all-reduce that the second rank is late for by 9 ms, and a wait in line 12."""
+    for rank, path in enumerate(("run.slt", "run.slt.200")):
+        run = Run(process=100 + 100 * rank)
+        run.trace.ranks = {run.process: rank}
+        for step in range(10):
+            late = step * 12 * MS + 10 * MS
+            run.now = max(run.now, step * 12 * MS)
+            run.launch((1 + rank) * MS)
+            run.host(late - run.now if rank else 0)
+            begun = max(run.free, run.now + 5_000)
+            run.launch(late + 5_000 + MS - begun, "ncclDevKernel_AllReduce_Sum_f32_RING_LL")
+            run.wait(Frame(str(Path("src/train.py").absolute()), ITEM, "train"))
+        save(run.done(), Path(path), "a")
+
+
+def test_ranks_of_a_run_are_told_in_one_table(capsys: pytest.CaptureFixture[str]) -> None:
+    import jsonschema
+
+    from streamlint import schema
+
+    ranks()
+    code, out, _ = told(capsys, "run.slt", "src", "--select", "SL020", "--output-format", "full", "--output-format", "json:out.json")
+    assert (code, out[: len(RANKS)]) == (1, RANKS)
+    assert WAITED in out
+    answer = json.loads(Path("out.json").read_text())
+    jsonschema.validate(answer, schema.trace())
+    (known,) = (finding["run"]["cost"] for finding in answer["findings"])
+    assert [(one["rank"], round(one["other_ranks_ns"] / MS)) for one in known["ranks"]] == [(0, 90), (1, 0)]
+    assert [(one["rank"], one["late"]["rank"], one["collectives"]) for one in answer["run"]["rank_waits"]] == [(0, 1, 10)]
+    told(
+        capsys,
+        "run.slt",
+        "src",
+        "--ignore",
+        "SL020",
+        *(f"--output-format={format}:out.{format}" for format in ("json", "markdown", "html")),
+    )
+    for format in ("markdown", "html"):
+        page = Path(f"out.{format}").read_text()
+        assert "blocked in rank 0 for 110 ms, 90.0 ms of it because rank 1 came later, in rank 1 for 10.0 ms" in page
+        assert "the GPU of rank 0 waited 90.0 ms for rank 1 in 10 collectives" in page
+    (stall,) = json.loads(Path("out.json").read_text())["stalls"]
+    assert (stall["kind"], stall["cost"]["lines"]) == ("other rank", [ITEM])
 
 
 # check --profile --------------------------------------------------------------------------------------------------------------

@@ -26,9 +26,9 @@ def told(name: str) -> dict:
 
 
 def test_the_program_leads_to_what_the_index_shows():
-    assert (URLS["Documentation"], URLS["Repository"]) == (addresses.SITE, addresses.REPOSITORY)
+    assert URLS["Documentation"] == addresses.SITE
     assert URLS["Changelog"] == f"{addresses.SITE}changelog/"
-    assert URLS["Issues"] == f"{addresses.REPOSITORY}/issues"
+    assert URLS["Issues"] == f"{URLS['Repository']}/issues"
 
 
 def test_the_site_is_built_for_its_address():

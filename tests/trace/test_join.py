@@ -11,7 +11,9 @@ from streamlint.findings import Category, Finding, Span, Step
 from streamlint.trace.join import NEVER_HELD, NO_TIME, NOT_SEEN, NOT_THERE, Seen, join
 from streamlint.trace.model import Frame, Trace
 from streamlint.trace.names import Names
+from streamlint.trace.prices import price
 from streamlint.trace.results import Cost, Costs, Joined, Place
+from streamlint.trace.shown.rows import rows
 
 MS = 10**6
 TEXT = """\
@@ -147,3 +149,10 @@ def test_names_of_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     assert names(str(tmp_path / "lib/site-packages/torch.py")) is None
     assert names("<string>") is None
     assert [names.is_linted(name) for name in ("src/a/model.py", "other.py")] == [True, False]
+
+
+def test_what_findings_cost_is_what_their_rows_say() -> None:
+    """Of a line's copies the gain is the larger, of its waits the idle time: together they are one row."""
+    copies, waits = cost(6, idle=0, kind="copy", gain=8 * MS), cost(6, idle=10 * MS, gain=MS)
+    answer = joined([finding(6)], [copies, waits])
+    assert [price(row.cost) for row in rows(answer)] == [answer.named] == [10 * MS]

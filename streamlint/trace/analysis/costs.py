@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable
 from statistics import median_low
 
 from streamlint import TYPE_CHECKING
-from streamlint.trace.analysis import gains, idle, rates, streams
+from streamlint.trace.analysis import gains, idle, ranks, rates, streams
 from streamlint.trace.analysis.places import group
 from streamlint.trace.analysis.timeline import timelines
 from streamlint.trace.analysis.waits import waits_of
 from streamlint.trace.kinds import ALLOCATE, COPY, PIN, may_block
-from streamlint.trace.results import Cost, Costs
+from streamlint.trace.results import Cost, Costs, OfRank
 
 if TYPE_CHECKING:
     from typing import TypeVar
@@ -37,6 +37,8 @@ def costs_of(trace: Trace, files: Callable[[str], str | None]) -> Costs:
     waits = [waits_of(one) for one in runs]
     gaps = idle.gaps_of(runs)
     idle.attribute(gaps, runs, waits, groups)
+    waiting = ranks.waiting_of(runs)
+    ranks.add(runs, waits, groups, waiting)
     notes = list(trace.notes)
     pinned = rates.reached(trace.works)
     likely = {**rates.expected(trace.gpu), **pinned}
@@ -47,6 +49,9 @@ def costs_of(trace: Trace, files: Callable[[str], str | None]) -> Costs:
     by_process = {one.process: one for one in runs}
     told = [one for one in groups.groups if one.serialized or may_block(by_process[one.process].calls[one.calls[0]].name)]
     costs = [_cost(trace, by_process[one.process], groups, one, pinned) for one in told]
+    for cost, one in zip(costs, told, strict=True):
+        if one.process in waiting:
+            _add_ranks(cost, one)
     costs.sort(key=lambda one: (-one.idle, -one.blocked, one.process, one.place, one.kind, one.call))
     return Costs(
         wall=trace.end - trace.start,
@@ -58,6 +63,8 @@ def costs_of(trace: Trace, files: Callable[[str], str | None]) -> Costs:
         gpu=trace.gpu,
         origin=trace.origin,
         notes=notes,
+        rank_waits=ranks.totals(runs, waiting),
+        ranks=dict(trace.ranks),
     )
 
 
@@ -82,6 +89,13 @@ def _cost(trace: Trace, timeline: Timeline, groups: Groups, one: Group, pinned: 
     if one.kind == COPY:
         _add_copies(cost, timeline, one, pinned)
     return cost
+
+
+def _add_ranks(cost: Cost, one: Group) -> None:
+    """How much of the blocked time was waiting for other ranks."""
+    cost.other_ranks = sum(one.late.values())
+    late = max(one.late, key=lambda process: one.late[process], default=-1)
+    cost.of_ranks = (OfRank(one.process, cost.blocked, cost.other_ranks, late),)
 
 
 def _dearest(timed: Iterable[tuple[T, int]]) -> T:

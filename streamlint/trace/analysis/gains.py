@@ -140,5 +140,5 @@ def _share(mine: Sequence[Group], gain: int, timeline: Timeline) -> None:
     times = [sum(timeline.calls[index].end - timeline.calls[index].start for index in group.calls) for group in mine]
     whole = sum(times)
     for group, time in zip(mine, times, strict=True):
-        group.gain = gain * time // whole
+        group.gain = gain * time // whole if whole else 0
     mine[0].gain = gain - sum(group.gain or 0 for group in mine[1:])

@@ -30,6 +30,7 @@ class Group:
     serialized: int = 0
     held_up: int = 0
     gain: int | None = None
+    late: dict[int, int] = field(default_factory=dict)  # ns of waiting for other ranks, by the process that came last
 
 
 @record(slots=True)

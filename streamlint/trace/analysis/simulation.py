@@ -51,6 +51,7 @@ SLOWER = 2
 _NEVER = -(1 << 62)
 NO_SOURCE = NO_WORK = -1
 _LAST, _FRONT, _END = range(3)  # where the end of a condition of work, or of a wait, is found: by stream, by front, by work
+_MOMENT, _BEGIN = 3, [0]  # a moment of the recording is that long after its clock's beginning
 _ALL, _DEFAULT, _BLOCKING = range(3)  # the fronts of a device: the latest end of all its work, on the default stream, on blocking ones
 _KINDS = 3
 
@@ -78,7 +79,7 @@ class Program:
         clocks, last = list(self.clocks), [_NEVER] * len(self.slots)
         fronts = [_NEVER] * (_KINDS * self.devices)
         ends: list[int] = []
-        sources, add, slots = (last, fronts, ends), ends.append, self.slots
+        sources, add, slots = (last, fronts, ends, _BEGIN), ends.append, self.slots
         ordered = _NEVER
         for (lane, pause, base, works, mode, target, tail, bare, bare_works, orders), is_gone in zip(self.steps, flags, strict=True):
             start = clocks[lane] + pause
@@ -269,6 +270,9 @@ class _Writer:
         self._last[slot], self._latest = work.end, index
         for number in self.program.slots[slot]:
             self._fronts[number] = max(self._fronts[number], work.end)
+        joined = self.timeline.joined.get(index)
+        if joined is not None:  # it ran on until the last rank took part, and would do so if it had begun earlier
+            return slot, self._without(usual_lag), usual_space, work.end - joined, (*more, (_MOMENT, 0, joined))
         return slot, self._without(usual_lag), usual_space, work.end - work.start, more
 
     def _conditions(self, index: int, ready: int) -> tuple[tuple[tuple[int, int, int], ...], bool]:

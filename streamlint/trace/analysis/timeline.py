@@ -32,6 +32,7 @@ class Timeline:
     lanes: list[int]  # of each call; threads that take turns share a lane, the main thread's is 0
     streams: dict[int, Stream] = field(default_factory=dict)
     overhead: int = 0  # ns that its record adds to each call
+    joined: dict[int, int] = field(default_factory=dict)  # of works that waited for other ranks: when the last one took part
 
     @property
     def begin(self) -> int:

@@ -44,6 +44,8 @@ def read(path: Path, roots: Sequence[Path]) -> Trace:
     trace.main_threads = joining.main_threads(trace.calls, _most_python(events))
     trace.thread_names = {key: name for key, name in events.thread_names.items() if key[0] in processes}
     trace.gpu = _gpu(stream.header)
+    if (rank := _rank(stream.header)) is not None and len(processes) == 1:
+        trace.ranks = dict.fromkeys(processes, rank)
     _span(trace, events)
     trace.sort()
     overhead.of_kineto(trace, events.operators, events.python)
@@ -80,6 +82,13 @@ def _most_python(events: Events) -> dict[int, int]:
     for (process, thread), spans in events.python.items():
         found[process] = max(found.get(process, (0, 0)), (len(spans), thread))
     return {process: thread for process, (_, thread) in found.items()}
+
+
+def _rank(header: dict[str, Any]) -> int | None:
+    """The rank that PyTorch's profiler notes where torch.distributed has begun."""
+    told = header.get("distributedInfo")
+    found = told.get("rank") if isinstance(told, dict) else None
+    return found if type(found) is int and found >= 0 else None
 
 
 def _gpu(header: dict[str, Any]) -> str:

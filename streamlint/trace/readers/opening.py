@@ -97,6 +97,8 @@ def _add(whole: Trace, other: Trace) -> None:
         whole.main_threads.setdefault(renamed.get(process, process), thread)
     for (process, thread), name in other.thread_names.items():
         whole.thread_names.setdefault((renamed.get(process, process), thread), name)
+    for process, rank in other.ranks.items():
+        whole.ranks.setdefault(renamed.get(process, process), rank)
     whole.gpu = whole.gpu or other.gpu
     whole.notes += other.notes
     whole.start, whole.end = min(whole.start, other.start), max(whole.end, other.end)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 
 from streamlint import TYPE_CHECKING
 from streamlint.errors import StreamlintError
-from streamlint.trace.kinds import plain
+from streamlint.trace.kinds import plain, takes_size
 from streamlint.trace.model import NO_STACK, UNKNOWN, Call, Frame, Stream, Trace, Work
 from streamlint.trace.readers import overhead
 from streamlint.trace.recording import form, layouts
@@ -17,41 +16,56 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-_APART = 10 * 10**9  # nanoseconds by which the ranks of a run may start one after the other
 _BEGINS_CAPTURE, _ENDS_CAPTURE = "StreamBeginCapture", "StreamEndCapture"
-
-_TAKES_SIZE = re.compile(
-    r"cuda(?:Malloc(?:Managed|Async|FromPoolAsync|Host)?|HostAlloc|HostRegister)$"
-    r"|cuMem(?:Alloc(?:Managed|Async|FromPoolAsync|Host)?|HostAlloc|HostRegister|Create)$"
-)  # allocations whose second parameter is the size in bytes
 
 
 def read(path: Path) -> Trace:
-    """The run of a recording and those of its child processes, whose files stand beside it as ``NAME.PID``.
+    """The run of a recording, with its other processes, whose files stand beside it as ``NAME.PID`` and begin with the same id.
 
     Raises StreamlintError where the first file is no recording, was written by a later version or holds no process. What cannot be read of
-    the others, which of them are of an earlier run, and the missing end of a file, is said in the notes.
+    the others, which of them are of another run, and the missing end of a file, is said in the notes.
     """
     trace = Trace("recorded")
-    _File(path, trace).read()
-    since = trace.start - _APART
-    for other in sorted(path.parent.glob(f"{path.name}.*"), key=lambda one: (len(one.name), one.name)):
-        if other.suffix[1:].isdigit():
+    without: list[tuple[int, int]] = []
+    first = _File(path, trace, without)
+    first.read()
+    strangers: list[str] = []
+    others = sorted(path.parent.glob(f"{path.name}.*"), key=lambda one: (len(one.name), one.name))
+    for other in others:
+        facts = form.head(other) if other.suffix[1:].isdigit() else {}
+        if facts and not (first.session and facts.get("session") == first.session):
+            strangers.append(other.name)
+        elif other.suffix[1:].isdigit():
             try:
-                _File(other, trace, since).read()
+                _File(other, trace, without).read()
             except StreamlintError as error:
                 trace.notes.append(str(error))
+    if strangers:
+        more = f" and {len(strangers) - 1} more" if len(strangers) > 1 else ""
+        trace.notes.append(f"{strangers[0]}{more} beside {path.name}: of another run, left out")
+    trace.notes += _of_threads(without)
     trace.sort()
     overhead.of_recorder(trace)
     return trace
 
 
+def _of_threads(without: list[tuple[int, int]]) -> list[str]:
+    """What is said of threads without the user's code: one sentence, however many they are."""
+    if not without:
+        return []
+    process, thread = without[0]
+    if len(without) == 1:
+        return [f"process {process}, thread {thread} ran none of your code: its calls show the lines that the main thread was at meanwhile"]
+    return [f"{len(without)} threads ran none of your code: their calls show the lines that the main thread was at meanwhile"]
+
+
 class _File:
     """One process."""
 
-    def __init__(self, path: Path, trace: Trace, since: int = 0) -> None:
+    def __init__(self, path: Path, trace: Trace, without: list[tuple[int, int]]) -> None:
         self.path = path
-        self.since = since  # the earliest time at which it may have been begun
+        self.without = without  # process and number of threads without the user's code
+        self.session = ""  # empty in recordings of version 1
         self.trace = trace
         self.process = -1
         self.names: dict[tuple[int, int], str] = {}
@@ -94,8 +108,7 @@ class _File:
             take(*values)
 
     def _take_run(self, facts: dict[str, Any]) -> None:
-        if facts["start"] < self.since:
-            raise StreamlintError(f"{self.path}: the recording is of an earlier run, it is left out")
+        self.session = facts.get("session", "")
         self.process = facts["process"]
         self.trace.main_threads[self.process] = facts["main"]
         self.trace.start = min(self.trace.start or facts["start"], facts["start"])
@@ -120,9 +133,10 @@ class _File:
         self.trace.thread_names[self.process, thread] = name
 
     def _take_meanwhile(self, thread: int) -> None:
-        self.trace.notes.append(
-            f"process {self.process}, thread {thread} ran none of your code: its calls show the lines that the main thread was at meanwhile"
-        )
+        self.without.append((self.process, thread))
+
+    def _take_rank(self, rank: int) -> None:
+        self.trace.ranks[self.process] = rank
 
     def _take_gpu(self, name: str) -> None:
         self.trace.gpu = self.trace.gpu or name
@@ -207,7 +221,7 @@ class _File:
             call = by_correlation.get(outer.get(correlation, correlation))
             if call is not None and call.stack == NO_STACK:
                 call.stack = self.stacks.get(stack, NO_STACK)
-                if _TAKES_SIZE.match(call.name):
+                if takes_size(call.name):
                     call.bytes = word
         for correlation, stream in self.waits:
             call = by_correlation.get(outer.get(correlation, correlation))

@@ -1,8 +1,9 @@
 """Recording what a program's CUDA calls do to the host, with their lines, and when the GPU worked: in the program's own process.
 
 `cupti` speaks to NVIDIA's library, `layouts` says where the fields of its records stand, `taps` is called back by it, `stacks` finds the
-user's lines, `form` is the file, `recorder` holds these together, `program` runs scripts, `children` records their child processes.
-Imports nothing of streamlint but `errors`, `trace.kinds` and `trace.model`.
+user's lines, `form` is the file's content, `output` the file, `sessions` says which files are of one run, `recorder` holds these together,
+`program` runs scripts, `children` records their child processes. Imports nothing of streamlint but `errors`, `records`, `trace.kinds` and
+`trace.model`.
 """
 
 from __future__ import annotations
@@ -13,13 +14,15 @@ import subprocess
 import sys
 
 from streamlint import TYPE_CHECKING
-from streamlint.trace.recording import children
+from streamlint.trace.recording import children, sessions
 from streamlint.trace.recording.cupti import open_cupti, require_gpu
 from streamlint.trace.recording.recorder import Recorder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
+
+    from streamlint.trace.recording.sessions import Session
 
 __all__ = ["record", "run"]
 
@@ -33,7 +36,7 @@ def record(output: str | os.PathLike[str], *, root: str | os.PathLike[str] = "")
     """
     recorder = Recorder(os.fspath(output), open_cupti(), os.fspath(root))
     recorder.start()
-    children.follow(recorder.output, os.fspath(root))
+    children.follow(os.fspath(output), os.fspath(root), recorder.session)
     try:
         yield
     finally:
@@ -41,17 +44,18 @@ def record(output: str | os.PathLike[str], *, root: str | os.PathLike[str] = "")
         recorder.stop()
 
 
-def run(program: Sequence[str], output: Path, *, root: str = "", python: str = "") -> int:
+def run(program: Sequence[str], output: Path, *, root: str = "", python: str = "", session: Session | None = None) -> int:
     """Run a program recorded, in a child process, and return its exit code; ``program`` is a script or ``-m`` and a module, and arguments.
 
-    ``python`` is the interpreter, this one if empty. Raises StreamlintError before the program starts where there is no CUPTI or GPU. A
-    program that a signal ended gives 128 and its number, as in a shell.
+    Its recording begins with the id of the session, a new one if none is given. ``python`` is the interpreter, this one if empty. Raises
+    StreamlintError before the program starts where there is no CUPTI or GPU. A program that a signal ended gives 128 and its number, as in
+    a shell.
     """
     if not python:  # else CUPTI is found by that interpreter alone, which says so
         open_cupti()
         require_gpu()
     command = [python or sys.executable, "-m", "streamlint.record", "--output", str(output), *(["--root", root] if root else []), *program]
-    child = subprocess.Popen(command)
+    child = subprocess.Popen(command, env={**os.environ, sessions.VARIABLE: (session or sessions.new()).id})
     while True:
         try:
             code = child.wait()

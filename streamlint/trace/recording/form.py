@@ -5,7 +5,9 @@
 
 Blocks of kind ROWS hold JSON arrays, one a line; the first element names the row:
 
-    ["run", {...}]                        the process: pid, main thread, command, root, versions, start of the clock
+    ["run", {...}]                        the process: pid, main thread, command, root, versions, start of the clock, and the session,
+                                          an id that all recordings of one run share (since version 2); the first row of the file
+    ["rank", number]                      of a process of torch.distributed, or as its launcher says
     ["names", domain, {cbid: name}]       names of calls, by CUPTI's domain (1 driver, 2 runtime) and number
     ["size", kind, bytes]                 what is kept of activity records of a kind, from their beginning
     ["kernel", address, name]             the name that kernel records point to
@@ -27,14 +29,14 @@ from __future__ import annotations
 import json
 import struct
 import zlib
+from pathlib import Path
 
 from streamlint import TYPE_CHECKING
 from streamlint.errors import StreamlintError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
-    from typing import BinaryIO, Protocol
+    from typing import Any, BinaryIO, Protocol
 
     class Sink(Protocol):
         """What is written to."""
@@ -43,7 +45,7 @@ if TYPE_CHECKING:
 
 
 MAGIC = b"streamlint trace\n"
-VERSION = 1
+VERSION = 2
 ROWS, RECORDS, LINKS = b"J", b"A", b"L"
 LINK = struct.Struct("<IIQ")
 _VERSION = struct.Struct("<H")
@@ -65,6 +67,16 @@ def write(file: Sink, kind: bytes, data: bytes) -> None:
 def write_rows(file: Sink, rows: list[list[object]]) -> None:
     """Write rows as one block."""
     write(file, ROWS, "\n".join(json.dumps(row, separators=(",", ":")) for row in rows).encode())
+
+
+def head(path: str | Path) -> dict[str, Any]:
+    """What a file says of its process; nothing where it is no recording, or has only just been opened. Raises nothing."""
+    try:
+        kind, data = next(iter(Blocks(Path(path))))
+        name, facts = json.loads(data.split(b"\n", 1)[0])
+    except (StopIteration, StreamlintError, ValueError):
+        return {}
+    return facts if kind == ROWS and name == "run" else {}
 
 
 class Blocks:

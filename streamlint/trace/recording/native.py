@@ -40,18 +40,24 @@ _TRIED = 4  # frames that must come back as they are
 
 
 def compiled() -> Any:
-    """The library of `taps.c`, or None where there is no C compiler."""
+    """The library of `taps.c`. Raises LookupError with the reason where it cannot be compiled or loaded."""
     chosen = os.environ.get("CC", "").split() or [found for name in _COMPILERS if (found := shutil.which(name))][:1]
     if not chosen:
-        return None
+        raise LookupError(f"there is no C compiler ({', '.join(_COMPILERS)})")
     with tempfile.TemporaryDirectory(prefix="streamlint-") as folder:
         library = os.path.join(folder, "taps.so")
         command = [*chosen, "-O2", "-shared", "-fPIC", "-pthread", "-o", library, _SOURCE]
         try:
             subprocess.run(command, check=True, capture_output=True, timeout=_SECONDS)
+        except subprocess.CalledProcessError as error:
+            told = error.stderr.decode(errors="replace").strip().split("\n")[0]
+            raise LookupError(f"{chosen[0]} could not compile the recorder's functions{f': {told}' if told else ''}") from error
+        except (OSError, subprocess.SubprocessError) as error:
+            raise LookupError(f"{chosen[0]} could not be run: {error}") from error
+        try:
             return ctypes.CDLL(library)
-        except (OSError, subprocess.SubprocessError):
-            return None
+        except OSError as error:
+            raise LookupError(f"the recorder's compiled functions could not be loaded: {error}") from error
 
 
 class NativeTaps:
@@ -102,6 +108,10 @@ class NativeTaps:
             frame = frame.f_back
         if not expected or [one for one in seen if one in expected][: len(expected)] != expected:
             raise LookupError("the frames of Python are not where they were looked for")
+
+    def size_is_second(self, domain: int, number: int) -> None:
+        """The second argument of a call is a size: of other calls it is not read, since they may have less."""
+        self._library.tap_sized(domain, number)
 
     def take(self) -> tuple[list[tuple[int, int, int]], list[tuple[int, int]]]:
         """The links (correlation, stack, second argument) and the buffers (address, length) collected since the last time."""

@@ -45,11 +45,11 @@ def main(arguments: Sequence[str]) -> int:
         return FAILED
     try:
         require_gpu()
-        start_until_exit(options["--output"], options["--root"])
+        recorder = start_until_exit(options["--output"], options["--root"])
     except StreamlintError as error:
         print(f"streamlint: {error}", file=sys.stderr)
         return FAILED
-    children.follow(options["--output"], options["--root"])
+    children.follow(options["--output"], options["--root"], recorder.session)
     _show_as_python()
     if words[0] == "-m":
         _module(words[1:])

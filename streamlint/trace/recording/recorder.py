@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import ctypes
-import io
 import os
 import sys
 import threading
@@ -12,14 +11,19 @@ import time
 
 from streamlint import TYPE_CHECKING, __version__
 from streamlint.errors import StreamlintError
-from streamlint.trace.recording import form, layouts
+from streamlint.trace import kinds
+from streamlint.trace.recording import form, layouts, sessions
 from streamlint.trace.recording.cupti import DRIVER_CALLS, RUNTIME_CALLS, gpu_name, open_cupti
 from streamlint.trace.recording.native import NativeTaps, compiled
+from streamlint.trace.recording.output import Output
 from streamlint.trace.recording.stacks import Stacks
 from streamlint.trace.recording.taps import PythonTaps
 
 if TYPE_CHECKING:
+    import io
+
     from streamlint.trace.recording.cupti import Cupti
+    from streamlint.trace.recording.sessions import Session
 
 TURN = 0.05  # seconds between two looks at what was collected: the ring holds 8,192 stacks
 FLUSH = 0.8  # seconds after which CUPTI is asked for what is finished
@@ -33,8 +37,9 @@ class Recorder:
     A forked child records nothing: it has neither the thread nor a usable copy of CUPTI.
     """
 
-    def __init__(self, output: str, cupti: Cupti, root: str = "") -> None:
+    def __init__(self, output: str, cupti: Cupti, root: str = "", session: Session | None = None) -> None:
         self.output = os.path.abspath(output)
+        self.session = session or sessions.own()
         self.stacks = Stacks(root)
         self.taps = taps_for(self.stacks)
         self.process = os.getpid()
@@ -45,6 +50,8 @@ class Recorder:
         self._end = threading.Event()
         self._thread = threading.Thread(target=self._work, name="streamlint recorder", daemon=True)
         self._asked = 0.0
+        self._running = False
+        self._rank: int | None = None
 
     def start(self) -> None:
         """Begin. Raises StreamlintError where CUPTI refuses or is in use, and where the file cannot be written."""
@@ -52,46 +59,43 @@ class Recorder:
         names = {domain: cupti.names(domain) for domain in (DRIVER_CALLS, RUNTIME_CALLS)}
         cupti.subscribe(self.taps.called)
         try:
-            self._open()
-            cupti.call("cuptiActivityRegisterCallbacks", self.taps.requested, self.taps.completed)
-            cupti.record(names)
+            self._begin(names)
         except OSError as error:
             cupti.close()
             raise StreamlintError(f"{self.output}: {error.strerror}") from error
-        except StreamlintError:
+        except BaseException:
             cupti.close()
             raise
         for domain, named in names.items():
             for number, name in named.items():
                 if self.taps.is_told(name):
                     cupti.tell(domain, number)
-        self._rows += [["run", self._facts(cupti)], *(["names", domain, named] for domain, named in names.items())]
+                    if kinds.takes_size(name):
+                        self.taps.size_is_second(domain, number)
+        self._rows += [["names", domain, named] for domain, named in names.items()]
         self._rows += [["size", kind, size] for kind, size in layouts.KEPT.items()]
         os.register_at_fork(after_in_child=self._forked)
+        self._running = True
         self._thread.start()
 
-    def _open(self) -> None:
-        """Open the file, or one of this process's own where another process records into that: ranks that were started alike."""
-        import fcntl  # platform: Windows has none, and no CUPTI that is looked for
-
-        for name in (self.output, f"{self.output}.{self.process}"):
-            file = io.FileIO(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o666), "wb")
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                file.close()
-                continue
-            file.truncate(0)
-            form.begin(file)
-            self.output, self._file = name, file
-            return
-        raise StreamlintError(f"{self.output}: another process records into it")
+    def _begin(self, names: dict[int, dict[int, str]]) -> None:
+        """Open the file and start CUPTI; only then does the file lose what it held."""
+        output = Output(self.output, self.session, self.process)
+        try:
+            self._cupti.call("cuptiActivityRegisterCallbacks", self.taps.requested, self.taps.completed)
+            self._cupti.record(names)
+        except BaseException:
+            output.discard()
+            raise
+        self.output, self._file = output.path, output.file
+        output.begin(self._facts(self._cupti))
 
     def _facts(self, cupti: Cupti) -> dict[str, object]:
         return {
             "streamlint": __version__,
             "python": sys.version.split()[0],
             "cupti": cupti.version,
+            "session": self.session.id,
             "process": self.process,
             "main": threading.main_thread().native_id,
             "command": sys.argv,
@@ -102,9 +106,13 @@ class Recorder:
         }
 
     def stop(self) -> None:
-        """Take what is left, close the file, and let CUPTI go. Does nothing a second time, or in a forked child."""
-        if self._file is None or os.getpid() != self.process:
+        """Take what is left, close the file, and let CUPTI go, also after the file could not be written.
+
+        Does nothing a second time, or in a forked child.
+        """
+        if not self._running or os.getpid() != self.process:
             return
+        self._running = False
         self._end.set()
         self._thread.join()
         self._cupti.flush(forced=True)
@@ -121,6 +129,7 @@ class Recorder:
             self._file = None
 
     def _forked(self) -> None:
+        self._running = False
         self.stacks.keeps = False
         if self._file is not None:
             self._file.close()  # unbuffered: nothing of the parent's is written
@@ -138,6 +147,7 @@ class Recorder:
         links, filled = self.taps.take()
         records = [self._read(address, length) for address, length in filled]
         self._name_threads(links)
+        self._name_rank()
         rows, self._rows = self._rows, []
         new, self.stacks.rows = self.stacks.rows, []
         rows += new
@@ -175,16 +185,35 @@ class Recorder:
                 self._threads[thread] = name
                 self._rows.append(["thread", thread, name[:_DEEPEST]])
 
+    def _name_rank(self) -> None:
+        """Say which rank this process is, once that is known."""
+        if self._rank is None:
+            self._rank = _rank()
+            if self._rank is not None:
+                self._rows.append(["rank", self._rank])
+
+
+def _rank() -> int | None:
+    """This process's rank in PyTorch's default group once that has begun, else the launcher's word; None where there is neither.
+
+    PyTorch is asked by what it has loaded: it may be in the middle of its import, or of its end.
+    """
+    distributed = sys.modules.get("torch.distributed")
+    try:
+        if distributed is not None and distributed.is_initialized():
+            return int(distributed.get_rank())
+    except (AttributeError, RuntimeError, ValueError):
+        pass
+    told = os.environ.get("RANK", "")
+    return int(told) if told.isdecimal() else None
+
 
 def taps_for(stacks: Stacks) -> NativeTaps | PythonTaps:
-    """The callbacks: compiled ones, or those in Python where there is no C compiler or Python's frames cannot be read."""
-    library = compiled()
-    if library is not None:
-        try:
-            return NativeTaps(library, stacks)
-        except LookupError:
-            pass
-    return PythonTaps(stacks)
+    """The callbacks: compiled ones, or those in Python where they cannot be compiled or loaded, or Python's frames cannot be read."""
+    try:
+        return NativeTaps(compiled(), stacks)
+    except LookupError as error:
+        return PythonTaps(stacks, str(error))
 
 
 def _name_of(thread: int) -> str:
@@ -197,9 +226,9 @@ def _name_of(thread: int) -> str:
     return "autograd" if name.startswith("pt_autograd") else name
 
 
-def start_until_exit(output: str, root: str = "") -> Recorder:
+def start_until_exit(output: str, root: str = "", session: Session | None = None) -> Recorder:
     """Record until the interpreter ends, after its other threads and exit handlers."""
-    recorder = Recorder(output, open_cupti(), root)
+    recorder = Recorder(output, open_cupti(), root, session)
     recorder.start()
     atexit.register(recorder.stop)
     return recorder

@@ -18,7 +18,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum { SLOTS = 8192, DEEPEST = 128, POOL = 512, BUFFER = 1 << 20, LONGEST = 256 };
+enum { SLOTS = 8192, DEEPEST = 128, POOL = 512, BUFFER = 1 << 20, LONGEST = 256, CALLS = 2048 };
+enum { PAGE = 4096 }; /* bytes: a page of memory has as many, or a multiple */
 enum { KINDS = 128, KERNEL = 10, NAME = 104, NAMES = 1 << 16, MOST_NEW = 4096 }; /* see layouts.py */
 
 struct entry {
@@ -52,6 +53,14 @@ static uint32_t named;
 static size_t span; /* of a frame, up to the last of the fields that are read */
 static int forked; /* this is a child that nobody records: collect nothing */
 
+static uint8_t sized[4][CALLS]; /* whether the second argument of a call is a size; by domain and number */
+
+/* The second argument of a call is a size. */
+void tap_sized(uint32_t domain, uint32_t number)
+{
+    sized[domain & 3][number % CALLS] = 1;
+}
+
 static void in_child(void)
 {
     forked = 1;
@@ -75,29 +84,56 @@ int tap_begin(const struct layout *given, void *state_function, void *main_threa
     return ring != NULL && !pthread_atfork(NULL, NULL, in_child);
 }
 
-static int read_own(void *to, const void *from, size_t size)
+struct page {
+    const char *start; /* of what `data` holds; NULL: nothing */
+    char data[PAGE];
+};
+
+static int read_own(struct page *page, void *to, const char *from, size_t size)
 {
+    (void)page;
     memcpy(to, from, size);
     return 1;
 }
 
-static int read_foreign(void *to, const void *from, size_t size)
+static int copied(void *to, const char *from, size_t size)
 {
     struct iovec local = {to, size}, remote = {(void *)from, size};
     return process_vm_readv(process, &local, 1, &remote, 1, 0) == (ssize_t)size;
 }
 
-static uint32_t walk(uint64_t *frames, char *state, int (*get)(void *, const void *, size_t))
+/* Each read is a system call of a microsecond, and frames lie side by side: a whole page is read, of which others are taken. */
+static int read_foreign(struct page *page, void *to, const char *from, size_t size)
 {
+    const char *start = from - (uintptr_t)from % PAGE;
+    if (from + size > start + PAGE)
+        return copied(to, from, size);
+    if (page->start != start) {
+        page->start = NULL;
+        if (!copied(page->data, start, PAGE))
+            return 0;
+        page->start = start;
+    }
+    memcpy(to, page->data + (from - start), size);
+    return 1;
+}
+
+static uint32_t walk(uint64_t *frames, char *state, int (*get)(struct page *, void *, const char *, size_t))
+{
+    struct page page;
     char *frame;
     uint32_t count = 0;
-    if (at.chain >= 0 && !get(&state, state + at.chain, sizeof state))
-        return 0;
-    if (!state || !get(&frame, state + at.current, sizeof frame))
-        return 0;
+    page.start = NULL;
+    if (at.chain >= 0) { /* the state itself is there as long as Python is: the main thread's stands in the interpreter's */
+        memcpy(&state, state + at.chain, sizeof state);
+        if (!state || !get(&page, &frame, state + at.current, sizeof frame))
+            return 0;
+    } else {
+        memcpy(&frame, state + at.current, sizeof frame);
+    }
     while (frame && count < DEEPEST) {
         char fields[LONGEST];
-        if (!get(fields, frame, span)) /* one read for all: in foreign memory each is a system call */
+        if (!get(&page, fields, frame, span))
             break;
         memcpy(&frames[2 * count], fields + at.code, 8);
         memcpy(&frames[2 * count + 1], fields + at.instruction, 8);
@@ -114,7 +150,7 @@ void tap_called(void *argument, int domain, uint32_t number, const char *data)
     struct entry *one;
     char *state;
     const uint64_t *parameters;
-    (void)argument, (void)domain, (void)number;
+    (void)argument;
     if (forked || *(const int32_t *)data != 0) /* callbackSite: CUPTI_API_ENTER */
         return;
     do {
@@ -126,7 +162,7 @@ void tap_called(void *argument, int domain, uint32_t number, const char *data)
     one = &ring[turn % SLOTS];
     one->correlation = *(const uint32_t *)(data + 64);
     memcpy(&parameters, data + 16, sizeof parameters);
-    one->word = parameters ? parameters[1] : 0;
+    one->word = parameters && sized[domain & 3][number % CALLS] ? parameters[1] : 0; /* else there may be less than two */
     one->thread = (uint32_t)syscall(SYS_gettid);
     state = this_state();
     one->count = state ? walk(one->frames, state, read_own) : 0;

@@ -1,4 +1,4 @@
-"""The callbacks in Python, for machines without a C compiler: the same as `taps.c`, at more cost and for fewer calls.
+"""The callbacks in Python, where those in C cannot be had: the same as `taps.c`, at more cost and for fewer calls.
 
 ctypes takes the GIL for each callback. A thread that waits for it there keeps what its caller has locked: PyTorch's allocator calls
 cudaMalloc and cudaFree with its mutex held, which a thread with the GIL may want to free a tensor. So calls that allocate and free are not
@@ -35,7 +35,8 @@ _COMPLETED = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint32, ctypes.c_v
 class PythonTaps:
     """The three functions, and what they have collected."""
 
-    def __init__(self, stacks: Stacks) -> None:
+    def __init__(self, stacks: Stacks, reason: str) -> None:
+        self._reason = reason  # why the compiled callbacks are not there
         self.links: list[tuple[int, int, int]] = []  # correlation of a call, its stack, 0
         self.meanwhile: set[int] = set()  # threads whose stacks are the main thread's
         self.filled: list[tuple[int, int]] = []  # address of a buffer, and the bytes in it
@@ -54,10 +55,12 @@ class PythonTaps:
         """Whether the stack is taken at a call."""
         return kinds.kind_of(name) in (kinds.WAIT, kinds.COPY)
 
-    @staticmethod
-    def notes() -> list[str]:
+    def notes(self) -> list[str]:
         """What the recording lacks, for the user."""
-        return ["without a C compiler, and on Python 3.10, calls that allocate or free memory have no lines"]
+        return [f"calls that allocate or free memory have no lines: {self._reason}"]
+
+    def size_is_second(self, domain: int, number: int) -> None:
+        """Sizes are those of allocations, which are not called back here."""
 
     def _called(self, _argument: int, _domain: int, _number: int, data: Any) -> None:
         if data[_SITE] or os.getpid() != self._process:  # a forked child records nothing

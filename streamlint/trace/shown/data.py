@@ -30,7 +30,8 @@ def document(view: View) -> dict[str, Any]:
 
 def run(view: View) -> dict[str, Any]:
     """What was recorded."""
-    costs = view.joined.costs
+    joined = view.joined
+    costs = joined.costs
     return {
         "recording": view.recording,
         "origin": costs.origin,
@@ -41,6 +42,16 @@ def run(view: View) -> dict[str, Any]:
         "blocked_ns": costs.blocked,
         "idle_ns": costs.idle,
         "threshold_ns": view.joined.border,
+        "rank_waits": [
+            {
+                **_rank(joined, one.process),
+                "late": _rank(joined, one.late),
+                "ns": one.time,
+                "worked_ns": one.worked,
+                "collectives": one.collectives,
+            }
+            for one in costs.rank_waits
+        ],
         "notes": list(costs.notes),
     }
 
@@ -85,6 +96,8 @@ def cost_of(joined: Joined, cost: Cost) -> dict[str, Any]:
         "largest_ns": cost.largest,
         "serialized_ns": cost.serialized,
         "held_up_ns": cost.held_up,
+        "other_ranks_ns": cost.other_ranks,
+        "ranks": [{**_rank(joined, one.process), "blocked_ns": one.blocked, "other_ranks_ns": one.waited} for one in cost.of_ranks],
         "bytes": cost.bytes,
         "bandwidth": cost.bandwidth,
         "pinned_bandwidth": cost.pinned_bandwidth,
@@ -95,6 +108,11 @@ def cost_of(joined: Joined, cost: Cost) -> dict[str, Any]:
         "thread": cost.thread,
         "process": cost.process,
     }
+
+
+def _rank(joined: Joined, process: int) -> dict[str, Any]:
+    """A process, and its rank where that is known."""
+    return {"process": process, "rank": joined.costs.ranks.get(process)}
 
 
 def _rows(view: View, one: Judged) -> list[dict[str, Any]]:

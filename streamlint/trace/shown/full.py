@@ -13,7 +13,7 @@ from streamlint.trace.prices import price
 from streamlint.trace.results import Cost, Judged
 from streamlint.trace.shown.rows import Row, others, rows
 from streamlint.trace.shown.view import View
-from streamlint.trace.shown.words import at, called, head, more, part, share, time
+from streamlint.trace.shown.words import at, called, head, more, of_ranks, part, rank_waits, share, time
 
 BAR = 8  # signs
 _EIGHTHS = " ▏▎▍▌▋▊▉"
@@ -28,7 +28,8 @@ def render(view: View) -> str:
 
 
 def _head(view: View) -> Iterator[str]:
-    yield from textwrap.wrap(line(head(view.joined, view.recording)), view.width, subsequent_indent="  ")
+    for told_line in (head(view.joined, view.recording), *rank_waits(view.joined)):
+        yield from textwrap.wrap(line(told_line), view.width, subsequent_indent="  ")
 
 
 def _table(view: View) -> Iterator[str]:
@@ -67,7 +68,8 @@ def _row(view: View, row: Row, paint: Paint) -> Iterator[str]:
         yield _INDENT + _cut(line(quoted), view.width - len(_INDENT))
     via = f", called from {line(at(cost.via[0]))}" if cost.via else ""
     via += "".join(f", and {line(at(place))}" for place in row.places[1:])
-    yield from _wrapped(view, paint, "dim", "; ".join([line(called(cost)) + via + _thread(cost), *_gain(cost), *more(cost)]))
+    parts = [line(called(cost)) + via + _thread(cost), *_gain(cost), *more(cost), *of_ranks(joined, cost)]
+    yield from _wrapped(view, paint, "dim", "; ".join(parts))
     for one in row.judged:
         yield from _finding(view, paint, row, one)
     if row.unnamed is not None:

@@ -21,7 +21,7 @@ from streamlint.trace.results import Cost, Judged
 from streamlint.trace.shown.rows import Row, others, rows
 from streamlint.trace.shown.timeline import Drawn, timeline
 from streamlint.trace.shown.view import View
-from streamlint.trace.shown.words import at, called, last_line, more, part, share, time
+from streamlint.trace.shown.words import at, called, last_line, more, of_ranks, part, rank_waits, share, time
 
 _FOLDER = Path(__file__).with_name("page")
 _STANDINGS = {
@@ -67,6 +67,7 @@ def _head(view: View) -> Iterator[str]:
         ("wall time", time(costs.wall) + (f", {joined.processes} processes" if joined.processes > 1 else "")),
         ("GPU idle", f"{time(costs.idle)} ({share(joined, costs.idle)})"),
         ("host blocked", time(costs.blocked)),
+        *(("ranks", told) for told in rank_waits(joined)),
     ]
     yield "<dl>" + "".join(f"<div><dt>{word}</dt><dd>{_text(value)}</dd></div>" for word, value in facts) + "</dl>"
     if costs.notes:
@@ -116,6 +117,7 @@ def _figures(view: View, cost: Cost) -> str:
         ("median, largest", f"{time(cost.median)}, {time(cost.largest)}"),
         *([("thread", cost.thread)] if cost.thread else []),
         *(("also", one) for one in more(cost)),
+        *(("ranks", one) for one in of_ranks(joined, cost)),
     ]
     return "<dl class=figures>" + "".join(f"<div><dt>{word}</dt><dd>{_text(value)}</dd></div>" for word, value in figures) + "</dl>"
 

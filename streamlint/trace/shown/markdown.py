@@ -8,13 +8,14 @@ from streamlint.report.markdown import cell, code
 from streamlint.trace.prices import price
 from streamlint.trace.shown.rows import Row, others, rows
 from streamlint.trace.shown.view import View
-from streamlint.trace.shown.words import at, called, head, last_line, share, time
+from streamlint.trace.shown.words import at, called, head, last_line, of_ranks, rank_waits, share, time
 
 
 def render(view: View) -> str:
     """A heading, a table of the places that cost something, and a list of the other findings."""
     joined, cells = view.joined, Cells()
     lines = [f"## streamlint trace: {last_line(joined)}", "", cell(head(joined, view.recording))]
+    lines += [f"\n{cell(told)}" for told in rank_waits(joined)]
     if found := rows(joined):
         lines += [
             "",
@@ -41,7 +42,8 @@ def _row(view: View, row: Row) -> str:
     gain = "?" if cost.gain is None else time(cost.gain)
     figures = (time(price(cost)), share(joined, price(cost)), gain, time(cost.idle), time(cost.blocked), str(cost.calls))
     quoted = view.quoted(cost.place)
-    place = "<br>".join([code(at(cost.place)), *([code(quoted)] if quoted else []), cell(called(cost))])
+    parts = [cell(part) for part in (called(cost), *of_ranks(joined, cost))]
+    place = "<br>".join([code(at(cost.place)), *([code(quoted)] if quoted else []), *parts])
     told = [f"[{one.finding.name}]({page(one.finding.name)}) {one.finding.code}: {cell(one.finding.message)}" for one in row.judged]
     told += [f"no finding: {cell(row.unnamed.reason)}"] if row.unnamed else []
     return f"| {' | '.join(figures)} | {place} | {'<br>'.join(told)} |"

@@ -23,11 +23,16 @@ class Row:
         return next((one.places for one in self.judged if one.places), ()) or (self.cost.place,)
 
 
+def _has_row(joined: Joined, one: Judged) -> bool:
+    """Whether a finding stands in the table: it costs something, or the host waits there for other ranks."""
+    return one.standing == "COSTS" or (one.cost is not None and one.cost.other_ranks >= max(joined.border, 1))
+
+
 def rows(joined: Joined) -> list[Row]:
-    """All places that cost something."""
+    """All places that cost something, or at which the host waited for other ranks."""
     found: dict[tuple[object, ...], Row] = {}
     for one in joined.judged:
-        if one.standing == "COSTS" and one.cost is not None:
+        if one.cost is not None and _has_row(joined, one):
             cost = one.cost
             found.setdefault((cost.place, cost.call, cost.idle, cost.blocked), Row(cost)).judged.append(one)
     every = [*found.values(), *(Row(one.cost, unnamed=one) for one in joined.unnamed)]

@@ -77,7 +77,7 @@ def summary(joined: Joined, cost: Cost) -> str:
     parts.append(f"the GPU was idle for {time(cost.idle)} behind it" if cost.idle else "the GPU did not fall idle")
     if cost.gain:
         parts.append(f"without the wait the run would be about {time(cost.gain)} shorter (estimate)")
-    return "; ".join([*parts, *more(cost)])
+    return "; ".join([*parts, *more(cost), *of_ranks(joined, cost)])
 
 
 def more(cost: Cost) -> list[str]:
@@ -102,6 +102,35 @@ def head(joined: Joined, recording: str) -> str:
     many = f", {joined.processes} processes" if joined.processes > 1 else ""
     idle = f"the GPU was idle for {time(costs.idle)} ({share(joined, costs.idle)})"
     return f"{recording}: {time(costs.wall)}{where}{many}; {idle}, the host was blocked for {time(costs.blocked)}"
+
+
+def rank(joined: Joined, process: int) -> str:
+    """``rank 1``, or ``process 4711`` where the recording names none."""
+    known = joined.costs.ranks.get(process)
+    return f"process {process}" if known is None else f"rank {known}"
+
+
+def of_ranks(joined: Joined, cost: Cost) -> list[str]:
+    """``blocked in rank 0 for 300 ms, 290 ms of it because rank 1 came later, in rank 1 for 12 ms``; nothing in runs without ranks."""
+    parts = []
+    for one in sorted(cost.of_ranks, key=lambda one: (joined.costs.ranks.get(one.process, -1), one.process)):
+        late = f", {time(one.waited)} of it because {rank(joined, one.late)} came later" if one.waited else ""
+        parts.append(f"in {rank(joined, one.process)} for {time(one.blocked)}{late}")
+    return [f"blocked {', '.join(parts)}"] if parts else []
+
+
+def rank_waits(joined: Joined) -> list[str]:
+    """A sentence for each process whose GPU waited for another one long enough to be told."""
+    told = []
+    for one in joined.costs.rank_waits:
+        if one.time >= max(joined.border, 1):
+            late = rank(joined, one.late)
+            told.append(
+                f"the GPU of {rank(joined, one.process)} waited {time(one.time)} for {late} in "
+                f"{one.collectives} collective{'s' * (one.collectives != 1)}; the GPU of {late} worked for {time(one.worked)} of it"
+                + (f", and had no work for {time(one.time - one.worked)}" if one.time > one.worked else "")
+            )
+    return told
 
 
 def last_line(joined: Joined) -> str:

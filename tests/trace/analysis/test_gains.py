@@ -16,7 +16,7 @@ from streamlint.trace.analysis.places import group
 from streamlint.trace.analysis.simulation import LEFT, SLOWER, program_of
 from streamlint.trace.analysis.timeline import timelines
 from streamlint.trace.analysis.waits import waits_of
-from streamlint.trace.model import Frame, Trace
+from streamlint.trace.model import Call, Frame, Trace, Work
 from streamlint.trace.results import Costs
 
 STEPS = {  # programs with a wait in line 5, and what they show
@@ -255,3 +255,18 @@ def test_a_share_of_the_hosts_time_is_left() -> None:
     for call in slow.calls:
         call.overhead = 500 * US
     assert gain(costs(slow), 5) == gain(costs(trace), 5) == trace.end - played(without(text.format(round(100 * LEFT)))).end
+
+
+def test_calls_that_took_no_time_have_a_gain() -> None:
+    """A wait for other threads' work that a clock jump made an instant: its kinds have no time by which to share the gain."""
+    trace = Trace("recorded", main_threads={100: 100})
+    trace.calls = [
+        Call("cudaLaunchKernel", 100, 101, 0, 0, 1, 7, overhead=1000),
+        Call("cudaLaunchKernel", 100, 100, 1, 3001, 2, 7),
+        Call("cudaFree", 100, 101, 3002, 3002, 3, 7, overhead=1000),
+        Call("cudaEventSynchronize", 100, 101, 3002, 3002, 4, 7, overhead=1000),
+    ]
+    trace.works = [Work("kernel", "k", 100, 0, 7, 0, 0, 1), Work("kernel", "k", 100, 0, 7, 501, 4501, 2)]
+    trace.sort()
+    found = costs_of(trace, lambda file: file).costs
+    assert [(cost.call, cost.blocked, cost.gain) for cost in found] == [("cudaFree", 0, 0), ("cudaEventSynchronize", 0, 0)]

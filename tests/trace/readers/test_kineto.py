@@ -201,6 +201,11 @@ def test_an_event_that_is_no_json_is_passed_over(tmp_path: Path) -> None:
     assert trace.notes[0] == f"1 events of {path} are no valid JSON and were left out"
 
 
+@pytest.mark.parametrize(("told", "ranks"), [({"backend": "nccl", "rank": 3}, {PROCESS: 3}), ({"rank": -1}, {}), ("?", {})])
+def test_the_rank_is_that_of_the_profilers_header(tmp_path: Path, told: object, ranks: dict[int, int]) -> None:
+    assert read(write(tmp_path, COPY, distributedInfo=told), []).ranks == ranks
+
+
 def test_a_packed_file_that_is_damaged_is_read_up_to_there(tmp_path: Path) -> None:
     events = [span("cuda_runtime", f"cudaFree{at * 7919 % 1000}", 3 * at, 2, correlation=at) for at in range(400)]
     data = gzip.compress(fake_kineto.document(events).encode())

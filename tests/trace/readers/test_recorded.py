@@ -20,10 +20,10 @@ def called(number: int, start: int, correlation: int, thread: int = 7, status: i
     return API.pack(layouts.RUNTIME, number, start, start + 5, 9, thread, correlation, status)
 
 
-def written(path: Path, rows: list[list[object]], records: list[bytes], links: list[tuple[int, int, int]], start: int = 1) -> Path:
+def written(path: Path, rows: list[list[object]], records: list[bytes], links: list[tuple[int, int, int]], session: str = "a") -> Path:
     with path.open("wb") as file:
         form.begin(file)
-        form.write_rows(file, [["run", {"process": 9, "main": 7, "start": start}], ["names", 2, NAMES], *rows])
+        form.write_rows(file, [["run", {"process": 9, "main": 7, "start": 1, "session": session}], ["names", 2, NAMES], *rows])
         form.write_rows(file, [["size", kind, size] for kind, size in layouts.KEPT.items()])
         form.write(file, form.RECORDS, b"".join(records))
         form.write(file, form.LINKS, b"".join(form.LINK.pack(*link) for link in links))
@@ -64,13 +64,20 @@ def test_a_thread_without_frames_is_told(tmp_path: Path) -> None:
     assert trace.notes == ["process 9, thread 8 ran none of your code: its calls show the lines that the main thread was at meanwhile"]
 
 
-def test_an_earlier_run_beside_it_is_left_out(tmp_path: Path) -> None:
-    late = 60 * 10**9
-    path = written(tmp_path / "run.slt", [], [called(4, late + 5, 1)], [], start=late)
-    written(tmp_path / "run.slt.9", [], [called(4, 5, 1)], [], start=1)
-    trace = read(path)
-    assert len(trace.calls) == 1
-    assert trace.notes == [f"{path}.9: the recording is of an earlier run, it is left out"]
+def test_threads_without_frames_are_told_once(tmp_path: Path) -> None:
+    trace = read(written(tmp_path / "run.slt", [["meanwhile", 8], ["meanwhile", 10]], [called(4, 10, 1, thread=8)], []))
+    assert trace.notes == ["2 threads ran none of your code: their calls show the lines that the main thread was at meanwhile"]
+
+
+@pytest.mark.parametrize("session", ["a", ""])
+def test_another_run_beside_it_is_left_out(tmp_path: Path, session: str) -> None:
+    """However near in time it began. Recordings of version 1 have no id: each is read alone."""
+    path = written(tmp_path / "run.slt", [], [called(4, 5, 1)], [], session)
+    for name, note in (("run.slt.9", "run.slt.9"), ("run.slt.10", "run.slt.9 and 1 more")):
+        written(tmp_path / name, [], [called(4, 5, 1)], [], "b" if session else "")
+        trace = read(path)
+        assert len(trace.calls) == 1
+        assert trace.notes == [f"{note} beside run.slt: of another run, left out"]
 
 
 def test_a_file_without_a_process(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from streamlint.trace.recording import children
+from streamlint.trace.recording import children, sessions
 
 ROOT = Path(__file__).parents[3]
 
@@ -26,14 +26,17 @@ def test_a_child_records_once_it_loads_cuda(tmp_path: Path, monkeypatch: pytest.
     (tmp_path / "numba.py").write_text("print('numba is loaded')\n")
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join((str(tmp_path), str(ROOT))))
     before = dict(os.environ)
-    children.follow(str(tmp_path / "run.slt"), "")
+    session = sessions.new()
+    children.follow(str(tmp_path / "run.slt"), "", session)
     try:
         out, err = child(tmp_path, "import os, sys\nprint(os.getpid(), sys.own)\nimport numba\nimport numba")
         plain = child(tmp_path, "import json")
+        inherited = sessions.own()
     finally:
         children.unfollow()
     process, own, *loaded = out.split(None, 2)
     assert (own, loaded) == ("own", ["numba is loaded\n"])
     assert err.startswith(f"streamlint: process {process} is not recorded: ")
+    assert inherited == sessions.Session(session.id, is_shared=True)
     assert plain == ("", "")
     assert dict(os.environ) == before

@@ -36,6 +36,20 @@ def test_whole_blocks_come_back_of_a_file_that_breaks_off(tmp_path: Path, lost: 
     assert blocks.is_cut
 
 
+def test_the_head_says_whose_the_file_is(tmp_path: Path) -> None:
+    path = tmp_path / "run.slt"
+    assert form.head(path) == {}
+    with path.open("wb") as file:
+        form.begin(file)
+        assert form.head(path) == {}
+        form.write_rows(file, [["run", {"session": "a"}], ["gpu", "H100"]])
+        file.flush()
+    assert form.head(path) == {"session": "a"}
+    assert form.head(written(path)) == {}
+    path.write_text("import torch\n")
+    assert form.head(path) == {}
+
+
 def test_damage_ends_the_file(tmp_path: Path) -> None:
     path = written(tmp_path / "run.slt")
     data = bytearray(path.read_bytes())
@@ -51,7 +65,7 @@ def test_damage_ends_the_file(tmp_path: Path) -> None:
     [
         (b"", "not a recording of streamlint"),
         (b'{"traceEvents": []}' * 9, "not a recording of streamlint"),
-        (form.MAGIC + b"\x09\x00", r"written by a later streamlint \(format 9, this one reads up to 1\)"),
+        (form.MAGIC + b"\x09\x00", r"written by a later streamlint \(format 9, this one reads up to 2\)"),
     ],
 )
 def test_other_files_are_refused(tmp_path: Path, content: bytes, message: str) -> None:

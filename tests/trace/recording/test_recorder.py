@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import shutil
+import subprocess
+import sys
 import threading
 import time
+import types
 from pathlib import Path
 
 import pytest
@@ -14,25 +18,31 @@ from fake_cupti import FakeLibrary, played
 from streamlint.errors import StreamlintError
 from streamlint.trace.model import Call, Trace
 from streamlint.trace.readers.recorded import read
+from streamlint.trace.recording import form, output, sessions
 from streamlint.trace.recording import recorder as recorders
 from streamlint.trace.recording.cupti import Cupti
 from streamlint.trace.recording.recorder import Recorder
+from streamlint.trace.recording.sessions import Session
 from streamlint.trace.recording.taps import PythonTaps
 
 HERE = {"process": os.getpid(), "thread": threading.get_native_id()}
 
 
-def started(path: Path, library: FakeLibrary) -> Recorder:
-    recorder = Recorder(str(path), Cupti(library))
+def started(path: Path, library: FakeLibrary, session: Session | None = None) -> Recorder:
+    recorder = Recorder(str(path), Cupti(library), session=session)
     recorder.start()
     return recorder
+
+
+def refused() -> None:
+    raise LookupError("no compiler")
 
 
 @pytest.fixture(params=["compiled", "python"])
 def callbacks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Both kinds of callbacks. Where there is no C compiler, that in Python is what runs, and is tested twice."""
     if request.param == "python" or not shutil.which("cc"):
-        monkeypatch.setattr(recorders, "compiled", lambda: None)
+        monkeypatch.setattr(recorders, "compiled", refused)
         return "python"
     return "compiled"
 
@@ -127,9 +137,10 @@ def test_a_forked_child_leaves_the_file_alone(tmp_path: Path) -> None:
 
 def test_other_processes_stand_beside(tmp_path: Path) -> None:
     path = tmp_path / "run.slt"
+    session = Session("a", is_shared=True)
     for name in ("run.slt", "run.slt.77"):
         library = FakeLibrary()
-        recorder = started(tmp_path / name, library)
+        recorder = started(tmp_path / name, library, session)
         played(library, **HERE)
         recorder.stop()
     (tmp_path / "run.slt.78").write_bytes(b"?")
@@ -154,3 +165,179 @@ def test_a_file_that_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(StreamlintError, match="No such file or directory"):
         started(tmp_path / "none" / "run.slt", library)
     assert library.ended
+
+
+class Refusing(FakeLibrary):
+    """CUPTI that can be subscribed to, and makes no records."""
+
+    def cuptiActivityEnable(self, _kind: int) -> int:
+        return 35
+
+
+@pytest.mark.parametrize("content", [b"import torch\n", form.MAGIC + b"\x02\x00"])
+def test_what_a_file_held_stays_where_nothing_is_recorded(tmp_path: Path, content: bytes) -> None:
+    path, library = tmp_path / "model.py", Refusing()
+    path.write_bytes(content)
+    with pytest.raises(StreamlintError, match="no recording" if b"import" in content else "ERR_NVGPUCTRPERM"):
+        started(path, library)
+    assert path.read_bytes() == content
+    assert library.ended
+
+
+def test_no_empty_file_is_left(tmp_path: Path) -> None:
+    with pytest.raises(StreamlintError, match="ERR_NVGPUCTRPERM"):
+        started(tmp_path / "run.slt", Refusing())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_cupti_is_released_after_the_disk_is_full(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    library = FakeLibrary()
+    recorder = started(tmp_path / "run.slt", library)
+    assert recorder._file is not None
+    os.dup2(os.open("/dev/full", os.O_WRONLY), recorder._file.fileno())
+    played(library, **HERE)
+    recorder.stop()
+    assert library.ended
+    assert "No space left on device; the program goes on, the recording ends here" in capsys.readouterr().err
+
+
+def test_processes_of_a_run_write_files_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that begins while another records, and one that begins when that has ended; another run would write over it."""
+    path, mine = tmp_path / "run.slt", f"run.slt.{os.getpid()}"
+    session = Session("a", is_shared=True)
+    first = Recorder(str(path), Cupti(FakeLibrary()), session=session)
+    first.process = 77
+    first.start()
+    second = started(path, FakeLibrary(), session)
+    monkeypatch.setattr(output, "WAIT", 0.1)
+    for other in (Session("b"), Session("b", is_shared=True)):
+        with pytest.raises(StreamlintError, match="another run is being recorded into it; choose another file"):
+            started(path, FakeLibrary(), other)
+    second.stop()
+    first.process = os.getpid()
+    first.stop()
+    started(path, FakeLibrary(), session).stop()
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["run.slt", mine]
+    assert [form.head(tmp_path / name)["process"] for name in ("run.slt", mine)] == [77, os.getpid()]
+    started(path, FakeLibrary(), Session("b")).stop()
+    assert form.head(path)["session"] == "b"
+
+
+def test_ranks_of_a_launcher_share_a_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(sessions.VARIABLE, raising=False)
+    assert sessions.own() != sessions.own()
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    assert sessions.own() == sessions.own()
+    assert sessions.own().is_shared
+    monkeypatch.setenv("TORCHELASTIC_RESTART_COUNT", "1")
+    restarted = sessions.own()
+    monkeypatch.setenv("TORCHELASTIC_RESTART_COUNT", "0")
+    assert restarted != sessions.own()
+
+
+def test_a_rank_is_named_once_it_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("RANK", raising=False)
+    for name, distributed in (("early", types.ModuleType("torch.distributed")), ("known", Group)):
+        monkeypatch.setitem(sys.modules, "torch.distributed", distributed)  # type: ignore[arg-type]
+        recorder = started(tmp_path / name, FakeLibrary())
+        recorder.stop()
+        assert read(tmp_path / name).ranks == ({os.getpid(): 3} if name == "known" else {})
+
+
+class Group:
+    """What `torch.distributed` says of a group that has begun."""
+
+    @staticmethod
+    def is_initialized() -> bool:
+        return True
+
+    @staticmethod
+    def get_rank() -> int:
+        return 3
+
+
+def test_arguments_of_other_calls_than_allocations_are_not_read(tmp_path: Path) -> None:
+    """`cudaFree` has one argument: what stands behind it is not its own."""
+    library, path = FakeLibrary(), tmp_path / "run.slt"
+    recorder = started(path, library)
+    library.calls_back(2, 20, 1, second=4096)
+    library.calls_back(2, 31, 2, second=4096)
+    recorder.stop()
+    links = [link for kind, data in form.Blocks(path) if kind == form.LINKS for link in form.LINK.iter_unpack(data)]
+    assert {number: word for number, _, word in links} in ({1: 4096, 2: 0}, {2: 0})
+
+
+@pytest.mark.parametrize(
+    ("script", "reason"),
+    [
+        (
+            "echo 'no pthread.h' >&2; exit 1",
+            "/cc could not compile the recorder's functions: no pthread.h",
+        ),
+        ('while [ "$1" != -o ]; do shift; done; echo text > "$2"', "the recorder's compiled functions could not be loaded: "),
+        ("", "/cc could not be run: "),
+    ],
+)
+def test_the_note_says_why_callbacks_are_not_compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, reason: str) -> None:
+    compiler = tmp_path / "cc"
+    if script:
+        compiler.write_text(f"#!/bin/sh\n{script}\n")
+        compiler.chmod(0o700)
+    monkeypatch.setenv("CC", str(compiler))
+    started(tmp_path / "run.slt", FakeLibrary()).stop()
+    (note,) = read(tmp_path / "run.slt").notes
+    assert note.startswith("calls that allocate or free memory have no lines: ")
+    assert reason in note
+
+
+def test_the_note_says_that_there_is_no_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CC", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    started(tmp_path / "run.slt", FakeLibrary()).stop()
+    assert read(tmp_path / "run.slt").notes == ["calls that allocate or free memory have no lines: there is no C compiler (cc, gcc, clang)"]
+
+
+THREAD = """
+#include <pthread.h>
+static void (*called)(void *, int, unsigned, const char *);
+static void *run(void *data) { called(0, 2, 131, data); return 0; }
+void in_thread(void *function, void *data)
+{
+    pthread_t thread;
+    called = (void (*)(void *, int, unsigned, const char *))function;
+    if (!pthread_create(&thread, 0, run, data))
+        pthread_join(thread, 0);
+}
+"""
+
+
+@pytest.mark.parametrize("depth", [1, 90])  # 90 frames lie on several pages of memory
+def test_a_thread_without_python_shows_the_main_threads_lines(tmp_path: Path, depth: int) -> None:
+    """As autograd's does. Python's callbacks run none such."""
+    library, path = FakeLibrary(), tmp_path / "run.slt"
+    recorder = started(path, library)
+    compiler = shutil.which("cc")
+    if isinstance(recorder.taps, PythonTaps) or compiler is None:
+        recorder.stop()
+        assert sys.version_info < (3, 11) or compiler is None
+        return
+    (tmp_path / "thread.c").write_text(THREAD)
+    subprocess.run([compiler, "-shared", "-fPIC", "-pthread", "-o", "thread.so", "thread.c"], cwd=tmp_path, check=True)
+    in_thread = ctypes.CDLL(str(tmp_path / "thread.so")).in_thread
+    data = (ctypes.c_uint32 * 18)()
+    data[16] = 1
+
+    def down(left: int) -> None:
+        down(left - 1) if left else in_thread(recorder.taps.called, data)
+
+    down(depth)
+    library.records(library.called(2, 131, 10, 20, 1, process=os.getpid(), thread=7))
+    recorder.stop()
+    trace = read(path)
+    assert [function.rpartition(".")[2] for function, _ in lines(trace, trace.calls[0])] == [
+        *["down"] * (depth + 1),
+        "test_a_thread_without_python_shows_the_main_threads_lines",
+    ]
+    assert [note.partition(" ran ")[2] for note in trace.notes] == [
+        "none of your code: its calls show the lines that the main thread was at meanwhile"
+    ]
