@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streamlint.frontends import cuda
+from streamlint.frontends import cuda, python
 from streamlint.hazards.findings import find
 from streamlint.ir import ModuleIR
 from streamlint.ir.modules import lower
@@ -32,7 +32,7 @@ NEEDED = "sum<<<1, 256>>>(mesh, total);"
 
 
 def lowered(source: Source) -> ModuleIR:
-    return lower(cuda.lower(source.path, source.text))
+    return lower((cuda if source.language == "cuda" else python).lower(source.path, source.text))
 
 
 def found(text: str, code: str) -> list[str]:
@@ -64,3 +64,41 @@ def crowd(size: int, after: str) -> str:
 def test_one_of_many_callers_needs_the_order_of_a_blocking_stream() -> None:
     assert found(crowd(80, ""), "SL015") == ["SL015"]
     assert not found(crowd(80, NEEDED), "SL015")
+
+
+GIVEN = """import torch
+
+
+def total(rows: torch.Tensor):
+    return rows.to("cpu", non_blocking=True)
+
+
+{calls}
+def use(rows):
+    stream = torch.cuda.Stream()
+    with torch.cuda.stream(stream):
+        print({called}(rows))
+
+
+{above}
+"""
+
+
+def given(below: int, above: int) -> list[str]:
+    """An argument that some calls lead to work under a stream of its own, below some other calls."""
+    calls, called = "", "total"
+    for number in range(below):
+        calls += f"def step{number}(rows):\n    return {called}(rows)\n\n\n"
+        called = f"step{number}"
+    outer, use = "", "use"
+    for number in range(above):
+        outer += f"def outer{number}(rows):\n    {use}(rows)\n\n\n"
+        use = f"outer{number}"
+    source = Source("main.py", GIVEN.format(calls=calls, called=called, above=outer), "python")
+    return [one.code for one in find([source], Options(codes=frozenset({"SL006"})), lowered).findings]
+
+
+def test_an_argument_is_known_to_be_given_whatever_calls_lie_between() -> None:
+    assert given(0, 0) == ["SL006"]
+    assert given(9, 0) == ["SL006"]
+    assert given(0, 9) == ["SL006"]
