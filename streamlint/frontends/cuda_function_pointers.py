@@ -1,7 +1,7 @@
 """Declarations of pointers to functions whose parameters are names alone, which the parser takes for calls.
 
-``void (*act)(cudaStream_t) = finish;`` reads as an assignment to what ``void(*act)`` gives for ``cudaStream_t``. It is one where a name that
-would be a type, or the variable itself, is declared as a variable or a function before: ``table(*row)(i) = value;``.
+``void (*act)(cudaStream_t) = finish;`` reads as an assignment to what ``void(*act)`` gives for ``cudaStream_t``. It is one where a name
+that would be a type, or the variable itself, is declared as a variable or a function before: ``table(*row)(i) = value;``.
 """
 
 from __future__ import annotations
