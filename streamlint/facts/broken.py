@@ -40,6 +40,25 @@ class Failure(NamedTuple):
         return f"line {self.row} imports {self.path}, which cannot be imported"
 
 
+class Written(NamedTuple):
+    """A name that a file takes from a module by its text: ``row`` begins the statement, ``part`` is the name where it is one of the file
+    ``target``, and "" where ``target`` is the file of a module of that name."""
+
+    unit: Unit
+    row: int
+    module: str
+    name: str
+    part: str
+    target: Unit
+
+    @property
+    def is_run(self) -> bool:
+        """Whether it is a statement at the top of its file that is run, and no text of a docstring."""
+        body, at = self.unit.body, (self.row, 1)
+        found = (one for one in body.by_opcode[op.IMPORT] if one[4] != op.NONE and body.text(one[4]) == self.name)
+        return any(body.text(one[3]) == self.module and body.code.at(one[1])[:2] == at for one in found)
+
+
 class Imports:
     """The imports within packages that stand at the top of files."""
 
@@ -48,53 +67,48 @@ class Imports:
 
     def failing(self) -> dict[Unit, Failure]:
         """The files that cannot be imported."""
-        written = [(unit, *each) for unit in self._units for each in self._written(unit)]
+        written = [each for unit in self._units for each in self._written(unit)]
         found: dict[Unit, Failure] = {}
-        for unit, at, name, target in written:
-            if unit not in found and self._is_missing(unit, name, target):
-                reached = self._with_importers(unit, Failure(_row(unit, at), name, target.path), written)
+        for each in written:
+            if each.unit not in found and self._is_missing(each):
+                reached = self._with_importers(each.unit, Failure(each.row, each.part, each.target.path), written)
                 if not any(each.path.endswith("__init__.py") for each in reached):
                     found = {**reached, **found}
         return found
 
-    def _with_importers(self, first: Unit, failure: Failure, written: Iterable[tuple[Unit, int, str, Unit]]) -> dict[Unit, Failure]:
+    def _with_importers(self, first: Unit, failure: Failure, written: Iterable[Written]) -> dict[Unit, Failure]:
         """A file that cannot be imported, and those that therefore cannot."""
         found, waiting = {first: failure}, [first]
         while waiting:
             broken = waiting.pop()
-            for unit, at, _, target in written:
-                if target is broken and unit not in found:
-                    found[unit] = Failure(_row(unit, at), "", broken.path)
-                    waiting.append(unit)
+            for each in written:
+                if each.target is broken and each.unit not in found and each.is_run:
+                    found[each.unit] = Failure(each.row, "", broken.path)
+                    waiting.append(each.unit)
         return found
 
-    def _written(self, unit: Unit) -> Iterator[tuple[int, str, Unit]]:
-        """The names that a file takes from other files by its text: where in it, the name, and the file."""
+    def _written(self, unit: Unit) -> Iterator[Written]:
+        """The names that a file takes from other files by its text."""
         modules, units = unit.program.modules, unit.program.units
         for statement in _FROM.finditer(unit.source.text):
-            path = modules.find(statement[1], unit.path)
+            module, row = statement[1], unit.source.text.count("\n", 0, statement.start()) + 1
+            path = modules.find(module, unit.path)
             for name in _NAME.findall(_COMMENT.sub("", statement[2])):
                 if path is not None and not path.endswith("__init__.py"):
-                    yield statement.start(), name, units[path]
-                elif (inner := modules.find(_below(statement[1], name), unit.path)) is not None:
-                    yield statement.start(), "", units[inner]
+                    yield Written(unit, row, module, name, name, units[path])
+                elif (inner := modules.find(_below(module, name), unit.path)) is not None:
+                    yield Written(unit, row, module, name, "", units[inner])
 
-    def _is_missing(self, unit: Unit, name: str, target: Unit) -> bool:
+    def _is_missing(self, written: Written) -> bool:
         """Whether an import raises: no word of the file is the name, and no other file gives it one."""
+        name, target = written.part, written.target
         text = target.source.text
-        if not name or target is unit or re.search(rf"(?<!\w){name}(?!\w)", text) or _may_make(target):
+        if not name or target is written.unit or re.search(rf"(?<!\w){name}(?!\w)", text) or _may_make(target):
             return False
         given = re.compile(rf"\.[ \t]*{name}[ \t]*=[^=]|[\"']{name}[\"']")
         if any(name in other.source.text and given.search(other.source.text) for other in self._units):
             return False
-        body = unit.body
-        return any(
-            one[4] != op.NONE and body.text(one[4]) == name and body.text(one[3]).startswith(".") for one in body.by_opcode[op.IMPORT]
-        )
-
-
-def _row(unit: Unit, at: int) -> int:
-    return unit.source.text.count("\n", 0, at) + 1
+        return written.is_run
 
 
 def _below(module: str, name: str) -> str:

@@ -312,7 +312,7 @@ class CallGraph:
         return calls
 
     def _library_calls(self, function: Function, one: Instruction, values: Iterable[Object]) -> Iterable[LibraryCall]:
-        for value in values:
+        for value in list(values):
             while isinstance(value, PartialObject):
                 value = value.callee
             if isinstance(value, External):
@@ -343,13 +343,13 @@ class CallGraph:
         """The generators and coroutines that run on where their next value is asked for."""
         source = function.definitions[one[3]]
         register = source[3] if source is not None and source[0] == op.ITER else one[3]
-        for value in self.facts.register(self.facts.base(function), register).values:
+        for value in list(self.facts.register(self.facts.base(function), register).values):
             if isinstance(value, Activation):
                 yield value.frame.function
 
     def _ended(self, function: Function, register: int, names: tuple[str, ...]) -> Iterable[Function]:
         """What the end of a scope calls of an object: ``__exit__``, or a destructor."""
-        for value in self.facts.register(self.facts.base(function), register).values:
+        for value in list(self.facts.register(self.facts.base(function), register).values):
             for definition in self.facts.possible_classes(value) if isinstance(value, Instance) else ():
                 for name in names:
                     found = self.facts.hierarchy.lookup(definition, name)

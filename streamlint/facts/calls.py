@@ -61,7 +61,7 @@ class Calls(Parameters):
             if kind is None and not found.starred:
                 found.positional.append(node)
             elif kind is None:
-                found.starred.append(self.holding(self.objects_of_node(node)))
+                found.starred.append(self.one_of(node))
             elif kind == 1:
                 found.starred.append(node)
             elif kind == 2:
@@ -72,6 +72,10 @@ class Calls(Parameters):
     def objects_of_node(self, node: Node) -> Object:
         """An iterable that gives what a node holds."""
         return self.objects(Group, "iterable", (node,))
+
+    def one_of(self, node: Node) -> Node:
+        """A node that holds an iterable which gives what another node holds."""
+        return self.holding(self.objects_of_node(node))
 
     # --- calling an object
 
@@ -129,7 +133,7 @@ class Calls(Parameters):
         key = (before, behind)
         found = self._joined_arguments.get(key)
         if found is None:
-            found = self._joined_arguments[key] = behind.behind(before)
+            found = self._joined_arguments[key] = behind.behind(before, self.one_of)
         return found
 
     def _call_instance(self, callee: Instance, arguments: Arguments, target: Node) -> None:

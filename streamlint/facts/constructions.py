@@ -13,6 +13,7 @@ from streamlint.facts.nodes import Node
 from streamlint.facts.objects import ClassObject, FunctionObject, Instance, Key, Object, Site, SomeClass, Unknown
 
 _TUPLES = frozenset({"NamedTuple", "typing.NamedTuple"})
+_WITHOUT_CONSTRUCTOR = frozenset({"object", "abc.ABC", "typing.Generic", "typing.Protocol", "typing_extensions.Protocol"})
 
 
 class Constructions(Iteration):
@@ -111,9 +112,17 @@ class Constructions(Iteration):
         made = self.hierarchy.lookup(definition, "__init__")
         if made is None:
             fields = self.fields(definition)
-            return fields.index(name) if name in fields else None
+            return (fields.index(name) if self.takes_by_position(definition) else -1) if name in fields else None
         is_free = not any(name == one.name for method in made[1] for one in method.code.parameters)
         return -1 if is_free and any(map(sets_keywords, made[1])) else None
+
+    def takes_by_position(self, definition: ClassInfo) -> bool:
+        """Whether a class without a constructor in the program takes its fields by position: a dataclass, as its decorator says, and a
+        named tuple do; what else derives from a library's class has the constructor of that."""
+        libraries = _WITHOUT_CONSTRUCTOR | _TUPLES
+        return any(one.ir.decorators for one in self.hierarchy.order(definition)) or libraries.issuperset(
+            self.hierarchy.libraries(definition)
+        )
 
     def fields(self, definition: ClassInfo) -> list[str]:
         """The names that a class and its bases annotate, in the order of a dataclass's constructor."""

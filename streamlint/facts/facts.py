@@ -131,7 +131,7 @@ class Facts(Bindings):
         """What a call instruction may call."""
         node = self.solver.demand(self.callee(self.base(function), instruction))
         self.solver.solve()
-        return list(dict.fromkeys(one for value in node.values for one in self.members_of(value)))
+        return list(dict.fromkeys(one for value in list(node.values) for one in self.members_of(value)))
 
     def rows(self, function: Function, instruction: Instruction) -> Iterator[Row]:
         """The rows of the functions of libraries that a call instruction may call."""

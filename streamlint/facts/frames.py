@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from streamlint.facts.nodes import Node
@@ -73,11 +73,11 @@ class Arguments:
         """How many there are, and by which names."""
         return len(self.positional), bool(self.starred), tuple(sorted(self.keywords)), bool(self.double)
 
-    def behind(self, before: Arguments) -> Arguments:
-        """These arguments behind those of a ``functools.partial``."""
+    def behind(self, before: Arguments, one: Callable[[Node], Node]) -> Arguments:
+        """These arguments behind those of a ``functools.partial``; ``one`` makes an iterable that gives what a node holds."""
         found = Arguments(self.frame, self.site, self.joint)
-        found.positional = [*before.positional, *self.positional]
-        found.starred = [*before.starred, *self.starred]
+        found.positional = [*before.positional, *(() if before.starred else self.positional)]
+        found.starred = [*before.starred, *(map(one, self.positional) if before.starred else ()), *self.starred]
         found.keywords = {**before.keywords, **self.keywords}
         found.double = [*before.double, *self.double]
         return found

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from streamlint.facts.facts import Facts
     from streamlint.facts.program import Unit
 
+LIST, DICT = 1, 2
+"""What stands for the keyword of an argument that is spread: ``*`` and ``**``."""
 _DEEPEST = 4
 
 
@@ -34,7 +36,8 @@ class Handing:
 
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
-        self._known: dict[tuple[Function, Instruction], Called | None] = {}
+        self._threads: dict[tuple[Function, Instruction], Called | None] = {}
+        self._partials: dict[tuple[Function, Instruction], Called | None] = {}
 
     def of(self, function: Function, one: Instruction) -> Called | None:
         """What a call runs if some of its arguments are not its own: those that a partial object or a thread was given before, or that a
@@ -45,10 +48,11 @@ class Handing:
             return self._of_cpp(function, one) if last_name(function, one) in self._starting_cpp else None
         if last_name(function, one) in self._starting:
             key = (function, one)
-            if key not in self._known:
+            if key not in self._threads:
                 made = one if one[0] == op.CALL else _uncopied(function, one[3]) if self._starts(function, one) else one
-                self._known[key] = self._of_thread(function, made) if made is not None else None
-            return self._known[key]
+                self._threads[key] = self._of_thread(function, made) if made is not None else None
+            if (found := self._threads[key]) is not None:
+                return found
         return self.prepared(function, one)
 
     def prepared(self, function: Function, one: Instruction) -> Called | None:
@@ -56,9 +60,9 @@ class Handing:
         if one[0] != op.CALL or made_by(function, one[3]) is None:
             return None
         key = (function, one)
-        if key not in self._known:
-            self._known[key] = self._prepared(function, one)
-        return self._known[key]
+        if key not in self._partials:
+            self._partials[key] = self._prepared(function, one)
+        return self._partials[key]
 
     def kept(self, function: Function, made: Instruction) -> Called | None:
         """What a partial object or a thread is given where it is made; None of a call that makes neither."""
@@ -89,9 +93,9 @@ class Handing:
             if made is None or not self._is_partial(function, found.callee):
                 break
             first = list(_given(function, made))
-            named = {kind for kind, _ in found.given}
-            before = [each for each in first[1:] if each[0] is None]
-            behind = [each for each in first[1:] if each[0] is not None and each[0] not in named]
+            named = {kind for kind, _ in found.given if isinstance(kind, str)}
+            before = [each for each in first[1:] if each[0] in (None, LIST)]
+            behind = [each for each in first[1:] if each[0] not in (None, LIST) and each[0] not in named]
             found = Called(first[0][1], [*before, *found.given, *behind])
         return found if found.callee != one[3] else None
 
@@ -160,7 +164,7 @@ def _unpacked(function: Function, register: int) -> Iterator[tuple[object, int]]
     elif built is not None and built[0] == op.DICT and all(isinstance(function.constant(key), str) for key in built[3::2] if key >= 0):
         yield from ((function.constant(key), each) for key, each in zip(built[3::2], built[4::2], strict=False) if key >= 0)
     else:
-        yield 1, register
+        yield LIST, register
 
 
 def _uncopied(function: Function, register: int) -> Instruction | None:

@@ -194,7 +194,7 @@ class Joins(Flow):
     def members_of(self, value: Object) -> Iterator[Object]:
         """The objects that an object stands for; itself if it stands for no others."""
         if isinstance(value, Many):
-            for one in self.members(value).values:
+            for one in list(self.members(value).values):
                 yield from self.members_of(one)
         else:
             yield value

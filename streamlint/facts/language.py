@@ -72,7 +72,7 @@ class Language(Library):
             self.unknown(target, "budget")
             return
         if name in ("pop", "popleft", "get", "get_nowait", "setdefault", "popitem", "peek"):
-            self.element(value, None, target, arguments.site)
+            self._taken(value, name, arguments, target)
             if name in ("get", "pop", "setdefault") and len(arguments.positional) > 1:
                 self.solver.edge(arguments.positional[1], target)
         elif name in ("values", "items"):
@@ -81,6 +81,19 @@ class Language(Library):
             self.solver.add(target, value)
         else:
             self.solver.add(target, self.scalar)
+
+    def _taken(self, value: Object, name: str, arguments: Arguments, target: Node) -> None:
+        """A method gives an element: of a dict or of keyword arguments the one under the key that it names."""
+        site = arguments.site
+        if name not in ("get", "pop", "setdefault") or not arguments.positional or self.keyed(value) is None:
+            self.element(value, None, target, site)
+            return
+
+        def named(key: Object) -> None:
+            word = key.value if isinstance(key, Constant) else None
+            self.element(value, word if isinstance(word, str) else None, target, site)
+
+        self.solver.when(arguments.positional[0], named)
 
     def _subclasses(self, value: ClassObject, target: Node) -> None:
         """The classes that derive from one directly."""

@@ -8,15 +8,10 @@ from functools import partial
 from streamlint.facts.frames import Arguments
 from streamlint.facts.nodes import Node
 from streamlint.facts.objects import (
-    BoundMethod,
-    ClassObject,
     Constant,
     DeviceValue,
     External,
-    FunctionObject,
-    Instance,
     LibraryObject,
-    Many,
     Memory,
     Object,
     Site,
@@ -130,15 +125,21 @@ class Selectors(Registers):
         return self._outcomes.setdefault(site, Node(None)) if site is not None else Node(None)
 
     def waited_for(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
-        """Somebody waits for another thread; if it is for a result, that arrives."""
-        site = receiver.site if isinstance(receiver, LibraryObject) else None
-        if row.get("what") == "result" and site is not None:
-            self.solver.edge(self.outcome_of(site), target, arguments.site)
-        else:
+        """Somebody waits for another thread; if it is for a result, that arrives. Where nobody in view gives one, it is unknown."""
+        if row.get("what") != "result":
             self.solver.add(target, self.scalar)
+            return
+        site = receiver.site if isinstance(receiver, LibraryObject) else None
+        if site is None:
+            self.unknown(target, "external")
+            return
+        outcome = self.outcome_of(site)
+        self.solver.edge(outcome, target, arguments.site)
+        self.solver.at_last(lambda: None if outcome.values else self.unknown(target, "external"))
 
     def _run_elsewhere(self, row: Row, callee: Object, receiver: Object | None, arguments: Arguments, result: Node) -> None:
-        if not isinstance(callee, (FunctionObject, BoundMethod, ClassObject, Instance, Many)):
+        if isinstance(callee, (Constant, Unknown)):
+            self.unknown(result, "external")
             return
         given = self._handed_over(row, receiver, arguments)
         self.call(callee, given, result)

@@ -1,17 +1,21 @@
 """Declarations of pointers to functions whose parameters are names alone, which the parser takes for calls.
 
-``void (*act)(cudaStream_t) = finish;`` reads as an assignment to what ``void(*act)`` gives for ``cudaStream_t``.
+``void (*act)(cudaStream_t) = finish;`` reads as an assignment to what ``void(*act)`` gives for ``cudaStream_t``. It is one where a name
+that would be a type, or the variable itself, is declared as a variable or a function before: ``table(*row)(i) = value;``.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from tree_sitter import Node as Syntax
 
 _TYPES = ("primitive_type", "identifier", "qualified_identifier", "template_function")
-_PARAMETERS = ("primitive_type", "identifier", "qualified_identifier", "template_function", "comment")
+_PARAMETERS = (*_TYPES, "comment")
+_DECLARING = ("declaration", "parameter_declaration", "optional_parameter_declaration", "field_declaration", "function_definition")
+_FUNCTIONS = ("function_definition", "lambda_expression")
 
 
 class FunctionPointer(NamedTuple):
@@ -25,15 +29,13 @@ class FunctionPointer(NamedTuple):
 def function_pointer(node: Syntax) -> FunctionPointer | None:
     """The pointer to a function that an expression declares; None where it is an expression.
 
-    Without a first value only a type of the language tells the two apart.
+    A type of the language before it tells the two apart. So do a first value and names of which none is declared as anything but a type.
     """
     value = node.child_by_field_name("right") if node.type == "assignment_expression" else None
     outer = node if value is None else node.child_by_field_name("left")
     inner = _function_of(outer)
     returns = _function_of(inner)
     if outer is None or inner is None or returns is None or returns.type not in _TYPES:
-        return None
-    if value is None and returns.type != "primitive_type":
         return None
     given = inner.child_by_field_name("arguments")
     parameters = outer.child_by_field_name("arguments")
@@ -43,9 +45,61 @@ def function_pointer(node: Syntax) -> FunctionPointer | None:
     name = pointer.child_by_field_name("argument") if pointer.type == "pointer_expression" else None
     if name is None or name.type != "identifier" or pointer.children[0].type != "*":
         return None
-    if any(child.type not in _PARAMETERS for child in parameters.named_children):
-        return None
+    if returns.type != "primitive_type":
+        if value is None or any(child.type not in _PARAMETERS for child in parameters.named_children):
+            return None
+        types = [each.text for each in (returns, *parameters.named_children) if each.type == "identifier"]
+        if any(found in types or (is_local and found == name.text) for found, is_local in _declared_before(node)):
+            return None
     return FunctionPointer(returns, name, value)
+
+
+def _declared_before(node: Syntax) -> Iterator[tuple[bytes | None, bool]]:
+    """The names of the variables and functions in the scopes around a node that are declared before it, and whether in its function."""
+    is_local, inner, outer = True, node, node.parent
+    while outer is not None:
+        for each in _within(outer):
+            if each.type in _DECLARING and (each.end_byte <= inner.start_byte or outer.type == "field_declaration_list"):
+                yield from ((_name_of(declarator), is_local) for declarator in each.children_by_field_name("declarator"))
+        if outer.type == "for_range_loop":
+            yield from ((_name_of(declarator), is_local) for declarator in outer.children_by_field_name("declarator"))
+        is_local = is_local and outer.type != "function_definition"
+        inner, outer = outer, outer.parent
+
+
+def _within(scope: Syntax) -> Iterator[Syntax]:
+    """What stands in a scope: its statements, the parameters of a function, and what a condition declares."""
+    yield from scope.named_children
+    if scope.type in _FUNCTIONS:
+        yield from _parameters_of(scope.child_by_field_name("declarator"))
+    condition = scope.child_by_field_name("condition")
+    yield from condition.named_children if condition is not None else ()
+
+
+def _parameters_of(declarator: Syntax | None) -> list[Syntax]:
+    """The parameters of a function, by its declarator, which may stand behind a pointer or a reference."""
+    while declarator is not None:
+        given = declarator.child_by_field_name("parameters")
+        if given is not None:
+            return given.named_children
+        declarator = _inner(declarator)
+    return []
+
+
+def _name_of(declarator: Syntax) -> bytes | None:
+    """The name that is declared."""
+    found: Syntax | None = declarator
+    while found is not None and found.type not in ("identifier", "field_identifier"):
+        found = _inner(found)
+    return found.text if found is not None else None
+
+
+def _inner(declarator: Syntax) -> Syntax | None:
+    """The declarator behind a pointer, a reference, brackets or parentheses."""
+    found = declarator.child_by_field_name("declarator")
+    if found is None and declarator.type in ("reference_declarator", "parenthesized_declarator"):
+        found = declarator.named_children[-1] if declarator.named_children else None
+    return found
 
 
 def _function_of(call: Syntax | None) -> Syntax | None:

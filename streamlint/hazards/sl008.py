@@ -46,7 +46,7 @@ def _told(rule: HostBufferReusedInFlight, context: Context, reuse: Reuse) -> Fin
 def _made(context: Context, function: Function, register: int) -> Iterator[Step]:
     """Where the memory was page-locked."""
     node = context.facts.values(function, register)
-    for value in node.values:
+    for value in list(node.values):
         if isinstance(value, Held) and value.pinning == "pinned":
             sites = list(node.trace(value))
             if sites:

@@ -22,7 +22,7 @@ def array_of(call: ModelledCall) -> int | None:
 def streams_of(transfer: Transfer, function: Function, array: int) -> Iterator[tuple[Function, int]]:
     """The registers of the streams that the array in a register was made with; none where no stream was named."""
     node = transfer.facts.values(function, array)
-    for value in node.values:
+    for value in list(node.values):
         for made in node.trace(value) if isinstance(value, Memory) else ():
             for call in transfer.modelled(made.function, made.instruction):
                 held = call.row.get("stream")

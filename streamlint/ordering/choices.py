@@ -188,7 +188,7 @@ class Choices:
     def _stream_inside(self, function: Function, register: int) -> frozenset[LibraryObject]:
         """The streams that an object's class makes or holds: it converts to one."""
         found: set[LibraryObject] = set()
-        for value in self.facts.values(function, register).values:
+        for value in list(self.facts.values(function, register).values):
             if isinstance(value, LibraryObject) and value.kind == "stream":
                 found.add(value)
             elif isinstance(value, Instance) and value.definition.unit.is_cpp:

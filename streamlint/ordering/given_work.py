@@ -18,7 +18,8 @@ from streamlint.transfer.waiting import Waited
 from streamlint.transfer.work import Worked
 from streamlint.waits.operands import operand_of
 
-_DEEPEST = 4
+Given = tuple[Function, int]
+"""A register of a function, or the number of a parameter of it."""
 _TAKING = frozenset({op.CALL, op.INVOKE})
 _GIVING = frozenset({op.RETURN, op.YIELD, op.BUILD})
 
@@ -33,6 +34,8 @@ class GivenWork:
         self.lanes = lanes
         self.contexts = transfer.one_of(Contexts, transfer)
         self._private: dict[tuple[Function, frozenset[Site]], bool] = {}
+        self._above: dict[Given, tuple[list[Given], list[Given]]] = {}
+        self._from_outside: dict[Given, bool] = {}
 
     def find(self, found: Iterable[tuple[Function, Instruction, Worked]]) -> dict[Function, set[int]]:
         """By function: the parameters that callers out of view give, and that it uses on a stream which is the program's own."""
@@ -45,26 +48,40 @@ class GivenWork:
             for register in work.reads if is_private or lane.kind == CURRENT else ():
                 if not ((work.evident and work.writes) or self._is_there(function, one, register)):
                     continue
-                for place in [(function, register)] if is_private else self._under_private(function, register, _DEEPEST):
-                    indices = {index for index in self._parameters(*place) if self._is_from_outside(place[0], index, _DEEPEST)}
+                for place in [(function, register)] if is_private else self._under_private(function, register):
+                    indices = {index for index in self._parameters(*place) if self._is_from_outside(place[0], index)}
                     if indices:  # nobody above can have made the stream wait
                         given.setdefault(place[0], set()).update(indices)
         return given
 
-    def _under_private(self, function: Function, register: int, depth: int) -> Iterator[tuple[Function, int]]:
+    def _under_private(self, function: Function, register: int) -> Iterator[Given]:
         """What callers give for a value where they call on a stream that is the program's own."""
-        roots = [self.places.of(function, each).root for each in self._joined(function, register)]
-        indices = [index for root in roots if root[0] == "parameter" and isinstance(index := root[1], int)]
-        for caller, call in self.transfer.callers(function) if indices and depth else ():
+        waiting = list(dict.fromkeys((function, index) for index in self._parameters(function, register)))
+        seen = set(waiting)
+        while waiting:
+            place = waiting.pop()
+            if place not in self._above:
+                self._above[place] = self._given_above(*place)
+            private, further = self._above[place]
+            yield from private
+            for caller, given in further:
+                new = [each for index in self._parameters(caller, given) if (each := (caller, index)) not in seen]
+                seen.update(new)
+                waiting += new
+
+    def _given_above(self, function: Function, index: int) -> tuple[list[Given], list[Given]]:
+        """What callers give for a parameter: where they call on a stream that is the program's own, and on their own callers' stream."""
+        private, further = list[Given](), list[Given]()
+        for caller, call in self.transfer.callers(function):
+            given = operand_of(caller, call, function, index) if call[0] in _TAKING else None
+            if given is None or given < 0:
+                continue
             lane = self.lanes.of(Frame(caller, None, None, 0), call, Stream(CURRENT))
-            for index in indices if call[0] in _TAKING else ():
-                given = operand_of(caller, call, function, index)
-                if given is None or given < 0:
-                    continue
-                if self.is_private(caller, lane):
-                    yield caller, given
-                elif lane.kind == CURRENT:
-                    yield from self._under_private(caller, given, depth - 1)
+            if self.is_private(caller, lane):
+                private.append((caller, given))
+            elif lane.kind == CURRENT:
+                further.append((caller, given))
+        return private, further
 
     def is_private(self, function: Function, lane: Lane) -> bool:
         """Whether no code out of view can have made a stream wait: it is new, or only the object at hand has it."""
@@ -160,21 +177,32 @@ class GivenWork:
             if isinstance(index, int) and not (index == 0 and function.has_receiver):
                 yield index
 
-    def _is_from_outside(self, function: Function, index: int, depth: int) -> bool:
+    def _is_from_outside(self, function: Function, index: int) -> bool:
         """Whether callers out of view give what a parameter is; a thread is given it where it is started."""
-        callers, started = list(self.transfer.callers(function)), list(self._started(function))
-        if not callers and not started:
-            return True
-        given = [(caller, operand_of(caller, call, function, index)) for caller, call in callers if call[0] in _TAKING and depth]
-        for parameter in (one for one in function.by_opcode[op.PARAM] if one[3] == index and depth):
-            handed = (self.contexts.given(function, parameter, site) for site in started)
+        first = (function, index)
+        if first not in self._from_outside:
+            waiting, seen = [first], {first}
+            while waiting and not (self._from_outside.get(waiting[-1]) or self._has_no_caller(waiting[-1][0])):
+                new = [each for each in self._passed_on(*waiting.pop()) if each not in seen]
+                seen.update(new)
+                waiting += new
+            self._from_outside[first] = bool(waiting)
+        return self._from_outside[first]
+
+    def _has_no_caller(self, function: Function) -> bool:
+        return not self.transfer.callers(function) and next(self._started(function), None) is None
+
+    def _passed_on(self, function: Function, index: int) -> Iterator[Given]:
+        """The parameters that callers, and who starts a thread of a function, pass on for one of its own."""
+        given = [
+            (caller, operand_of(caller, call, function, index)) for caller, call in self.transfer.callers(function) if call[0] in _TAKING
+        ]
+        for parameter in (one for one in function.by_opcode[op.PARAM] if one[3] == index):
+            handed = (self.contexts.given(function, parameter, site) for site in self._started(function))
             given += [each for each in handed if each is not None]
-        return any(
-            self._is_from_outside(caller, each, depth - 1)
-            for caller, register in given
-            if register is not None and register >= 0
-            for each in self._parameters(caller, register)
-        )
+        for caller, register in given:
+            if register is not None and register >= 0:
+                yield from ((caller, each) for each in self._parameters(caller, register))
 
     def _started(self, function: Function) -> Iterator[Site]:
         """The calls that have another thread run a function."""

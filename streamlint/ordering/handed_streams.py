@@ -13,9 +13,6 @@ from streamlint.ordering.choices import PARAMETER
 from streamlint.ordering.places import Place
 from streamlint.ordering.storage import Storages
 
-_DEEPEST = 12
-_MOST = 60
-"""Calls between who makes a stream and who works on it, and functions that are looked at on the way."""
 Streams = frozenset[LibraryObject]
 Calls = tuple[Site, ...]
 
@@ -29,6 +26,7 @@ class HandedStreams:
         self.places = beside.choices.places
         self.storages = Storages(self.transfer, self.places, beside.launches)
         self._known: dict[tuple[Function, Place], Streams] = {}
+        self._relied: dict[tuple[Function, object, Streams], bool] = {}
 
     def of(self, function: Function, choice: Choice) -> Streams:
         """The streams that a choice means: those that were made, or all that a caller may hand for a parameter or a member of one."""
@@ -54,15 +52,22 @@ class HandedStreams:
         while waiting:
             home, calls = waiting.popleft()
             yield home, calls
-            for caller, call in self.transfer.callers(home) if home not in makers and len(calls) < _DEEPEST else ():
-                if caller not in seen and len(seen) < _MOST:
+            for caller, call in self.transfer.callers(home) if home not in makers else ():
+                if caller not in seen:
                     seen.add(caller)
                     waiting.append((caller, (Site(caller, call), *calls)))
 
     def is_relied_upon(self, function: Function, event: Event, streams: Streams) -> bool:
         """Whether other streams meet the data of a stream's work, here or in a caller: the barrier is an order that they may need."""
         assert event.choice is not None
-        own = [each for each in self._work(function) if each.choice is not None and each.choice.key == event.choice.key]
+        key = (function, event.choice.key, streams)
+        if key not in self._relied:
+            own = [each for each in self._work(function) if each.choice is not None and each.choice.key == event.choice.key]
+            self._relied[key] = self._meets_others(function, own, streams)
+        return self._relied[key]
+
+    def _meets_others(self, function: Function, own: list[Event], streams: Streams) -> bool:
+        """Whether work of other streams touches the data of a stream's own work, in the function or between it and who makes the stream."""
         for home, calls in self.ways(function, streams):
             mine, others = list(own), list[Event]()
             for each in self._work(home):

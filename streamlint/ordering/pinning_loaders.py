@@ -42,7 +42,7 @@ class PinningLoaders:
             for _, given in argument_registers(function, one):
                 yield from self._loaders(function, given)
         node = self.transfer.facts.values(function, register) if register >= 0 else None
-        for value in node.values if node is not None else ():
+        for value in list(node.values) if node is not None else ():
             if node is not None and isinstance(value, LibraryObject) and value.kind == "loader":
                 for site in node.trace(value):
                     if site.instruction[0] in (op.CALL, op.INVOKE):

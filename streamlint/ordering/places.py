@@ -211,7 +211,7 @@ class Places:
 
     def members(self, function: Function, one: Instruction) -> Iterator[str]:
         """C++: the members that a list of initialisers gives values, of a class without constructor."""
-        for value in self.facts.values(function, one[2]).values:
+        for value in list(self.facts.values(function, one[2]).values):
             if isinstance(value, Instance) and not value.definition.methods.get("__init__"):
                 yield from (member.name for member in value.definition.ir.fields if not member.static)
                 return

@@ -22,6 +22,7 @@ from streamlint.facts.objects import (
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.places import Place, Places
+from streamlint.ordering.spread import spread
 from streamlint.waits.operands import argument_registers, handed_over, kept_by, operand_of
 
 _RECEIVER = "object"
@@ -29,11 +30,13 @@ _DEEPEST = 4
 
 
 class Layer(NamedTuple):
-    """What one object was given: how many arguments by position, the names of the others, and where."""
+    """What one object was given: how many arguments by position, the names of the others, and where. ``spreads``: what follows those by
+    position is spread, so that no argument behind it has a known place."""
 
     positions: int
     names: frozenset[object]
     site: Site | None
+    spreads: bool = False
 
 
 class Layers(NamedTuple):
@@ -94,15 +97,19 @@ def _places(places: Places, function: Function, one: Instruction, callee: Functi
         keys = (*(key_of(0),) * depth, key_of(key))
         yield from (name.behind(*keys) for name in _objects(places, function, one, layers))
         yield from _as_made(places, function, one, layers, depth, key)
-    register = operand_of(function, one, callee, index)
-    if not layers.is_started and handed_over(function, one) is None:
+    register, is_shown = operand_of(function, one, callee, index), handed_over(function, one) is not None
+    if register is None and is_shown:
+        wanted = Place(("parameter", index))
+        yield from (source for source, target in spread(places, function, one, callee) if target == wanted)
+    if not layers.is_started and not is_shown:
         before = layers.bound + sum(layer.positions for layer in layers.held)
-        register = _given(function, one, callee.code.parameters[index].name, index - before)
+        place = index - before if not any(layer.spreads for layer in layers.held) else None
+        register = _given(function, one, callee.code.parameters[index].name, place)
     if register is not None and register >= 0 and not (layers.is_started and register == one[3]):
         yield from places.names(function, register)
 
 
-def _given(function: Function, one: Instruction, name: str, place: int) -> int | None:
+def _given(function: Function, one: Instruction, name: str, place: int | None) -> int | None:
     """The register of an argument of a call itself, by its name or by its position."""
     for number, (kind, register) in enumerate(argument_registers(function, one)):
         if kind == name or (kind is None and number == place):
@@ -134,7 +141,7 @@ def _layers(places: Places, values: Iterable[Object], callee: Function) -> Itera
 
 
 def _of_arguments(arguments: Arguments) -> Layer:
-    return Layer(len(arguments.positional), frozenset(arguments.keywords), arguments.site)
+    return Layer(len(arguments.positional), frozenset(arguments.keywords), arguments.site, bool(arguments.starred))
 
 
 def _of_thread(places: Places, value: External, callee: Function) -> Iterator[Layers]:
@@ -164,12 +171,14 @@ def _held(layers: Layers, callee: Function, index: int) -> tuple[int, object] | 
     name, place, held = callee.code.parameters[index].name, index - layers.bound, layers.held
     if place < 0:
         return len(held) - 1, _RECEIVER
+    is_placed = True
     for depth in range(len(held) - 1, -1, -1):
         if name in held[depth].names and not any(name in each.names for each in held[:depth]):
             return depth, name
-        if place < held[depth].positions:
+        if is_placed and place < held[depth].positions:
             return depth, place + 1
         place -= held[depth].positions
+        is_placed = is_placed and not held[depth].spreads
     return None
 
 

@@ -33,7 +33,7 @@ class Batches:
         for function in self._functions(loader, collate):
             for end in function.by_opcode[op.RETURN]:
                 node = self.facts.values(function, end[2]) if end[2] >= 0 else None
-                for value in node.values if node is not None else ():
+                for value in list(node.values) if node is not None else ():
                     if node is not None and isinstance(value, Instance) and not self._is_pinned(value.definition):
                         return self._given(self._made(node, value), value.definition, name)
         return None
@@ -52,7 +52,7 @@ class Batches:
             if one is None or one[0] not in (op.NEXT, op.ITER, op.UNPACK):
                 break
             node = self.facts.values(function, one[3])
-            for value in node.values:
+            for value in list(node.values):
                 if isinstance(value, LibraryObject) and value.kind == "loader":
                     for site in (*node.trace(value),):
                         for call in self.transfer.modelled(site.function, site.instruction):

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from streamlint.facts.containers import put_by
 from streamlint.facts.functions import ClassInfo, Function
+from streamlint.facts.handing import DICT, LIST
 from streamlint.facts.objects import ClassObject, Container, Object, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -18,7 +19,7 @@ from streamlint.transfer.closures import is_captured, may_be_made_for
 from streamlint.transfer.contexts import Context, entered_by
 from streamlint.transfer.record_fields import RecordFields
 from streamlint.transfer.transfer import Transfer
-from streamlint.waits.operands import DICT, LIST, argument_registers, bound_of, operand_of
+from streamlint.waits.operands import all_given, argument_registers, bound_of, operand_of
 
 MOST = 300
 """Steps of one question; what they have not reached is taken as it is where they end."""
@@ -232,7 +233,7 @@ class Carriers:
             yield way.at(register, caller)
             return
         position, spread = bound_of(caller, call, callee), False
-        for kind, given in argument_registers(caller, call):
+        for kind, given in all_given(caller, call):
             if kind == DICT or (kind == LIST and parameter.kind == "plain"):
                 spread = True
                 key = Key(parameter.name if kind == DICT else index - position)
@@ -247,7 +248,7 @@ class Carriers:
         callee, (caller, call) = way.function, place
         position, key = bound_of(caller, call, callee), way.keys[0] if way.keys else ANY
         first = sum(parameter.kind == "plain" for parameter in callee.code.parameters)
-        for given, register in argument_registers(caller, call):
+        for given, register in all_given(caller, call):
             if given == (LIST if kind == "star" else DICT):
                 yield way.at(register, caller)
             elif kind == "star" and given is None:

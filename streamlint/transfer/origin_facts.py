@@ -217,7 +217,7 @@ class Kept(Base):
                 return origin._replace(space="device", pinning="unknown")
             register = one[3] if one[0] not in (op.CALL,) else one[-1]
             node = self.facts.values(known.function, register)
-            for value in node.values:
+            for value in list(node.values):
                 if isinstance(value, LibraryObject) and value.kind == "loader":
                     sites = [site for site in node.trace(value) if op.DEFINES[site.instruction[0]]]
                     if any(

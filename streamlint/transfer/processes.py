@@ -53,7 +53,7 @@ class Processes:
             return self.method_set(function.unit)
         said: set[str] = set()
         node = self.facts.values(function, register)
-        for value in node.values:
+        for value in list(node.values):
             if isinstance(value, Constant):
                 said.add(str(value.value) if value.value is not None else self.method_set(function.unit))
             elif isinstance(value, LibraryObject) and value.type == _CONTEXT:
@@ -82,7 +82,7 @@ class Processes:
     def callables(self, function: Function, register: int, methods: tuple[str, ...] = ("__call__",), depth: int = 0) -> Iterator[Function]:
         """The functions that a value stands for: itself, methods of an object, and those that objects of libraries are made of."""
         node = self.facts.values(function, register)
-        for value in node.values:
+        for value in list(node.values):
             yield from self._of_value(value, methods)
             if isinstance(value, LibraryObject) and depth < _DEEPEST:
                 for site in node.trace(value):

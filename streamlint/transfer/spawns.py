@@ -65,7 +65,7 @@ class Spawns:
     def _started(self, call: ModelledCall) -> Iterator[Spawn]:
         site = Site(call.function, call.instruction)
         node = self.facts.values(call.function, call.instruction[3])
-        for value in node.values:
+        for value in list(node.values):
             if isinstance(value, LibraryObject):
                 for made in dict.fromkeys(node.trace(value)):
                     for row in self._makers(made):
@@ -90,7 +90,7 @@ class Spawns:
         if register is None:
             return None
         node = self.facts.values(call.function, register)
-        for value in node.values:
+        for value in list(node.values):
             for site in node.trace(value):
                 if self._is_pool(site):
                     return site

@@ -474,9 +474,9 @@ class Transfer:
 
     # --- values
 
-    def values(self, function: Function, register: int) -> Iterable[Object]:
-        """What a register may hold."""
-        return self.facts.values(function, register).values if register >= 0 else ()
+    def values(self, function: Function, register: int) -> tuple[Object, ...]:
+        """What a register may hold: what is known now, whatever further questions bring."""
+        return tuple(self.facts.values(function, register).values) if register >= 0 else ()
 
     def is_tensor(self, function: Function, register: int, depth: int = 2) -> bool:
         """Whether a register holds a tensor or an array, or the result of a call that gives some: here or in a caller."""

@@ -211,7 +211,7 @@ class Uses:
         """Whether a call calls a module of a library that was moved to a device on its way."""
         node = self.transfer.graph.called(function, one)
         self.facts.solver.solve()
-        for value in node.values:
+        for value in list(node.values):
             if isinstance(value, LibraryObject) and value.kind == "module":
                 for site in node.trace(value):
                     if site.instruction[0] in (op.CALL, op.INVOKE) and site.instruction != one:

@@ -166,7 +166,7 @@ def _is_number(facts: Facts, function: Function, register: int, depth: int = 4) 
 
 
 def _kernels(facts: Facts, function: Function, register: int) -> Iterator[Function]:
-    for value in facts.values(function, register).values:
+    for value in list(facts.values(function, register).values):
         found = getattr(value, "function", None)
         if isinstance(found, Function):
             yield found

@@ -188,7 +188,7 @@ class LossSlice:
     def _stored(self, function: Function, one: Instruction) -> Iterator[Place]:
         """What methods store in an attribute of an object of the program."""
         name = function.text(one[4])
-        for value in self.facts.values(function, one[3]).values:
+        for value in list(self.facts.values(function, one[3]).values):
             if isinstance(value, Instance):
                 for definition in self.facts.hierarchy.order(value.definition):
                     yield from ((store.function, store.value) for store in definition.own_stores.get(name, ()))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from streamlint.facts.autograd import offset_of
 from streamlint.facts.facts import Facts
 from streamlint.facts.functions import Function
-from streamlint.facts.handing import Called, receiver_of
+from streamlint.facts.handing import LIST, Called, receiver_of
 from streamlint.facts.instructions import arguments_of
 from streamlint.facts.members import ELEMENT_TYPE
 from streamlint.facts.objects import Constant, DeviceValue, External, Memory
@@ -22,8 +22,6 @@ _CLASSES = frozenset({"Tensor", "FloatTensor", "DoubleTensor", "LongTensor", "In
 OnDevice = Callable[[int], bool]
 Given = tuple[object, int]
 """An argument: its keyword, 1 or 2 where it is spread (``*``, ``**``), None by position; and its register."""
-LIST, DICT = 1, 2
-"""Of arguments that are spread."""
 
 
 _GIVING = frozenset({op.CALL, op.INVOKE, op.CONSTRUCT, op.NEW, op.LAUNCH})
@@ -111,6 +109,12 @@ def handed_over(function: Function, call: Instruction) -> Called | None:
     return handing.of(function, call) if handing is not None else None
 
 
+def all_given(function: Function, call: Instruction) -> list[Given]:
+    """The arguments that a call runs its function with: its own, and those that a partial object or a thread was given before."""
+    handed = handed_over(function, call)
+    return handed.given if handed is not None else argument_registers(function, call)
+
+
 def kept_by(function: Function, call: Instruction) -> Called | None:
     """What the result of a call keeps until it is called or started: a partial object, a thread; None of any other call."""
     handing = function.unit.program.handing
@@ -138,7 +142,7 @@ def operand_of(function: Function, call: Instruction, callee: Function, index: i
     for kind, register in given:
         if kind == parameter.name or (kind is None and place == index and parameter.kind == "plain"):
             return register
-        place = len(callee.code.parameters) if kind == 1 else place + (kind is None)  # behind what is spread none has a place
+        place = len(callee.code.parameters) if kind == LIST else place + (kind is None)  # behind what is spread none has a place
     return None
 
 

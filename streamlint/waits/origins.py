@@ -42,7 +42,7 @@ SOURCES = frozenset(
 ANSWERS = frozenset(
     (
         "shape dtype device ndim is_cuda requires_grad layout itemsize nbytes is_leaf name config training grad_fn is_sparse keys "
-        "batch_sizes"
+        "batch_sizes batch_size batch_dims"
     ).split()
 )
 """Members of tensors and outputs that are no tensors, or tensors of the host: the sizes of a packed sequence."""

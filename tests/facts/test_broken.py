@@ -33,6 +33,9 @@ def test_a_name_that_the_imported_file_does_not_have_ends_the_file() -> None:
         "try:\n    from .parts import cut\nexcept ImportError:\n    cut = None\n",
         "def run(rows):\n    from .parts import cut\n    return cut(rows)\n",
         '"""\nfrom .parts import cut\n"""\n',
+        '"""\nfrom .parts import cut\n"""\nfrom .others import cut\n',
+        '"""\nfrom .parts import cut\n"""\n\n\ndef run(rows):\n    from .parts import cut\n    return cut(rows)\n',
+        '"""\nfrom .parts import cut\n"""\ntry:\n    from .parts import cut\nexcept ImportError:\n    cut = None\n',
         "from parts import cut\n",
         "from .others import cut\n",
     ],
@@ -68,6 +71,7 @@ def test_who_imports_such_a_file_cannot_be_imported_either() -> None:
         "parts": PARTS,
         "main": TAKES,
         "over": "from . import main\n",
+        "told": '"""Use it so:\n\nfrom . import main\n"""\n',
         "tried": "try:\n    from . import main\nexcept ImportError:\n    pass\n",
     }
     assert failing(**files) == {"main.py": WHY, "over.py": "line 1 imports main.py, which cannot be imported"}

@@ -8,6 +8,7 @@ import pytest
 from facts.programs import facts_of, function
 
 from streamlint.facts.call_graph import CallGraph, Edge
+from streamlint.facts.facts import describe
 from streamlint.facts.handing import Called
 from streamlint.facts.objects import Constant
 from streamlint.ir import opcodes as op
@@ -148,3 +149,23 @@ def test_the_result_of_a_thread_arrives_where_it_is_waited_for() -> None:
     used = function(facts, "a", "go")
     values = [value for end in used.by_opcode[op.RETURN] if end[2] >= 0 for value in facts.values(used, end[2]).values]
     assert 7 in [value.value for value in values if isinstance(value, Constant)]
+
+
+@pytest.mark.parametrize(
+    ("waited", "held"),
+    [
+        ("pool.submit(work, torch.zeros(3)).result()", {"torch.Tensor in pageable host memory"}),
+        ("pool.submit(functools.partial(work, torch.zeros(3))).result()", {"torch.Tensor in pageable host memory"}),
+        ("pool.submit(torch.zeros, 3).result()", {"torch.Tensor in pageable host memory"}),
+        ("pool.submit(condition, 3).result()", {"unknown (external)"}),
+        ("Future().result()", {"unknown (external)"}),
+    ],
+)
+def test_what_another_thread_gives_is_no_number(waited: str, held: set[str]) -> None:
+    text = (
+        HEAD + f"import torch\nfrom concurrent.futures import Future\ndef go(pool: ThreadPoolExecutor, condition):\n    return {waited}\n"
+    )
+    facts = facts_of(a=text)
+    used = function(facts, "a", "go")
+    (end,) = used.by_opcode[op.RETURN]
+    assert {words for value in facts.values(used, end[2]).values for words in describe(value)} - {"unknown (caller)"} == held

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from facts.programs import facts_of
+from facts.programs import facts_of, function
 
 from streamlint.facts.facts import describe
+from streamlint.facts.objects import Instance
 from streamlint.ir import opcodes as op
 
 SETTERS = {
@@ -57,3 +58,12 @@ def test_a_parameter_that_is_declared_with_a_class_is_not_searched_for() -> None
     facts = facts_of(main=text)
     function = next(one for one in facts.program.units["main.py"].functions if one.code.name == "use")
     assert {words for value in facts.argument(function, 0).values for words in describe(value)} == {"object of A or a subclass"}
+
+
+@pytest.mark.parametrize("taken", ['pop("size", None)', 'get("size")', 'setdefault("size", None)'])
+@pytest.mark.parametrize(("given", "is_held"), [("size", True), ("state", False)])
+def test_a_method_takes_what_is_under_the_key_that_it_names(taken: str, given: str, is_held: bool) -> None:
+    facts = facts_of(main=f"class Part: pass\ndef make(**kwargs):\n    return kwargs.{taken}\nmake({given}=Part())\n")
+    make = function(facts, "main", "make")
+    held = facts.values(make, make.by_opcode[op.RETURN][0][2]).values
+    assert any(isinstance(value, Instance) for value in held) == is_held

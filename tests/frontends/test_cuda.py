@@ -900,3 +900,25 @@ def test_statements_before_the_first_label_are_arms() -> None:
         if isinstance(node, Call) and isinstance(node.function, Name)
     ]
     assert sorted(found) == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("statement", "is_declared"),
+    [
+        ("void (*act)(Box) = finish;", True),
+        ("void (*act)(Box* box) = finish;", True),
+        ("Status (*act)(Box) = finish;", True),
+        ("Row* act; table(*act)(Box) = v;", False),
+        ("if (Row* act = f()) { table(*act)(Box) = v; }", False),
+        ("for (auto* act : rows) { table(*act)(Box) = v; }", False),
+        ("for (int j = 0; j < i; ++j) table(*act)(j) = v;", False),
+        ("table(*act)(i) = v;", False),
+        ("at(*act)(Box) = v;", False),
+        ("{ Row* act; } Status (*act)(Box) = finish;", True),
+    ],
+)
+def test_names_that_are_declared_tell_a_pointer_to_a_function_from_a_call(statement: str, is_declared: bool) -> None:
+    module = lower("a.cu", f"float& at(int i);\nvoid run(int i, float v) {{ {statement} }}\n")
+    (run,) = (one for one in _functions(module) if one.name == "run")
+    found = [node for node in walk(run) if isinstance(node, Declare) and node.name == "act"]
+    assert any(node.value is not None and isinstance(node.value, Name) and node.value.id == "finish" for node in found) == is_declared
