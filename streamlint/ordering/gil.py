@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import CppName, Memory, Site
+from streamlint.facts.objects import Constant, CppName, Elements, Memory, Object, Scalar, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Models, Row, builtin
@@ -233,7 +233,8 @@ class Gil:
         if kind == device.COPY:
             return FOR_GPU if self._copy_waits(function, operation, on_device) else ""
         if kind == device.READ:
-            return FOR_GPU if function.is_cpp and (on_device or self._is_on_device(function, operation)) else ""
+            is_there = self._is_on_device(function, operation) or (on_device and self._may_be_tensor(function, operation))
+            return FOR_GPU if function.is_cpp and is_there else ""
         if kind in (device.WORK, device.COMPUTE):
             return FOR_GPU if operation.waits and kind == device.WORK and self._runs_on_device(operation) else ""
         if kind == device.OTHERS:
@@ -248,6 +249,11 @@ class Gil:
 
     def _is_on_device(self, function: Function, operation: DeviceOperation) -> bool:
         return any(self._is_shown(function, register) for register in operation.needs or () if register >= 0)
+
+    def _may_be_tensor(self, function: Function, operation: DeviceOperation) -> bool:
+        """Whether what is read may be more than a number or a container of the standard library."""
+        read = [self.transfer.values(function, register) for register in operation.needs or () if register >= 0]
+        return not read or any(not values or not all(map(_is_plain, values)) for values in read)
 
     def _is_shown(self, function: Function, register: int) -> bool:
         """Whether a register is shown to hold memory of a CUDA device: one that is only asked for may be none."""
@@ -363,3 +369,8 @@ def _restored(state: _At, register: int) -> _At:
         if scope == register and scope >= 0:
             return state._replace(held=held, saved=state.saved[:place])
     return state
+
+
+def _is_plain(value: Object) -> bool:
+    """Whether a value is a number, or a container of C++'s own library."""
+    return isinstance(value, (Elements, Scalar, Constant)) or (isinstance(value, Memory) and value.type.startswith("std::"))
