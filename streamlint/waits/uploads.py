@@ -37,7 +37,7 @@ def upload_reason(hot: HotRegions, wait: Wait, region: Region, all_loops: bool) 
             return kind
         register = _numbers_of(hot, function, one)
         if register < 0:
-            return None
+            return CONSTANT if _is_kept_constant(hot, function, wait.value, region) else None
     if is_constant(hot, function, register, region):
         return CONSTANT
     if is_repeated(function, register, wait.instruction):
@@ -45,6 +45,44 @@ def upload_reason(hot: HotRegions, wait: Wait, region: Region, all_loops: bool) 
     if all_loops and is_size(function, function.definitions[register]):
         return SIZE_OF
     return TENSORS if _are_tensors(hot, function, register, all_loops) else None
+
+
+def _is_kept_constant(hot: HotRegions, function: Function, register: int, region: Region) -> bool:
+    """Whether a tensor is one that only the constructor of an object sets, or was computed from such and from numbers alone: the device can
+    keep it, and do the rest."""
+    waiting, seen = [register], set[int]()
+    while waiting:
+        one = function.definitions[waiting.pop()]
+        if one is None:
+            return False
+        if one[2] in seen:
+            continue
+        seen.add(one[2])
+        if one[0] == op.PARAM:
+            given = handed(region, function, one[2]) if region.function is function else None
+            if given is None or not _is_kept_constant(hot, given.function, given.register, given.region):
+                return False
+        elif one[0] == op.ATTR:
+            if region.function is not function or not _is_setting(hot, region, one):
+                return False
+        elif one[0] in (op.CALL, op.INVOKE):
+            calls = hot.graph.of_call(function, one).libraries
+            rows = [call.row for call in calls if call.row is not None and call.name.startswith("torch.")]
+            if not calls or len(rows) < len(calls) or any(row.effect not in ("compute", "view") or row.get("random") for row in rows):
+                return False
+            given_registers = [one[3]] if one[0] == op.INVOKE else []
+            given_registers += [each for _, each in argument_registers(function, one)]
+            waiting += [each for each in given_registers if not _is_number(hot, function, each)]
+        else:
+            return False
+    return True
+
+
+def _is_number(hot: HotRegions, function: Function, register: int) -> bool:
+    """Whether a register holds a number, or the size of something."""
+    values = hot.facts.values(function, register).values
+    is_plain = bool(values) and all(isinstance(value, (Constant, Scalar)) for value in values)
+    return is_plain or is_size(function, function.definitions[register])
 
 
 def _how_filled(hot: HotRegions, wait: Wait, region: Region) -> str | None:
