@@ -42,6 +42,7 @@ class Origins(Parts):
         self._spent = 0  # steps since somebody asked from outside
         self._known: dict[Known, list[Origin]] = {}
         self._active: set[Known] = set()
+        self._heavy: set[tuple[Function, int]] = set()  # what took more steps in some context is asked without one
 
     def of(self, function: Function, register: int, context: Context = ()) -> list[Origin]:
         """The origins of what a register holds."""
@@ -51,6 +52,8 @@ class Origins(Parts):
             return known
         if asked in self._active:
             return []
+        if context and (function, register) in self._heavy:
+            return self.of(function, register)
         if not self._active:
             self._spent = 0
         self._active.add(asked)
@@ -62,6 +65,8 @@ class Origins(Parts):
         self._above -= len(kept)
         self._seen = kept
         self._active.discard(asked)
+        if self._spent > _MOST_IN_ALL and not self._active:
+            self._heavy.add((function, register))
         return found
 
     def without_declaration(self, function: Function, register: int) -> list[Origin]:
