@@ -210,8 +210,8 @@ class _Search:
         """
         if self.earlier.has_work(sites[-1], copy.origin.passed) or self.repetition.is_of_step(sites[0].function):
             return True
-        least = self.least.of(copy.origin).bytes
-        return (least is not None and least > STAGED) or self._was_pinned(copy.origin)
+        least = (self.least.of(copy.origin).bytes, self.least.given(copy.call, copy.origin.known.context))
+        return any(each is not None and each > STAGED for each in least) or self._was_pinned(copy.origin)
 
     def _was_pinned(self, origin: Origin, depth: int = 0) -> bool:
         """Whether memory is a part of pinned memory that has gaps, or computed from pinned memory: the pinning is lost."""

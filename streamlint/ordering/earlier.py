@@ -134,11 +134,15 @@ class Earlier:
             nonlocal shown
             if any(isinstance(action, Synchronized) for action in self.transfer.of(other.function, other.instruction)):
                 return True
-            shown = shown or self.queues(other.function, other.instruction)
+            shown = shown or self.queues(other.function, other.instruction) or self._fills(other.function, other.instruction)
             return False if shown else None
 
         self.all_paths(site, judge, passed)
         return shown
+
+    def _fills(self, function: Function, one: Instruction) -> bool:
+        """Python: whether elements of memory of a device are set."""
+        return one[0] == op.SET_ITEM and not function.is_cpp and self.is_on_device(function, one[2])
 
     def is_same_loop(self, function: Function, one: Instruction, other: Instruction) -> bool:
         """Whether two instructions stand in the same innermost loop."""

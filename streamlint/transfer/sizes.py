@@ -257,14 +257,26 @@ class Sizes:
 class LeastSizes(Sizes):
     """How large memory is at least, where callers out of view leave parameters at their defaults, and no axis is empty."""
 
+    def given(self, call: ModelledCall, context: Context) -> int | None:
+        """The number of bytes that a copy is given."""
+        register = call.one("bytes")
+        return None if register is None else self._number(Known(call.function, register, context))
+
     def _number(self, known: Known) -> int | None:
-        """The whole number that a register holds; of a parameter that no caller in view gives, its default."""
+        """The whole number that a register holds: of a parameter that no caller in view gives its default, of a variable of a function
+        around or an attribute what it is given."""
         known = self.contexts.traced(known)
         one, around = self.contexts.definition(known), known.function.parent
         default = known.function.default_register(one[3]) if one is not None and one[0] == op.PARAM else None
-        if default is None or around is None:
-            return super()._number(known)
-        return super()._number(Known(around, default, ()))
+        if default is not None and around is not None:
+            return super()._number(Known(around, default, ()))
+        number = super()._number(known)
+        if number is None and one is not None and one[0] in (op.ATTR, op.LOAD):
+            node = self.contexts.facts.values(known.function, known.register)
+            sites = [site for value in node.values for site in node.trace(value) if op.DEFINES[site.instruction[0]]]
+            made = sites[-1] if len(node.values) == 1 and sites else None
+            return super()._number(Known(made.function, made.instruction[2], ())) if made is not None else None
+        return number
 
     def _at_least(self, least: int | None, counts: bool) -> Size:
         return Size(least, counts)
