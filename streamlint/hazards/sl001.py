@@ -121,7 +121,7 @@ class _Search:
     # --- what it costs
 
     def _costs(self, copy: HostCopy) -> bool:
-        """Whether a copy is shown to be large or to come again and again."""
+        """Whether a copy is shown to be large, to come again and again, or to wait for work."""
         call, origin, size = copy.call, copy.origin, self._size(copy)
         if self._counts(copy, size):
             return False
@@ -197,7 +197,7 @@ class _Search:
         return bool(asked) and not asked.isdisjoint(stored_in(function, one[2]))
 
     def _is_repeated(self, sites: list[Site]) -> bool:
-        """Whether a loop repeats the copy, of which nothing says that it has few rounds: its own, one on the way to it, or one of callers."""
+        """Whether a loop repeats the copy: its own, one on the way to it, or one of callers."""
         if any(True for site in sites for _ in self.repetition.own(site.function, site.instruction)):
             return True
         return any(True for _ in self.repetition.of(sites[0].function, sites[0].instruction))
