@@ -206,9 +206,11 @@ class _Search:
         """Whether an upload of unknown size that no loop in view repeats is shown to have something to wait for.
 
         That is work that was put on a device before it, or that of the layers or steps before, where a framework calls it in each of them.
-        Else what is shown to be large counts, and pinned memory that its maker took pains for.
+        Else what is shown to be large counts, pinned memory that its maker took pains for, and what somebody declares to be pageable.
         """
-        if self.earlier.has_work(sites[-1], copy.origin.passed) or self.repetition.is_of_step(sites[0].function):
+        if copy.origin.how == "declared" or self.repetition.is_of_step(sites[0].function):
+            return True
+        if self.earlier.has_work(sites[-1], copy.origin.passed):
             return True
         least = (self.least.of(copy.origin).bytes, self.least.given(copy.call, copy.origin.known.context))
         return any(each is not None and each > STAGED for each in least) or self._was_pinned(copy.origin)
