@@ -263,20 +263,21 @@ class LeastSizes(Sizes):
         return None if register is None else self._number(Known(call.function, register, context))
 
     def _number(self, known: Known) -> int | None:
-        """The whole number that a register holds: of a parameter that no caller in view gives its default, of a variable of a function
-        around or an attribute what it is given."""
-        known = self.contexts.traced(known)
+        return self.contexts.number(known, otherwise=self._usual)
+
+    def _usual(self, known: Known) -> int | None:
+        """The number of a parameter that no caller in view gives: its default; of a variable of a function around, or an attribute: what it
+        is given."""
         one, around = self.contexts.definition(known), known.function.parent
-        default = known.function.default_register(one[3]) if one is not None and one[0] == op.PARAM else None
-        if default is not None and around is not None:
-            return super()._number(Known(around, default, ()))
-        number = super()._number(known)
-        if number is None and one is not None and one[0] in (op.ATTR, op.LOAD):
-            node = self.contexts.facts.values(known.function, known.register)
-            sites = [site for value in node.values for site in node.trace(value) if op.DEFINES[site.instruction[0]]]
-            made = sites[-1] if len(node.values) == 1 and sites else None
-            return super()._number(Known(made.function, made.instruction[2], ())) if made is not None else None
-        return number
+        if one is not None and one[0] == op.PARAM and around is not None:
+            default = known.function.default_register(one[3])
+            return None if default is None else self.contexts.number(Known(around, default, ()))
+        if one is None or one[0] not in (op.ATTR, op.LOAD):
+            return None
+        node = self.contexts.facts.values(known.function, known.register)
+        sites = [site for value in node.values for site in node.trace(value) if op.DEFINES[site.instruction[0]]]
+        made = sites[-1] if len(node.values) == 1 and sites else None
+        return None if made is None else self.contexts.number(Known(made.function, made.instruction[2], ()))
 
     def _at_least(self, least: int | None, counts: bool) -> Size:
         return Size(least, counts)
