@@ -1,4 +1,4 @@
-"""What repeats an operation: the loops around it, in its own function and in those that call it."""
+"""What repeats an operation: the loops around it, in its own function and in those that call it, and the steps of frameworks."""
 
 from __future__ import annotations
 
@@ -56,12 +56,25 @@ class Repetition:
 
     def of(self, function: Function, one: Instruction) -> Iterator[Round]:
         """The loops that repeat an instruction, the innermost first; those of callers behind those of its own function."""
-        seen = {function}
+        seen = set[tuple[Function, Instruction]]()  # a function may call from outside of its loop, and from within
         waiting: list[tuple[Function, Instruction, tuple[Site, ...]]] = [(function, one, ())]
         for where, instruction, calls in waiting:
             yield from (Round(where, loop, calls) for loop in self.own(where, instruction))
             if len(calls) < DEEPEST:
                 for caller, call in self.transfer.callers(where):
-                    if caller not in seen:
-                        seen.add(caller)
+                    if caller is not function and (caller, call) not in seen:
+                        seen.add((caller, call))
                         waiting.append((caller, call, (Site(caller, call), *calls)))
+
+    def is_of_step(self, function: Function) -> bool:
+        """Whether a framework calls a function in each step, say the ``forward`` of a module, or a function that leads to it."""
+        frameworks = self.transfer.facts.frameworks
+        seen, waiting = {function}, [(function, 0)]
+        for one, height in waiting:
+            if frameworks.row(one) is not None or frameworks.forward(one) is not None:
+                return True
+            for caller, _ in self.transfer.callers(one) if height < DEEPEST else ():
+                if caller not in seen:
+                    seen.add(caller)
+                    waiting.append((caller, height + 1))
+        return False

@@ -27,12 +27,14 @@ from streamlint.transfer.host_copies import ASKED, COPYING, HostCopies, HostCopy
 from streamlint.transfer.origin import Origin
 from streamlint.transfer.origins import Origins
 from streamlint.transfer.registered import Registered
-from streamlint.transfer.sizes import STAGED, Size, Sizes
+from streamlint.transfer.sizes import STAGED, LeastSizes, Size, Sizes
 from streamlint.waits.operands import behind
 from streamlint.waits.questions import conditions
 
 RULE = UnpinnedNonBlocking
 _CALLS = (op.CALL, op.INVOKE)
+_DEEPEST = 4
+"""Computations that are gone back over for pinned memory."""
 _WHOLE = frozenset({"int32", "int64", "long", "int"})
 
 
@@ -59,6 +61,7 @@ class _Search:
         self.origins = context.transfer.one_of(Origins, context.transfer)
         self.guards = self.origins.guards
         self.sizes = context.transfer.one_of(Sizes, self.origins)
+        self.least = context.transfer.one_of(LeastSizes, self.origins)
         self.copies = context.transfer.one_of(HostCopies, self.origins)
         self.neighbours = Neighbours(context.transfer)
         self.earlier = Earlier(self.origins)
@@ -118,7 +121,7 @@ class _Search:
     # --- what it costs
 
     def _costs(self, copy: HostCopy) -> bool:
-        """Whether a copy is shown to be large or to come again and again."""
+        """Whether a copy is shown to be large, to come again and again, or to wait for work."""
         call, origin, size = copy.call, copy.origin, self._size(copy)
         if self._counts(copy, size):
             return False
@@ -132,9 +135,11 @@ class _Search:
         made = [] if origin.site is None else [origin.site]
         if any(self.stand_ins.holds(site.function) for site in (*sites, *made)):
             return False
-        if not call.function.is_cpp or "Tensor" in origin.type or size.bytes is not None or self.sizes.is_of_array(origin, call):
+        if size.bytes is not None or self._is_repeated(sites):
             return True
-        return self._is_repeated(sites[0])
+        if call.function.is_cpp and "Tensor" not in origin.type and not self.sizes.is_of_array(origin, call):
+            return False
+        return copy.direction == "d2h" or self._has_work_ahead(copy, sites)
 
     def _counts(self, copy: HostCopy, size: Size) -> bool:
         """Whether whole numbers are copied, and nothing shows how many: they are indices or lengths."""
@@ -191,9 +196,38 @@ class _Search:
         asked = {place for condition, _ in conditions(function, home) for place in read_from(function, condition)}
         return bool(asked) and not asked.isdisjoint(stored_in(function, one[2]))
 
-    def _is_repeated(self, site: Site) -> bool:
-        """Whether a loop repeats the copy, of which nothing says that it has few rounds."""
-        return any(True for _ in self.repetition.of(site.function, site.instruction))
+    def _is_repeated(self, sites: list[Site]) -> bool:
+        """Whether a loop repeats the copy: its own, one on the way to it, or one of callers."""
+        if any(True for site in sites for _ in self.repetition.own(site.function, site.instruction)):
+            return True
+        return any(True for _ in self.repetition.of(sites[0].function, sites[0].instruction))
+
+    def _has_work_ahead(self, copy: HostCopy, sites: list[Site]) -> bool:
+        """Whether an upload of unknown size that no loop in view repeats is shown to have something to wait for.
+
+        That is work that was put on a device before it, or that of the layers or steps before, where a framework calls it in each of them.
+        Else what is shown to be large counts, pinned memory that its maker took pains for, and what somebody declares to be pageable.
+        """
+        if copy.origin.how == "declared" or self.repetition.is_of_step(sites[0].function):
+            return True
+        if self.earlier.has_work(sites[-1], copy.origin.passed):
+            return True
+        least = (self.least.of(copy.origin).bytes, self.least.given(copy.call, copy.origin.known.context))
+        return any(each is not None and each > STAGED for each in least) or self._was_pinned(copy.origin)
+
+    def _was_pinned(self, origin: Origin, depth: int = 0) -> bool:
+        """Whether memory is a part of pinned memory that has gaps, or computed from pinned memory: the pinning is lost."""
+        site = origin.site
+        if origin.pinning == "pinned":
+            return True
+        if site is None or origin.how not in ("computed", "factory") or depth > _DEEPEST:
+            return False
+        function, context = origin.known.function, origin.known.context
+        for register in op.reads(site.instruction):
+            ways = [Known(function, register, context), *self.origins.elements(function, register, context)]
+            if any(self._was_pinned(each, depth + 1) for way in ways for each in self.origins.of(*way) if each.known != origin.known):
+                return True
+        return False
 
     # --- the finding
 

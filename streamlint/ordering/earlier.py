@@ -9,7 +9,7 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import LibraryObject, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.transfer.actions import Copied
+from streamlint.transfer.actions import Copied, Synchronized
 from streamlint.transfer.modelled import operands_of
 from streamlint.transfer.origins import Origins
 from streamlint.waits.questions import unnegated
@@ -125,6 +125,24 @@ class Earlier:
     def _inside(self, function: Function, judge: Judge, at: Site, depth: int) -> _Seen:
         ends = [function.homes[one] for one in function.by_opcode[op.RETURN]]
         return self._back(function, ends, judge, at, depth)
+
+    def has_work(self, site: Site, passed: tuple[Site, ...] = ()) -> bool:
+        """Whether work is shown to be on a device on some path to an operation, and the host has not waited for a device since."""
+        shown = False
+
+        def judge(other: Site, _: Site) -> bool | None:
+            nonlocal shown
+            if any(isinstance(action, Synchronized) for action in self.transfer.of(other.function, other.instruction)):
+                return True
+            shown = shown or self.queues(other.function, other.instruction) or self._fills(other.function, other.instruction)
+            return False if shown else None
+
+        self.all_paths(site, judge, passed)
+        return shown
+
+    def _fills(self, function: Function, one: Instruction) -> bool:
+        """Python: whether elements of memory of a device are set."""
+        return one[0] == op.SET_ITEM and not function.is_cpp and self.is_on_device(function, one[2])
 
     def is_same_loop(self, function: Function, one: Instruction, other: Instruction) -> bool:
         """Whether two instructions stand in the same innermost loop."""

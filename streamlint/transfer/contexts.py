@@ -19,6 +19,12 @@ from streamlint.waits.operands import operand_of
 Context = tuple[tuple[Function, Site], ...]
 """The functions that were entered, each with the call that did it. A function that is not in it was entered by any of its calls."""
 _DEEPEST = 12
+
+
+def _unknown(_: Known) -> None:
+    """Nothing is taken for a number that is not known."""
+
+
 _OPERATORS: dict[str, Callable[[int, int], int | None]] = {
     "+": lambda a, b: a + b,
     "-": lambda a, b: a - b,
@@ -105,20 +111,21 @@ class Contexts:
         known = self.traced(known)
         return self.facts.values(known.function, known.register).values if known.register >= 0 else ()
 
-    def number(self, known: Known, depth: int = 0) -> int | None:
-        """The whole number that a register holds, if it is known."""
+    def number(self, known: Known, depth: int = 0, otherwise: Callable[[Known], int | None] = _unknown) -> int | None:
+        """The whole number that a register holds, if it is known. ``otherwise``: what to take for one of which nothing else is known."""
         known = self.traced(known)
         one = self.definition(known)
         if one is None or depth > _DEEPEST:
             return None
         if one[0] == op.BINARY:
             operator = _OPERATORS.get(known.function.text(one[3]))
-            left, right = (self.number(known._replace(register=each), depth + 1) for each in one[4:6])
+            left, right = (self.number(known._replace(register=each), depth + 1, otherwise) for each in one[4:6])
             return operator(left, right) if operator is not None and left is not None and right is not None else None
         held = list(self.facts.values(known.function, known.register).values)
         if len(held) == 1 and isinstance(held[0], Constant) and type(held[0].value) is int:
             return held[0].value
-        return self.number_of(known, depth) if self.number_of is not None and known.function.is_cpp else None
+        found = self.number_of(known, depth) if self.number_of is not None and known.function.is_cpp else None
+        return found if found is not None else otherwise(known)
 
     def truth(self, call: ModelledCall, key: str, context: Context) -> bool | None:
         """What a switch of a row says in a context; None where it is not known."""

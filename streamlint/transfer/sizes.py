@@ -52,6 +52,10 @@ class Sizes:
         self.cpp = CppSizes(origins.contexts)
         self._known: dict[tuple[Known, str, str, int], Size] = {}
 
+    def _number(self, known: Known) -> int | None:
+        """The whole number that a register holds, if it is known."""
+        return self.contexts.number(known)
+
     def of(self, origin: Origin, depth: int = 0) -> Size:
         """The size of memory at its origin."""
         if depth > _DEEPEST:
@@ -88,7 +92,7 @@ class Sizes:
 
     def _of_module(self, function: Function, made: Instruction, context: Context) -> Size:
         """The parameters of a layer: as many as the numbers that it is made with multiply to; of several layers nobody knows."""
-        given = (self.contexts.number(Known(function, register, context)) for _, register in argument_registers(function, made))
+        given = (self._number(Known(function, register, context)) for _, register in argument_registers(function, made))
         numbers = [max(each, 1) for each in given if each is not None]
         return Size(4 * math.prod(numbers)) if numbers else Size()
 
@@ -121,15 +125,16 @@ class Sizes:
         if not dimensions:
             return Size(None, dtype in _WHOLE)
         if unknown:
-            return Size(None, dtype == "bool" or (dtype in _WHOLE and unknown == 1 and total <= 16) or bool(row.get("counts")))
+            counts = dtype == "bool" or (dtype in _WHOLE and unknown == 1 and total <= 16) or bool(row.get("counts"))
+            return self._at_least(total * width, counts)
         return Size(total * width)
 
     def _dimensions(self, known: Known) -> list[int | None]:
         known = self.contexts.traced(known)
         one = self.contexts.definition(known)
         if one is not None and one[0] == op.BUILD:
-            return [self.contexts.number(known._replace(register=each)) for each in one[4:]]
-        number = self.contexts.number(known)
+            return [self._number(known._replace(register=each)) for each in one[4:]]
+        number = self._number(known)
         if number is None and any(isinstance(value, Container) for value in self.contexts.values(known)):
             return [None, None]
         return [number]
@@ -146,7 +151,7 @@ class Sizes:
                 return self._of_data(given[0], dtype, width, depth + 1)
         if any(isinstance(value, Memory) for value in values):
             found = [self.of(each, depth + 1) for each in self.origins.of(*known)]
-            joined = _largest(found)
+            joined = self._largest(found)
             return joined._replace(counts=joined.counts or (dtype in _WHOLE and joined.bytes is None))
         if self._are_numbers(known):
             return Size(width)
@@ -193,7 +198,7 @@ class Sizes:
             return self._joined(origin, list(call.operands), depth)._replace(counts=False)
         if name in ("stack", "cat", "concatenate", "pad_sequence", "repeat", "expand", "tile", "concat", "hstack", "vstack"):
             joined = self._joined(origin, list(call.operands), depth)
-            return Size(None, joined.counts)
+            return self._at_least(joined.bytes, joined.counts)
         if name in ("index_select", "gather", "take", "repeat_interleave", "repeat"):
             context = origin.known.context
             memory = [each for each in call.operands if self.origins.of(call.function, each, context)]
@@ -218,7 +223,17 @@ class Sizes:
                     found.append(self.of(each, depth + 1))
             for way in self.origins.elements(function, register, context):
                 found += [self.of(each, depth + 1) for each in self.origins.of(*way) if each.known != origin.known]
-        return _largest(found)
+        return self._largest(found)
+
+    def _at_least(self, _: int | None, counts: bool) -> Size:
+        """The size of memory of which a part is known alone."""
+        return Size(None, counts)
+
+    def _largest(self, sizes: list[Size]) -> Size:
+        """The largest of some sizes, if all are known."""
+        known = [size.bytes for size in sizes if size.bytes is not None]
+        counts = any(size.counts for size in sizes) and all(size.counts or size.is_small for size in sizes)
+        return Size(max(known) if known and len(known) == len(sizes) else None, counts)
 
     # --- C++
 
@@ -239,15 +254,39 @@ class Sizes:
         return any(self.cpp.is_of_array(each) for each in (*asked, *self.cpp.counts(origin.known)))
 
 
+class LeastSizes(Sizes):
+    """How large memory is at least, where callers out of view leave parameters at their defaults, and no axis is empty."""
+
+    def given(self, call: ModelledCall, context: Context) -> int | None:
+        """The number of bytes that a copy is given."""
+        register = call.one("bytes")
+        return None if register is None else self._number(Known(call.function, register, context))
+
+    def _number(self, known: Known) -> int | None:
+        return self.contexts.number(known, otherwise=self._usual)
+
+    def _usual(self, known: Known) -> int | None:
+        """The number of a parameter that no caller in view gives: its default; of a variable of a function around, or an attribute: what it
+        is given."""
+        one, around = self.contexts.definition(known), known.function.parent
+        if one is not None and one[0] == op.PARAM and around is not None:
+            default = known.function.default_register(one[3])
+            return None if default is None else self.contexts.number(Known(around, default, ()))
+        if one is None or one[0] not in (op.ATTR, op.LOAD):
+            return None
+        node = self.contexts.facts.values(known.function, known.register)
+        sites = [site for value in node.values for site in node.trace(value) if op.DEFINES[site.instruction[0]]]
+        made = sites[-1] if len(node.values) == 1 and sites else None
+        return None if made is None else self.contexts.number(Known(made.function, made.instruction[2], ()))
+
+    def _at_least(self, least: int | None, counts: bool) -> Size:
+        return Size(least, counts)
+
+    def _largest(self, sizes: list[Size]) -> Size:
+        return super()._largest([size for size in sizes if size.bytes is not None])
+
+
 def _picks_numbers(function: Function, one: Instruction) -> bool:
     """``x.expand_as(mask)[mask]``: a number for each element that is true, no rows."""
     made = function.definitions[one[3]]
     return made is not None and made[0] == op.INVOKE and function.text(made[4]) == "expand_as" and made[6:7] == (one[4],)
-
-
-def _largest(sizes: list[Size]) -> Size:
-    if not sizes:
-        return Size()
-    known = [size.bytes for size in sizes if size.bytes is not None]
-    counts = any(size.counts for size in sizes) and all(size.counts or size.is_small for size in sizes)
-    return Size(max(known) if len(known) == len(sizes) else None, counts)

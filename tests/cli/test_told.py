@@ -17,7 +17,7 @@ STALL = """\
 import torch
 
 
-def load(n):
+def load(n=1 << 20):
     host = torch.empty(n)
     return host.to("cuda", non_blocking=True)
 """

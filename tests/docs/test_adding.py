@@ -84,5 +84,5 @@ def test_a_model(copy):
 
 def test_a_call_of_a_users_row_counts_whatever_its_name(copy):
     follow("adding-a-model.md", copy)
-    (copy / "a.py").write_text("import slipway\nimport torch\n\n\ndef show(rows):\n    return slipway.upload(torch.rand(rows, 9))\n")
+    (copy / "a.py").write_text("import slipway\nimport torch\n\n\ndef show(rows):\n    return slipway.upload(torch.rand(rows, 1 << 16))\n")
     assert run(copy, "streamlint", "check", "a.py", "--isolated").returncode == 1

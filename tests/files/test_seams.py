@@ -45,7 +45,7 @@ class Keeper:
     def __init__(self, sizes):
         self.parts = []
         for size in sizes:
-            self.parts.append(torch.zeros(size))
+            self.parts.append(torch.zeros(size, 1 << 16))
 """
 USER = """import torch
 from {module} import {member}
@@ -79,7 +79,7 @@ def test_python_that_keeps_tensors_is_read_for_who_imports_it(tmp_path: Path, pl
 
 
 def test_python_that_keeps_nothing_is_not_read(tmp_path: Path) -> None:
-    where = KEEPER.replace("torch.zeros(size)", "torch.zeros(size, device=place())")
+    where = KEEPER.replace("torch.zeros(size, 1 << 16)", "torch.zeros(size, 1 << 16, device=place())")
     user = USER.format(module="keeper", member="Keeper", made="Keeper") + "\nimport where\n"
     local = "import torch\n\n\ndef make():\n    made = torch.zeros(3)\n    return made.sum()\n"
     relevant, _ = lint(tmp_path, user_dot_py=user, keeper_dot_py=local, where_dot_py=where)

@@ -7,7 +7,7 @@ from streamlint.options import Options, Source
 from streamlint.parsing import Parser
 from streamlint.relint import _MOST_NEAR, Relint
 
-MAKES = "import torch\n\n\ndef make(rows):\n    return torch.zeros(rows, 4096)\n"
+MAKES = "import torch\n\n\ndef make(rows):\n    return torch.zeros(rows, 4096, 16)\n"
 SENDS = """import torch
 from part_00 import make_00
 

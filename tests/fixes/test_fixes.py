@@ -94,28 +94,28 @@ FIXED = {
         "SL001",
         "python",
         HEAD
-        + 'def run(n):\n    host = torch.empty(\n        n,  # rows\n        4,\n    )\n    return host.to("cuda", non_blocking=True)\n',
+        + 'def run(n=9999):\n    host = torch.empty(\n        n,  # n\n        4,\n    )\n    return host.to("cuda", non_blocking=True)\n',
         ["+ pin_memory=True,"],
         "unsafe",
     ),
     "an allocation of several lines keeps its style": (
         "SL001",
         "python",
-        HEAD + 'def run(n):\n    host = torch.empty(\n        n,\n        4)\n    return host.to("cuda", non_blocking=True)\n',
+        HEAD + 'def run(n=1 << 20):\n    host = torch.empty(\n        n,\n        4)\n    return host.to("cuda", non_blocking=True)\n',
         ["- 4)", "+ 4, pin_memory=True)"],
         "unsafe",
     ),
     "an argument in parentheses is no place for another one": (
         "SL001",
         "python",
-        HEAD + 'def run(n):\n    host = torch.empty((n * 4))\n    return host.to("cuda", non_blocking=True)\n',
-        ["- host = torch.empty((n * 4))", "+ host = torch.empty((n * 4), pin_memory=True)"],
+        HEAD + 'def run(n):\n    host = torch.empty((1 << 20))\n    return host.to("cuda", non_blocking=True)\n',
+        ["- host = torch.empty((1 << 20))", "+ host = torch.empty((1 << 20), pin_memory=True)"],
         "unsafe",
     ),
     "columns are characters, not bytes": (
         "SL001",
         "python",
-        HEAD + 'def run(größe):\n    maß = "ä€😀"; host = torch.empty(größe)\n    return maß, host.to("cuda", non_blocking=True)\n',
+        HEAD + 'def run(größe=1 << 20):\n    maß = "ä€😀"; host = torch.empty(größe)\n    return maß, host.to("cuda", non_blocking=True)\n',
         ['- maß = "ä€😀"; host = torch.empty(größe)', '+ maß = "ä€😀"; host = torch.empty(größe, pin_memory=True)'],
         "unsafe",
     ),
@@ -478,7 +478,7 @@ ALONE = {
     "memory that is not torch's": (
         "SL001",
         "python",
-        'import numpy as np\nimport torch\n\n\ndef run(n):\n    return torch.from_numpy(np.zeros(n)).to("cuda", non_blocking=True)\n',
+        'import numpy as np\nimport torch\n\ndef f(n):\n    return torch.from_numpy(np.zeros((n, 65536))).to("cuda", non_blocking=True)\n',
     ),
     "a pinned buffer that is written in flight": (
         "SL001",

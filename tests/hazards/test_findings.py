@@ -40,7 +40,7 @@ STAGED = """import torch
 
 
 def load(rows):
-    return torch.zeros(rows, 4096)
+    return torch.zeros(rows, 4096, 4096)
 
 
 def send(rows):

@@ -77,7 +77,7 @@ def test_the_command_line_reads_a_file_that_names_only_the_wrapper(tmp_path: Pat
     """No word of ours stands in the file: the names of the rows make it worth reading."""
     settings_with(tmp_path, EXAMPLES["helper"]["rows"])
     (tmp_path / "use.py").write_text(
-        "import numpy as np\nfrom acme.memory import upload\n\n\ndef table(rows):\n    return upload(np.zeros((rows, 4096)))\n"
+        "import numpy as np\nfrom acme.memory import upload\n\n\ndef table(rows):\n    return upload(np.zeros((rows, 1 << 16)))\n"
     )
     report = run([tmp_path], Resolver())
     assert [(finding.span.row, finding.code) for finding in report.findings] == [(6, "SL001")]

@@ -11,7 +11,7 @@ from lsp_editor import COMMAND, editor, play
 from lsprotocol import types
 
 HEAD = "import torch\n\n\n"
-LOAD = 'def load(n):\n    host = torch.empty(n)\n    return host.to("cuda", non_blocking=True)\n\n\n'
+LOAD = 'def load(n=1 << 20):\n    host = torch.empty(n)\n    return host.to("cuda", non_blocking=True)\n\n\n'
 READ = 'def read(x):\n    host = x.cuda().to("cpu", non_blocking=True)\n    return {before}host.numpy()\n'
 PLAIN = HEAD + LOAD + READ.format(before="")
 # Two letters beyond U+FFFF before the finding: UTF-16 counts each twice.
@@ -219,7 +219,7 @@ void fill(float* out, const float* in, size_t n, cudaStream_t s) {
 }
 """
 LOADERS = "import torch\n\n\ndef make(n):\n    return torch.empty(n{pinned})\n"
-USES = 'import torch\nfrom loaders import make\n\n\ndef run(n):\n    return make(n).to("cuda", non_blocking=True)\n'
+USES = 'import torch\nfrom loaders import make\n\n\ndef run(n=1 << 20):\n    return make(n).to("cuda", non_blocking=True)\n'
 
 
 def test_other_languages_and_other_files(tmp_path):

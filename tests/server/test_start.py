@@ -18,7 +18,7 @@ from streamlint.server.jobs import Answer, FixAll, Linted, Repair, Repairs, Setu
 from streamlint.server.session import Document, Session
 
 HEAVY = ("pygls", "lsprotocol", "attrs", "cattrs", "asyncio", "libcst", "tree_sitter", "streamlint.engine", "streamlint.linter")
-PLAIN = 'import torch\n\n\ndef load(n):\n    return torch.empty(n).to("cuda", non_blocking=True)\n'
+PLAIN = 'import torch\n\n\ndef load(n=1 << 20):\n    return torch.empty(n).to("cuda", non_blocking=True)\n'
 
 
 def framed(message: object) -> bytes:

@@ -88,7 +88,7 @@ def test_other_files_are_lowered_once(here, monkeypatch):
     real = parsing.parsed
     monkeypatch.setattr(parsing, "parsed", lambda source, headers: lowered.append(source.path) or real(source, headers))
     made = worker(here)
-    text = 'import torch\nfrom loaders import make\n\n\ndef run(n):\n    return make(n).to("cuda", non_blocking=True)\n'
+    text = 'import torch\nfrom loaders import make\n\n\ndef run(n=1 << 20):\n    return make(n).to("cuda", non_blocking=True)\n'
     assert [row.code for row in opened(made, here / "a.py", text).shown[str(here / "a.py")]] == ["SL001"]
     opened(made, here / "a.py", text + "x = 1\n")
     assert lowered == ["loaders.py", "a.py", "a.py"]
@@ -203,7 +203,7 @@ import torch
 
 
 class Loader:
-    def __init__(self, n):
+    def __init__(self, n=1 << 20):
         self.scale = 2
         self.host = torch.empty(n)
 
@@ -220,7 +220,7 @@ def make(n):
     return torch.empty(n)
 
 
-def send(n):
+def send(n=1 << 20):
     return make(n).to("cuda", non_blocking=True)
 
 
