@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
 from streamlint.facts.facts import Facts
+from streamlint.facts.fitting import fits
 from streamlint.facts.functions import Function
 from streamlint.facts.joining import Joining
 from streamlint.facts.nodes import Node
@@ -222,7 +223,7 @@ class CallGraph:
         for one in (*nodes, *others):
             self._look_at(function, one, found)
             if plain.get(one):
-                found.enter(Edge(one, value.function) for value in self.facts.functions_in(nodes[one].values))
+                found.enter(Edge(one, callee) for callee in self._fitting(function, one, nodes[one].values))
 
     def meant(self, function: Function, instructions: Iterable[Instruction]) -> tuple[Calls, bool]:
         """What some calls call by the called values alone, and whether that is all: what is given to them and given back is not solved.
@@ -235,9 +236,14 @@ class CallGraph:
         self.facts.solver.solve()
         for one, node in nodes.items():
             self._by_values(function, one, node.values, found)
-            found.enter(Edge(one, value.function) for value in self.facts.functions_in(node.values))
+            found.enter(Edge(one, callee) for callee in self._fitting(function, one, node.values))
             is_all &= all(isinstance(value, (FunctionObject, BoundMethod)) for value in node.values)
         return found.calls(), is_all
+
+    def _fitting(self, function: Function, one: Instruction, values: Iterable[Object]) -> Iterator[Function]:
+        """The functions among called values that take what a call hands over."""
+        fitting = [value for value in values if fits(value, function, one)]
+        return (value.function for value in self.facts.functions_in(fitting))
 
     def called(self, function: Function, call: Instruction) -> Node:
         """What a call instruction calls; have it solved with what is asked next."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from streamlint.facts.fitting import takes
 from streamlint.facts.flow import DEEPEST, DEEPEST_CPP
 from streamlint.facts.frames import Arguments, Frame
 from streamlint.facts.functions import Function
@@ -83,9 +84,9 @@ class Calls(Parameters):
         if not target.first("call", callee, arguments):
             return
         if isinstance(callee, FunctionObject):
-            self.enter(callee, None, arguments, target)
+            self._enter_taking(callee, None, arguments, target)
         elif isinstance(callee, BoundMethod):
-            self.enter(callee.method, callee.receiver, arguments, target)
+            self._enter_taking(callee.method, callee.receiver, arguments, target)
         elif isinstance(callee, ClassObject):
             self.make_object(callee, arguments, target)
         elif isinstance(callee, Instance):
@@ -155,6 +156,14 @@ class Calls(Parameters):
         return next((FORWARDED[one] for one in self.models.lineage(library) if one in FORWARDED), "")
 
     # --- entering a function
+
+    def _enter_taking(self, called: FunctionObject, receiver: Object | None, arguments: Arguments, target: Node) -> None:
+        """Enter a function that takes the arguments; a call of another one raises."""
+        is_of_python = arguments.site is None or not arguments.site.function.is_cpp
+        if is_of_python and not takes(called.function, receiver is not None, len(arguments.positional), arguments.keywords):
+            self.unknown(target, "dynamic")
+        else:
+            self.enter(called, receiver, arguments, target)
 
     def enter(self, called: FunctionObject, receiver: Object | None, arguments: Arguments, target: Node) -> None:
         self.notify(called, receiver, arguments)

@@ -16,6 +16,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY
 from streamlint.models import Row
+from streamlint.ordering.kinds import Kinds
 from streamlint.transfer.contexts import Context
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.operands import operand_of
@@ -77,6 +78,7 @@ class Conditions:
     def __init__(self, transfer: Transfer) -> None:
         self.transfer = transfer
         self.facts = transfer.facts
+        self._kinds = Kinds(transfer)
         self._branches: dict[Function, Branches] = {}
         self._rare: dict[tuple[Function, int], frozenset[int]] = {}
 
@@ -97,6 +99,8 @@ class Conditions:
             return None
         if not function.is_cpp and (is_there := self._says_cuda(function, one)) is not None:
             return is_there
+        if one[0] in (op.CALL, op.INVOKE) and not function.is_cpp and (is_so := self._kinds.truth(frame, one)) is not None:
+            return is_so
         if one[0] == op.COMPARE:
             return self._compared(function, one)
         if one[0] == op.NAME and function.is_cpp:

@@ -14,7 +14,16 @@ from streamlint.models.vocabulary import Selector
 from streamlint.waits.fills import hands_filled
 from streamlint.waits.indices import is_mask, is_of_numbers, is_uploaded, parts_of
 from streamlint.waits.launching import OF_DEVICES, waits_for_device
-from streamlint.waits.operands import argument_registers, constants_of, is_element_type, makes_nothing, makes_wait, selected, selectors
+from streamlint.waits.operands import (
+    argument_registers,
+    behind,
+    constants_of,
+    is_element_type,
+    makes_nothing,
+    makes_wait,
+    selected,
+    selectors,
+)
 from streamlint.waits.origins import INPUT, LOSS, OF_TRAINING, TERM, UNSURE
 from streamlint.waits.sinks import is_group_entry, may_be_absent
 from streamlint.waits.tested import is_of_host
@@ -22,6 +31,8 @@ from streamlint.waits.wait import CACHE, CAST, DEVICE, FETCH, NUMBER, READ, SIZE
 
 _NUMBERS = frozenset({"float", "int", "bool", "complex", "str", "repr", "print", "format", "max", "min"})
 """Functions of the language that fetch the number of a tensor."""
+_OPERATORS = frozenset({op.PHI, op.COPY, op.BINARY, op.INPLACE, op.UNARY, op.COMPARE})
+_GIVING = frozenset({"compute", "view", "factory", "transfer", "same"})
 _FORCED = Selector("argument", 0, "force")
 """Asked by it, ``Tensor.numpy`` copies to the host first; else it refuses memory of a device."""
 _SCATTER = "use x.scatter_(dim, index, number) or x.index_fill_(dim, index, number), which upload nothing"
@@ -83,6 +94,12 @@ class WaitFinder:
         for one in self.graph.calls(function).unknown:
             if waits_for_device(self.graph, function, one):
                 yield Wait(function, one, DEVICE, OF_DEVICES, op.NONE)
+
+    def _is_computed(self, function: Function, register: int) -> bool:
+        """Whether a register holds what a function of a library computes or makes: what else code out of view gives may be a list."""
+        rows = {call.instruction: call.row for call in self.graph.calls(function).libraries if call.row is not None}
+        made = behind(function, [register], lambda one: op.reads(one) if one[0] in _OPERATORS else ())
+        return any((row := rows.get(one)) is not None and row.effect in _GIVING and "*" not in row.names[0] for one in made)
 
     def _by_row(self, function: Function, call: LibraryCall, row: Row) -> Iterator[Wait]:
         one = call.instruction
@@ -151,8 +168,9 @@ class WaitFinder:
         one = call.instruction
         yield from self._numbers(function, call, row, is_method)
         if row.get("compares"):
-            for _, register in argument_registers(function, one):
-                if self.reasons(function, register):
+            given = argument_registers(function, one)
+            for _, register in given:  # what is given alone is gone over: a list, unless a tensor was computed
+                if self.reasons(function, register) and (len(given) > 1 or self._is_computed(function, register)):
                     yield Wait(function, one, CAST, call.name, register)
         elif self._makes_wait(function, one, row, is_method):
             yield from self._fetched(function, call, row, is_method)

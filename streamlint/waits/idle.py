@@ -20,11 +20,11 @@ from streamlint.waits.numbers import on_numbers
 from streamlint.waits.questions import alike, unnegated
 from streamlint.waits.quiet import Quiet
 from streamlint.waits.steady import steadiness_of
-from streamlint.waits.wait import CAST, DEVICE, FETCH, NUMBER, READ, Wait
+from streamlint.waits.wait import CAST, DEVICE, FETCH, NUMBER, READ, UPLOAD, Wait
 
 _FETCHES = frozenset({"float", "int", "bool", "complex", "str", "repr", "print", "format"})
 """Casts that do nothing but fetch; others compare tensors first."""
-_ASKS = frozenset({"isnan", "isfinite", "isinf", "any", "all"})
+_ASKS = frozenset({"isnan", "isfinite", "isinf", "any", "all", "sum"})
 _DEEPEST = 6
 Fact = tuple[object, ...]
 
@@ -84,8 +84,9 @@ class Idle:
         return nearest[0]
 
     def after(self, wait: Wait, region: Region, needed: Callable[[Wait], bool]) -> Wait | None:
-        """The wait right behind one that has to stay, in every round in which that is met."""
-        if self._at.get(wait.function, {}).get(wait.instruction) is None or wait.what not in (READ, CAST):
+        """The wait right behind one, which has to stay, in every round in which that is met."""
+        is_met = wait.what == UPLOAD or self._at.get(wait.function, {}).get(wait.instruction) is not None
+        if not is_met or wait.what not in (READ, CAST, UPLOAD):
             return None
 
         def on(current: Region, at: Instruction) -> Reach:

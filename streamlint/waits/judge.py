@@ -26,8 +26,9 @@ from streamlint.waits.idle import Idle
 from streamlint.waits.losses import LossSlice
 from streamlint.waits.measuring import is_stopped, measures
 from streamlint.waits.met import is_met
+from streamlint.waits.naming import ON_DEVICE, name_of
 from streamlint.waits.operands import argument_registers, behind
-from streamlint.waits.origins import GRADIENTS, INPUT, LOSS, OUTPUT, PARAMETERS, TERM, UNSURE, ModelFacts
+from streamlint.waits.origins import GRADIENTS, INPUT, PARAMETERS, TERM, UNSURE, ModelFacts
 from streamlint.waits.quiet import Quiet
 from streamlint.waits.regions import LAUNCH, WaitRegions, trains
 from streamlint.waits.schedules import handed_over
@@ -40,7 +41,6 @@ FROM_INPUT = "input-derived values"
 MODEL_INPUT = "the model's input"
 _PLACES = ("cuda", "device", "gpu", "GPU", "ccelerat", "ightning", "deepspeed", "fabric", "Parallel", "Trainer", "xpu", "mps")
 """Parts of identifiers of which one stands wherever a model, a batch or a default is put on a device, or a framework is asked to."""
-_RANK = (LOSS, OUTPUT, GRADIENTS, PARAMETERS, TERM)
 
 
 NO_LOOP = "it stands in no loop that trains"
@@ -333,7 +333,7 @@ class HotWaits:
         is_read = wait.what == READ and wait.name.endswith(("item", "tolist"))  # what else is moved may be a module
         reasons = self.finder.reasons(wait.function, wait.value, is_read)
         if wait.what == SIZE or (wait.what == FETCH and not wait.instead):
-            return "a device value" if "literal" in reasons else None
+            return ON_DEVICE if "literal" in reasons else None
         is_computed = self._is_computed(wait)
         sure = [one for one in reasons if not one.startswith(UNSURE)]
         unsure = [one.removeprefix(UNSURE) for one in reasons if one.startswith(UNSURE)]
@@ -348,7 +348,7 @@ class HotWaits:
             return None
         if isinstance(first.row, StepRow) and first.row.loop == "optimizer":  # no batch is moved there
             candidates = ["literal" if one == "asked" else one for one in candidates]
-        return min((_text(one) for one in candidates), key=lambda text: _RANK.index(text) if text in _RANK else len(_RANK))
+        return name_of(self.graph, self.facts.seeds, wait, candidates)
 
     def _is_computed(self, wait: Wait) -> bool:
         """Whether a value is the result of an operation on tensors, or a part of one."""
@@ -381,7 +381,3 @@ def _computed_from(one: Instruction) -> Iterable[int]:
     if one[0] in (op.PHI, op.BINARY, op.INPLACE, op.UNARY, op.COMPARE):
         return op.reads(one)
     return one[3:4] if one[0] in (op.ITEM, op.UNPACK, op.NEXT, op.ITER) else ()
-
-
-def _text(reason: str) -> str:
-    return {"literal": "a device value", "asked": "a moved batch", "none": "a device value"}.get(reason, reason)

@@ -16,6 +16,7 @@ from streamlint.facts.scopes import ExternalName
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import last_part
+from streamlint.waits.moved import moved_to_host
 from streamlint.waits.operands import argument_registers, behind, operand_of
 from streamlint.waits.origins import ANSWERS, LOSS, OUTPUT, SOURCES, TERM, UNSURE, Place, is_of_language, is_of_tensors, tensor_of
 
@@ -89,7 +90,9 @@ class LossSlice:
         registers = [register for _, register in given[:1]] or ([one[3]] if one[0] == op.INVOKE else [])
         if one[0] == op.INVOKE and any(isinstance(value, Memory) for value in self.facts.values(function, one[3]).values):
             registers.append(one[3])
-        self._waiting += [Step(function, register, True, False) for register in registers if not self._is_on_host(function, register)]
+        for register in (one for one in registers if not self._is_on_host(function, one)):
+            moved = moved_to_host(self.graph, function, register) if not function.is_cpp else []
+            self._waiting += [Step(inner, at, True, False) for inner, at in moved or [(function, register)]]
 
     def _is_on_host(self, function: Function, register: int) -> bool:
         """Whether a function computes a value of nothing but numbers and tensors that were made on the host: nothing moves it."""

@@ -185,7 +185,8 @@ class Quiet:
             if name in _HANDED_ON or name.startswith("container."):
                 return False
             is_plain = all(self.is_plain(function, register) for register in one[6 if one[0] == op.INVOKE else 5 :])
-            return not (call.name.startswith("builtins.") and call.receiver is None and is_plain)
+            is_of_host = call.receiver is None or isinstance(call.receiver, (Constant, Scalar))
+            return not (call.name.startswith("builtins.") and is_of_host and is_plain)
         if row.effect in _WAITING or row.effect == "none":
             return False
         if row.effect in _HOST:

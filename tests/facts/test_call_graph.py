@@ -154,3 +154,37 @@ def test_objects_that_are_declared_have_callers(base: str) -> None:
     text = f"import torch\n\nclass Net({base}):\n    def {method}(self, x):\n        return x\n\ndef use(net: Net, x):\n    return net(x)\n"
     facts = facts_of(main=text)
     assert {caller.code.name for caller, _ in facts.call_places(function(facts, "main", f"Net.{method}"))} == {"use"}
+
+
+TWO = """
+class Near:
+    def run(self, a): return a
+    def __call__(self, a, *, scale=1): return a
+class Far:
+    def run(self, a, b): return b
+    def __call__(self, a, b): return b
+class Any:
+    def run(self, *rest, **named): return rest
+class Bound:
+    @given_more
+    def run(self): return 1
+one = [Near(), Far(), Any(), Bound()][index]
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("one.run(1)", {"Near.run", "Far.run", "Any.run", "Bound.run"}),
+        ("one.run(1, 2)", {"Far.run", "Any.run", "Bound.run"}),
+        ("one.run(*rows)", {"Near.run", "Far.run", "Any.run", "Bound.run"}),
+        ("one.run(1, 2, *rows)", {"Far.run", "Any.run", "Bound.run"}),
+        ("one.run(a=1, c=2)", {"Any.run", "Bound.run"}),
+        ("one(1, scale=2)", {"Near.__call__"}),
+        ("one(1, 2)", {"Far.__call__"}),
+        ("Near.run(one, 1)", {"Near.run"}),
+        ("Near.run(one, 1, 2)", set()),
+    ],
+)
+def test_a_call_enters_what_takes_its_arguments(line: str, found: set[str]) -> None:
+    assert entered(line, TWO) == found

@@ -1,0 +1,72 @@
+"""What a path knows of questions for the kind of a value: ``torch.is_tensor(x)``, ``isinstance(x, torch.Tensor)``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from streamlint.facts.functions import Function
+from streamlint.facts.objects import Constant, External, Memory, Object, Scalar
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.models import Row
+from streamlint.transfer.transfer import Transfer
+from streamlint.waits.operands import argument_registers, operand_of
+from streamlint.waits.origins import TENSOR
+from streamlint.waits.tested import are_of_host
+
+if TYPE_CHECKING:
+    from streamlint.ordering.conditions import Frame
+
+_DEEPEST = 6
+
+
+class Kinds:
+    """The answers to such questions on paths."""
+
+    def __init__(self, transfer: Transfer) -> None:
+        self.transfer = transfer
+        self._names = transfer.names({"none"}, _asks_for_tensor)
+
+    def truth(self, frame: Frame, one: Instruction) -> bool | None:
+        """Whether what a function is given on a path is of the kind that a call asks for; None for other calls, and where neither is
+        known. Of an object of a class of the program nothing is: it may be below ``torch.Tensor``."""
+        asked = self._asked(frame.function, one)
+        values = self._values(frame, asked[0]) if asked is not None else []
+        if asked is None or not values:
+            return None
+        if all(isinstance(value, Memory) and TENSOR in self.transfer.facts.models.lineage(value.type) for value in values):
+            return asked[1]
+        if all(isinstance(value, (Constant, Scalar)) for value in values) and asked[1]:
+            return False
+        return None
+
+    def _asked(self, function: Function, one: Instruction) -> tuple[int, bool] | None:
+        """The register that a call asks of, and what it answers for a tensor."""
+        if one[0] == op.CALL and function.dotted(one[3]) == "isinstance" and len(one) == 7:
+            kinds = one[6]
+            if any(isinstance(value, External) and value.name == TENSOR for value in self.transfer.values(function, kinds)):
+                return one[5], True
+            return (one[5], False) if are_of_host(self.transfer.facts, function, kinds) else None
+        given = argument_registers(function, one)
+        name = function.text(one[4]) if one[0] == op.INVOKE else function.dotted(one[3]).rpartition(".")[2]
+        if name not in self._names or len(given) != 1 or given[0][0] is not None:
+            return None
+        rows = [call.row for call in self.transfer.libraries(function, one)]
+        return (given[0][1], True) if rows and all(row is not None and _asks_for_tensor(row) for row in rows) else None
+
+    def _values(self, frame: Frame, register: int) -> list[Object]:
+        """What a register holds, over the arguments of the calls on the path."""
+        for _ in range(_DEEPEST):
+            function = frame.function
+            made = function.definitions[register] if register >= 0 else None
+            if made is None or made[0] != op.PARAM or frame.caller is None or frame.call is None:
+                break
+            given = operand_of(frame.caller.function, frame.call, function, made[3]) if frame.call[0] in (op.CALL, op.INVOKE) else None
+            if given is None or given < 0:
+                return []
+            frame, register = frame.caller, given
+        return list(self.transfer.values(frame.function, register)) if register >= 0 else []
+
+
+def _asks_for_tensor(row: Row) -> bool:
+    return bool(row.get("asks_for_tensor"))
