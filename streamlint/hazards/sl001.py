@@ -216,11 +216,11 @@ class _Search:
         return any(each is not None and each > STAGED for each in least) or self._was_pinned(copy.origin)
 
     def _was_pinned(self, origin: Origin, depth: int = 0) -> bool:
-        """Whether memory is a part of pinned memory that has gaps, or computed from pinned memory: the pinning is lost."""
+        """Whether memory is a part of pinned memory that has gaps, or computed from all of pinned memory: the pinning is lost."""
         site = origin.site
         if origin.pinning == "pinned":
             return True
-        if site is None or origin.how not in ("computed", "factory") or depth > _DEEPEST:
+        if site is None or site.instruction[0] == op.ITEM or origin.how not in ("computed", "factory") or depth > _DEEPEST:
             return False
         function, context = origin.known.function, origin.known.context
         for register in op.reads(site.instruction):

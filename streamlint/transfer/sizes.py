@@ -6,6 +6,7 @@ import math
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
+from streamlint.facts.instructions import last_name
 from streamlint.facts.objects import Constant, Container, External, Group, Memory, Scalar
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -27,6 +28,7 @@ _WIDTHS = {
 }  # fmt: skip
 _WHOLE = frozenset({"int64", "int32", "int", "long", "uint32", "uint64", "int16", "short", "bool", "bool_"})
 _CLASSES = {"LongTensor": "int64", "IntTensor": "int32", "ShortTensor": "int16", "BoolTensor": "bool", "ByteTensor": "uint8"}
+_PICKING = ("index_select", "gather", "take", "repeat_interleave", "repeat")
 _DEEPEST = 6
 _CPP_TYPES = frozenset({"pointer", "array", "std::vector", "std::array", "thrust::host_vector", "element"})
 
@@ -199,7 +201,7 @@ class Sizes:
         if name in ("stack", "cat", "concatenate", "pad_sequence", "repeat", "expand", "tile", "concat", "hstack", "vstack"):
             joined = self._joined(origin, list(call.operands), depth)
             return self._at_least(joined.bytes, joined.counts)
-        if name in ("index_select", "gather", "take", "repeat_interleave", "repeat"):
+        if name in _PICKING:
             context = origin.known.context
             memory = [each for each in call.operands if self.origins.of(call.function, each, context)]
             return self._joined(origin, memory[:1], depth)
@@ -256,6 +258,12 @@ class Sizes:
 
 class LeastSizes(Sizes):
     """How large memory is at least, where callers out of view leave parameters at their defaults, and no axis is empty."""
+
+    def _joined(self, origin: Origin, registers: list[int], depth: int) -> Size:
+        """The size of what is computed from operands: that of the largest, of which indices may pick a few."""
+        site = origin.site
+        picks = site is not None and (site.instruction[0] == op.ITEM or last_name(site.function, site.instruction) in _PICKING)
+        return Size() if picks else super()._joined(origin, registers, depth)
 
     def given(self, call: ModelledCall, context: Context) -> int | None:
         """The number of bytes that a copy is given."""

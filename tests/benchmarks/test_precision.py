@@ -17,7 +17,7 @@ CODE = """import torch
 
 
 def f(x):
-    y = torch.cat([x.cpu(), x.cpu()])
+    y = torch.cat([x.cpu(), torch.zeros(1 << 20)])
     return y.to("cuda", non_blocking=True)
 """
 MARK, OTHER, THIRD = "0" * 32, "1" * 32, "2" * 32
