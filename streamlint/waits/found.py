@@ -27,6 +27,7 @@ from streamlint.waits.operands import (
 from streamlint.waits.origins import INPUT, LOSS, OF_TRAINING, TERM, UNSURE
 from streamlint.waits.sinks import is_group_entry, may_be_absent
 from streamlint.waits.tested import is_of_host
+from streamlint.waits.together import is_beside_host
 from streamlint.waits.wait import CACHE, CAST, DEVICE, FETCH, NUMBER, READ, SIZE, UPLOAD, Wait
 
 _NUMBERS = frozenset({"float", "int", "bool", "complex", "str", "repr", "print", "format", "max", "min"})
@@ -72,6 +73,8 @@ class WaitFinder:
         held = self.facts.values(function, register).values
         values = [value for value in held if isinstance(value, Memory)]
         found = [value.evidence for value in values if value.space == "device"]
+        if found and len(found) < len(values) and is_beside_host(self.graph, function, register):
+            return []
         if any(value.space in ("host", "managed") for value in values):
             placed = ("asked", "literal") if is_read and self.all_loops else ()
             is_made = not any(reason in ("asked", "literal") for reason in found)

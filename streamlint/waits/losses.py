@@ -19,12 +19,11 @@ from streamlint.models import last_part
 from streamlint.waits.moved import moved_to_host
 from streamlint.waits.operands import argument_registers, behind, operand_of
 from streamlint.waits.origins import ANSWERS, LOSS, OUTPUT, SOURCES, TERM, UNSURE, Place, is_of_language, is_of_tensors, tensor_of
+from streamlint.waits.together import is_beside_host, makes_elsewhere
 
 _PASSED_ON = frozenset(
     {op.PHI, op.COPY, op.CAST, op.ENTER, op.AWAIT, op.ITER, op.UNARY, op.BINARY, op.INPLACE, op.ITEM, op.NEXT, op.UNPACK}
 )
-_DEFAULTS = frozenset({"set_default_device", "set_default_tensor_type"})
-"""Functions that have factories make memory elsewhere than on the host."""
 
 
 class Step(NamedTuple):
@@ -96,8 +95,10 @@ class LossSlice:
 
     def _is_on_host(self, function: Function, register: int) -> bool:
         """Whether a function computes a value of nothing but numbers and tensors that were made on the host: nothing moves it."""
-        if not _DEFAULTS.isdisjoint(self.facts.program.identifiers):
+        if makes_elsewhere(self.graph):
             return False
+        if is_beside_host(self.graph, function, register):
+            return True
         ends: list[bool] = []
 
         def onward(one: Instruction) -> Iterable[int]:
