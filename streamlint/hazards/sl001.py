@@ -206,9 +206,10 @@ class _Search:
         """Whether an upload of unknown size that no loop in view repeats is shown to have something to wait for.
 
         That is work that was put on a device before it, or that of the layers or steps before, where a framework calls it in each of them.
-        Else what is shown to be large counts, pinned memory that its maker took pains for, and what somebody declares to be pageable.
+        Else what is shown to be large counts, pinned memory that its maker took pains for, what somebody declares to be pageable, and what a
+        constructor made: there it is pinned once.
         """
-        if copy.origin.how == "declared" or self.repetition.is_of_step(sites[0].function):
+        if copy.origin.how == "declared" or self.repetition.is_of_step(sites[0].function) or _is_of_constructor(copy):
             return True
         if self.earlier.has_work(sites[-1], copy.origin.passed):
             return True
@@ -268,3 +269,9 @@ class _Search:
             "module": "module parameters allocated in pageable host memory here",
         }
         yield Step(words.get(copy.origin.how, "allocated in pageable host memory here"), span_of(site))
+
+
+def _is_of_constructor(copy: HostCopy) -> bool:
+    """Whether the constructor of an object made the memory that another of its methods uploads."""
+    made, home = copy.origin.site, copy.call.function
+    return made is not None and made.function is not home and made.function.owner is not None and made.function.code.name == "__init__"

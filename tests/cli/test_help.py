@@ -19,7 +19,7 @@ from streamlint.commands import check_options, completion, init, models, rule, r
 from streamlint.config import KEYS
 
 ROOT = Path(__file__).parents[2]
-STALL = 'import torch\n\n\ndef load(n):\n    host = torch.empty(n)\n    return host.to("cuda", non_blocking=True)\n'
+STALL = 'import torch\n\n\ndef load(n):\n    host = torch.empty(n, 1 << 16)\n    return host.to("cuda", non_blocking=True)\n'
 
 
 @pytest.mark.parametrize("command", [[], *([name] for name in cli.COMMANDS)], ids=" ".join)
