@@ -206,8 +206,8 @@ class _Search:
         """Whether an upload of unknown size that no loop in view repeats is shown to have something to wait for.
 
         That is work that was put on a device before it, or that of the layers or steps before, where a framework calls it in each of them.
-        Else what is shown to be large counts, pinned memory that its maker took pains for, what somebody declares to be pageable, and what a
-        constructor made: there it is pinned once.
+        Else what is shown to be large counts, pinned memory that its maker took pains for, what somebody declares to be pageable, and what
+        a constructor made: there it is pinned once.
         """
         if copy.origin.how == "declared" or self.repetition.is_of_step(sites[0].function) or _is_of_constructor(copy):
             return True
