@@ -202,14 +202,22 @@ class _Search:
             return True
         return any(True for _ in self.repetition.of(sites[0].function, sites[0].instruction))
 
+    def _is_allocated(self, copy: HostCopy) -> bool:
+        """Whether a call allocates the memory that may be told to pin it, and is given no data that it copies."""
+        site = copy.origin.site
+        made = self.context.transfer.modelled(site.function, site.instruction) if site is not None else ()
+        return any(call.row.effect == "factory" and call.row.get("pin") is not None and call.one("data") is None for call in made)
+
     def _has_work_ahead(self, copy: HostCopy, sites: list[Site]) -> bool:
         """Whether an upload of unknown size that no loop in view repeats is shown to have something to wait for.
 
         That is work that was put on a device before it, or that of the layers or steps before, where a framework calls it in each of them.
-        Else what is shown to be large counts, pinned memory that its maker took pains for, what somebody declares to be pageable, and what
-        a constructor made: there it is pinned once.
+        Else what is shown to be large counts, pinned memory that its maker took pains for, what somebody declares to be pageable, what a
+        constructor made, where it is pinned once, and what is allocated empty or filled: that is pinned by a word, without another copy.
         """
-        if copy.origin.how == "declared" or self.repetition.is_of_step(sites[0].function) or _is_of_constructor(copy):
+        if copy.origin.how == "declared" or self.repetition.is_of_step(sites[0].function):
+            return True
+        if _is_of_constructor(copy) or self._is_allocated(copy):
             return True
         if self.earlier.has_work(sites[-1], copy.origin.passed):
             return True
