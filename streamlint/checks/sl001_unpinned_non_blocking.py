@@ -46,11 +46,11 @@ class UnpinnedNonBlocking(Check):
     whose stream is synchronized right after it. ``non_blocking=True`` itself is never wrong here: pin the memory and keep the flag.
 
     Some copies may cost nothing, and are reported with ``evidence = "possible"`` only. An upload of unknown size that no known loop
-    repeats is one, unless work was put on a device before it, a framework calls its function in each step or layer (``forward``), its known
-    axes make it larger than 64 KB, or its memory was allocated by a call that could pin it (``torch.empty``), by a constructor or from
-    pinned memory. So are index data of unknown length (a ``std::vector`` of offsets; in Python lengths, indices, masks and requested ``int32`` or
-    ``int64`` tensors outside of a loop over data), the second of two consecutive copies of one batch, a copy right after a blocking copy to
-    the host, a copy of a value that an unknown function computed from one, and a copy whose result is cached.
+    repeats is one, unless work was put on a device before it, a framework calls its function in each step or layer (``forward``), its
+    known axes make it larger than 64 KB, or its memory was allocated by a call that could pin it (``torch.empty``), by a constructor or
+    from pinned memory. So are index data of unknown length (a ``std::vector`` of offsets; in Python lengths, indices, masks and requested
+    ``int32`` or ``int64`` tensors outside of a loop over data), the second of two consecutive copies of one batch, a copy right after a
+    blocking copy to the host, a copy of a value that an unknown function computed from one, and a copy whose result is cached.
 
     ## Verify
     A gate blocks the copy's stream. The call on pageable memory returns only after the gate opens; the call on pinned memory returns at
