@@ -18,6 +18,7 @@ from streamlint import TYPE_CHECKING
 from streamlint.records import record
 from streamlint.trace.analysis.places import NO_GROUP
 from streamlint.trace.kinds import may_block
+from streamlint.trace.spans import joined_spans
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from streamlint.trace.analysis.timeline import Timeline
     from streamlint.trace.analysis.waits import Waits
     from streamlint.trace.model import Call, Work
+    from streamlint.trace.spans import Span
 
 _NEAR = 5_000
 """Nanoseconds before the end of the last work at which the wait for it may seem to end: clocks of host and GPU differ a little."""
@@ -60,7 +62,7 @@ def idle_time(timelines: Sequence[Timeline], wall: int) -> int:
     """The time of a run in which GPUs had no work, from its start to its end; the sum of the GPUs that had any."""
     found = 0
     for shared in _devices(timelines):
-        busy = _union([one.works[index] for one, indexes in shared for index in indexes])
+        busy = joined_spans(_time(one.works[index]) for one, indexes in shared for index in indexes)
         found += max(0, wall - sum(end - start for start, end in busy))
     return found
 
@@ -74,7 +76,7 @@ def _devices(timelines: Sequence[Timeline]) -> list[list[tuple[Timeline, list[in
         for index, work in enumerate(timeline.works):
             mine[work.device].append(index)
         for device, indexes in sorted(mine.items()):
-            busy = _union([timeline.works[index] for index in indexes])
+            busy = joined_spans(_time(timeline.works[index]) for index in indexes)
             place = next((one for one in by_number[device] if _take_turns(one[0], busy)), None)
             if place is None:
                 shared: list[tuple[Timeline, list[int]]] = []
@@ -86,15 +88,8 @@ def _devices(timelines: Sequence[Timeline]) -> list[list[tuple[Timeline, list[in
     return found
 
 
-def _union(works: Sequence[Work]) -> list[tuple[int, int]]:
-    """The times in which any of the works ran."""
-    found: list[tuple[int, int]] = []
-    for start, end in sorted((work.start, work.end) for work in works):
-        if found and start <= found[-1][1]:
-            found[-1] = found[-1][0], max(end, found[-1][1])
-        else:
-            found.append((start, end))
-    return found
+def _time(work: Work) -> Span:
+    return work.start, work.end
 
 
 def _take_turns(one: Sequence[tuple[int, int]], other: Sequence[tuple[int, int]]) -> bool:

@@ -18,6 +18,7 @@ from streamlint import TYPE_CHECKING
 from streamlint.records import field, record
 from streamlint.trace.analysis.places import NO_GROUP
 from streamlint.trace.results import RankWait
+from streamlint.trace.spans import joined_spans
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -26,8 +27,7 @@ if TYPE_CHECKING:
     from streamlint.trace.analysis.timeline import Timeline
     from streamlint.trace.analysis.waits import Waits
     from streamlint.trace.model import Work
-
-    Span = tuple[int, int]
+    from streamlint.trace.spans import Span
 
 _COLLECTIVE = re.compile(r"nccl(?:Dev|Sym\w*?)?Kernel")
 """In the names of NCCL's and RCCL's kernels, mangled or not: ncclDevKernel_AllReduce_Sum_f32_RING_LL, before NCCL 2.19 ncclKernel_..."""
@@ -140,14 +140,7 @@ def _begun(spans: Sequence[Span], start: int, end: int) -> int | None:
 
 def _busy(timeline: Timeline, *, is_collective: bool = True) -> list[Span]:
     """The times in which a process's GPU ran anything; without collectives, anything else."""
-    found: list[Span] = []
-    for work in sorted(timeline.works, key=lambda one: one.start):
-        if is_collective or not _is_collective(work):
-            if found and work.start <= found[-1][1]:
-                found[-1] = found[-1][0], max(work.end, found[-1][1])
-            else:
-                found.append((work.start, work.end))
-    return found
+    return joined_spans((work.start, work.end) for work in timeline.works if is_collective or not _is_collective(work))
 
 
 def _without(spans: Iterable[tuple[int, int, int]], busy: Sequence[Span]) -> list[tuple[int, int, int]]:

@@ -17,13 +17,13 @@ from streamlint.trace.model import Call, Stream, Trace, Work
 from streamlint.trace.results import Place
 from streamlint.trace.shown.rows import Row
 from streamlint.trace.shown.words import size
+from streamlint.trace.spans import Span, joined_spans
 
 MOST = 40_000  # events in a page, 30 bytes each
 OCCURRENCES = 40  # of a place
 BINS = 400  # of the overview
 _SHORTEST_GAP = 2_000  # ns
 _AROUND = 1_000_000  # ns that are shown at least around an occurrence
-Span = tuple[int, int]
 # Lanes by their kind, in the order in which they are drawn.
 _HOST, _STREAM, _GAP = "host", "stream", "gap"
 
@@ -243,17 +243,6 @@ def windows(lanes: Sequence[Lane], occurrences: Sequence[Sequence[Occurrence]], 
                 kept.append((begin, end))
                 left -= count
     return joined_spans(kept)
-
-
-def joined_spans(spans: Iterable[Span]) -> list[Span]:
-    """Spans in order, those that touch as one."""
-    found: list[Span] = []
-    for start, end in sorted(spans):
-        if found and start <= found[-1][1]:
-            found[-1] = (found[-1][0], max(end, found[-1][1]))
-        else:
-            found.append((start, end))
-    return found
 
 
 def _within(event: Event, kept: Sequence[Span], zero: int) -> bool:
