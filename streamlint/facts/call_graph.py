@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
 from streamlint.facts.facts import Facts
-from streamlint.facts.fitting import fits
+from streamlint.facts.fitting import fitting
 from streamlint.facts.functions import Function
 from streamlint.facts.joining import Joining
 from streamlint.facts.nodes import Node
@@ -242,8 +242,7 @@ class CallGraph:
 
     def _fitting(self, function: Function, one: Instruction, values: Iterable[Object]) -> Iterator[Function]:
         """The functions among called values that take what a call hands over."""
-        fitting = [value for value in values if fits(value, function, one)]
-        return (value.function for value in self.facts.functions_in(fitting))
+        return (value.function for value in self.facts.functions_in(fitting(values, function, one)))
 
     def called(self, function: Function, call: Instruction) -> Node:
         """What a call instruction calls; have it solved with what is asked next."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 from streamlint.facts.functions import Function
 from streamlint.facts.instructions import arguments_of
@@ -26,12 +26,17 @@ def takes(function: Function, is_bound: bool, positional: int, keywords: Collect
     return "double" in kinds or names.issuperset(keywords)
 
 
-def fits(value: Object, function: Function, one: Instruction) -> bool:
-    """Whether a call instruction of a function may enter what it calls."""
-    if function.is_cpp or not isinstance(value, (FunctionObject, BoundMethod)):
-        return True
+def fitting(values: Iterable[Object], function: Function, one: Instruction) -> list[Object]:
+    """The called values that a call instruction of a function may enter, or of which nothing here tells."""
+    if function.is_cpp:
+        return list(values)
     kinds = [kind for _, kind in arguments_of(function, one)]
     spread = next((place for place, kind in enumerate(kinds) if kind is not None), len(kinds))
     names = [kind for kind in kinds if isinstance(kind, str)]
-    called = value.method.function if isinstance(value, BoundMethod) else value.function
-    return takes(called, isinstance(value, BoundMethod) and value.receiver is not None, spread, names)
+    return [value for value in values if _takes(value, spread, names)]
+
+
+def _takes(value: Object, positional: int, keywords: Collection[str]) -> bool:
+    if isinstance(value, BoundMethod):
+        return takes(value.method.function, value.receiver is not None, positional, keywords)
+    return not isinstance(value, FunctionObject) or takes(value.function, False, positional, keywords)

@@ -19,6 +19,13 @@ def arguments_of(function: Function, call: Instruction) -> Iterator[tuple[int, o
     yield from zip(call[first:], kinds, strict=False)
 
 
+def uncast(function: Function, register: int) -> int:
+    """The register that another one is a copy or a cast of; itself if it is neither."""
+    while register >= 0 and (one := function.definitions[register]) is not None and one[0] in (op.COPY, op.CAST):
+        register = one[COPIES[one[0]]]
+    return register
+
+
 def last_name(function: Function, one: Instruction) -> str:
     """The last part of the name of what a call calls."""
     if one[0] == op.INVOKE:

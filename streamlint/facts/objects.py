@@ -6,7 +6,7 @@ its kind (`Memory`), not by its allocation: where it was allocated is in the pro
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from streamlint.records import record
@@ -276,6 +276,11 @@ class Objects:
         if found is None:
             found = self._made[key] = kind(*parts)
         return found
+
+
+def are_plain(values: Collection[Object]) -> bool:
+    """Whether something is known of a value, and it is nothing but numbers and texts."""
+    return bool(values) and all(isinstance(value, (Constant, Scalar)) for value in values)
 
 
 def is_unknown(values: Iterable[Object]) -> bool:

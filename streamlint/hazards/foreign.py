@@ -89,12 +89,13 @@ class ForeignWork:
 
     def _of_function(self, function: Function) -> Iterator[Pair]:
         events = self._working(function)
+        touched = [set[Held]().union(*self.memory.touched(event)) for event in events]
         touching = collections.defaultdict[Held, list[int]](list)
-        for number, event in enumerate(events):
-            for held in set[Held]().union(*self.memory.touched(event)):
+        for number, everything in enumerate(touched):
+            for held in everything:
                 touching[held].append(number)
-        for second in events:
-            near = {number for held in set[Held]().union(*self.memory.touched(second)) for number in touching[held]}
+        for second, everything in zip(events, touched, strict=True):
+            near = {number for held in everything for number in touching[held]}
             for first in (events[number] for number in sorted(near, reverse=True)):
                 assert first.work is not None
                 assert second.work is not None
@@ -137,10 +138,9 @@ class ForeignWork:
         """Whether the memory was taken over by a protocol that orders the streams."""
         assert event.work is not None
         function = event.at.function
-        if not self._sharing(function):
-            return False
-        for one in behind(function, [*event.work.reads, *event.work.writes], op.reads):
-            if one[2] in self._sharing(function):
+        sharing = self._sharing(function)
+        for one in behind(function, [*event.work.reads, *event.work.writes], op.reads) if sharing else ():
+            if one[2] in sharing:
                 for call in self.transfer.modelled(function, one):
                     if call.row.get("shares") == "dlpack" and not self._is_bare(call.function, call.all("of")):
                         return True

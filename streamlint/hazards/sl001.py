@@ -231,12 +231,7 @@ class _Search:
             return True
         if site is None or site.instruction[0] == op.ITEM or origin.how not in ("computed", "factory") or depth > _DEEPEST:
             return False
-        function, context = origin.known.function, origin.known.context
-        for register in op.reads(site.instruction):
-            ways = [Known(function, register, context), *self.origins.elements(function, register, context)]
-            if any(self._was_pinned(each, depth + 1) for way in ways for each in self.origins.of(*way) if each.known != origin.known):
-                return True
-        return False
+        return any(self._was_pinned(each, depth + 1) for each in self.origins.put_in(origin))
 
     # --- the finding
 

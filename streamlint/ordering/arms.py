@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from streamlint.facts.cpp_scopes import scope_of
 from streamlint.facts.functions import ClassInfo, Function
+from streamlint.facts.instructions import uncast
 from streamlint.facts.objects import Constant, Site
 from streamlint.ir import opcodes as op
 from streamlint.transfer.transfer import Transfer
@@ -61,10 +62,8 @@ class Arms:
 
     def _is_given(self, place: tuple[Function, int]) -> bool:
         """Whether a register holds a constant, or a parameter as it was given."""
-        function, register = place
+        function, register = place[0], uncast(*place)
         one = function.definitions[register] if register >= 0 else None
-        while one is not None and one[0] in (op.COPY, op.CAST):
-            one = function.definitions[one[-1]] if one[-1] >= 0 else None
         return one is not None and one[0] in (op.PARAM, op.CONST)
 
     def _on_cuda(self, function: Function, condition: int) -> bool | None:
@@ -92,10 +91,8 @@ class Arms:
     def _behind_getter(self, function: Function, register: int) -> tuple[Function, int]:
         """What a call gives that does nothing but to give it: a member of an object, most often."""
         for _ in range(_DEEPEST):
+            register = uncast(function, register)
             one = function.definitions[register] if register >= 0 else None
-            if one is not None and one[0] in (op.COPY, op.CAST):
-                register = one[-1]
-                continue
             edges = self.transfer.edges(function, one) if one is not None and one[0] in (op.CALL, op.INVOKE) else ()
             ends = edges[0].callee.by_opcode[op.RETURN] if len(edges) == 1 and edges[0].is_followed else ()
             if len(ends) != 1 or ends[0][2] < 0 or any(map(edges[0].callee.by_opcode.__getitem__, (op.CALL, op.INVOKE, op.BRANCH))):

@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Constant, External, Memory, Object, Scalar
+from streamlint.facts.instructions import last_name
+from streamlint.facts.objects import Memory, Object, are_plain
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Row
+from streamlint.transfer.guards import Guards
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.operands import argument_registers, operand_of
 from streamlint.waits.origins import TENSOR
-from streamlint.waits.tested import are_of_host
 
 if TYPE_CHECKING:
     from streamlint.ordering.conditions import Frame
@@ -25,6 +26,7 @@ class Kinds:
 
     def __init__(self, transfer: Transfer) -> None:
         self.transfer = transfer
+        self.guards = transfer.one_of(Guards, transfer)
         self._names = transfer.names({"none"}, _asks_for_tensor)
 
     def truth(self, frame: Frame, one: Instruction) -> bool | None:
@@ -36,20 +38,18 @@ class Kinds:
             return None
         if all(isinstance(value, Memory) and TENSOR in self.transfer.facts.models.lineage(value.type) for value in values):
             return asked[1]
-        if all(isinstance(value, (Constant, Scalar)) for value in values) and asked[1]:
+        if are_plain(values) and asked[1]:
             return False
         return None
 
     def _asked(self, function: Function, one: Instruction) -> tuple[int, bool] | None:
         """The register that a call asks of, and what it answers for a tensor."""
-        if one[0] == op.CALL and function.dotted(one[3]) == "isinstance" and len(one) == 7:
-            kinds = one[6]
-            if any(isinstance(value, External) and value.name == TENSOR for value in self.transfer.values(function, kinds)):
-                return one[5], True
-            return (one[5], False) if are_of_host(self.transfer.facts, function, kinds) else None
+        if (tensor := self.guards.asks_for_tensor(function, one[2])) != op.NONE:
+            return tensor, True
+        if (of_host := self.guards.asks_for_type(function, one[2])[0]) != op.NONE:
+            return of_host, False
         given = argument_registers(function, one)
-        name = function.text(one[4]) if one[0] == op.INVOKE else function.dotted(one[3]).rpartition(".")[2]
-        if name not in self._names or len(given) != 1 or given[0][0] is not None:
+        if last_name(function, one) not in self._names or len(given) != 1 or given[0][0] is not None:
             return None
         rows = [call.row for call in self.transfer.libraries(function, one)]
         return (given[0][1], True) if rows and all(row is not None and _asks_for_tensor(row) for row in rows) else None

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from streamlint.facts.facts import Facts
 from streamlint.facts.functions import Function
+from streamlint.facts.instructions import uncast
 from streamlint.facts.objects import Instance
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -184,10 +185,8 @@ class Places:
 
     def element(self, function: Function, register: int) -> Element:
         """An index as a key."""
+        register = uncast(function, register)
         one = function.definitions[register] if register >= 0 else None
-        while one is not None and one[0] in (op.COPY, op.CAST):
-            register = one[3 if one[0] == op.COPY else 4]
-            one = function.definitions[register] if register >= 0 else None
         if one is not None and one[0] == op.BUILD and function.text(one[3]) == "tuple":
             return Element((TUPLE, *(self.element(function, part).key for part in one[4:])))
         constant = function.constant(register)

@@ -9,7 +9,7 @@ from streamlint.facts.call_graph import Edge
 from streamlint.facts.cpp_scopes import scope_of
 from streamlint.facts.cpp_types import SMART
 from streamlint.facts.functions import ClassInfo, Function
-from streamlint.facts.objects import ClassObject, Constant, FunctionObject, Instance, Scalar, Site
+from streamlint.facts.objects import ClassObject, FunctionObject, Instance, Site, are_plain
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.code import TypeTuple
@@ -229,7 +229,7 @@ def _is_object(transfer: Transfer, function: Function, register: int) -> bool | 
     values = list(transfer.values(function, register)) if register >= 0 else []
     if any(isinstance(value, Instance) for value in values):
         return True
-    return False if not function.is_cpp or (values and all(isinstance(value, (Constant, Scalar)) for value in values)) else None
+    return False if not function.is_cpp or are_plain(values) else None
 
 
 def is_cuda(operations: DeviceOperations) -> Wanted:

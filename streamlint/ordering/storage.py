@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Constant, Memory, Scalar, is_unknown
+from streamlint.facts.objects import Constant, Memory, are_plain, is_unknown
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector
@@ -178,7 +178,7 @@ class Storages:
         values = list(self.facts.values(function, register).values) if register >= 0 else []
         if any(isinstance(value, Constant) and value.value is None for value in values):
             return False
-        return bool(values) and all(isinstance(value, (Scalar, Constant)) for value in values)
+        return are_plain(values)
 
 
 def _made_of(function: Function, one: Instruction) -> list[int]:

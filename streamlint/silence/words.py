@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamlint.facts.functions import Function
+from streamlint.facts.instructions import uncast
 from streamlint.facts.objects import LibraryObject
 from streamlint.hazards.context import Context, span_at, span_of
 from streamlint.hazards.coverage import called_name
@@ -62,9 +63,8 @@ class Copy:
     @property
     def named(self) -> str:
         """Where the memory comes from, where that has a name."""
-        made = self.call.function.definitions[self.host] if self.host >= 0 else None
-        while made is not None and made[0] in (op.COPY, op.CAST):
-            made = self.call.function.definitions[made[4 if made[0] == op.CAST else 3]]
+        register = uncast(self.call.function, self.host)
+        made = self.call.function.definitions[register] if register >= 0 else None
         if made is None:
             return ""
         if made[0] == op.PARAM:

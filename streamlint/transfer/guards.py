@@ -159,7 +159,7 @@ class Guards:
         register = operand_of(function, one, callee, parameter[3])
         return (register, says) if register is not None else (op.NONE, "")
 
-    def _asks_for_type(self, function: Function, condition: int) -> tuple[int, str]:
+    def asks_for_type(self, function: Function, condition: int) -> tuple[int, str]:
         """The register of which a condition asks whether it is of a type whose objects are on the host."""
         one = function.definitions[condition] if condition >= 0 else None
         if one is None or one[0] != op.CALL or len(one) != 7 or function.dotted(one[3]) != "isinstance":
@@ -169,7 +169,7 @@ class Guards:
     def is_no_host_type(self, function: Function, block: int, register: int) -> bool:
         """Whether a value was found to be of no type whose objects are on the host, before a block ends."""
         same = self._same(function, register)
-        return any(not holds and self._asks_for_type(function, condition)[0] in same for condition, holds in conditions(function, block))
+        return any(not holds and self.asks_for_type(function, condition)[0] in same for condition, holds in conditions(function, block))
 
     def _is_never(self, function: Function, end: Instruction) -> bool:
         """Whether a function only ends so where something is there that CUDA does not have."""
@@ -211,7 +211,7 @@ class Guards:
         function = known.function
         asked, says = self._asks(function, known.register)
         if not says:
-            asked, says = self._asks_for_type(function, known.register)
+            asked, says = self.asks_for_type(function, known.register)
         if says in ("host", "device"):
             values = list(self.contexts.values(known._replace(register=asked)))
             spaces = {value.space if isinstance(value, Memory) else "" for value in values}

@@ -199,8 +199,12 @@ class Parts(Made):
 
     def given(self, origin: Origin) -> list[Origin]:
         """Of memory that was computed: the origins of what it was computed from."""
+        return self.put_in(origin) if origin.how == "computed" else []
+
+    def put_in(self, origin: Origin) -> list[Origin]:
+        """The origins of what the instruction reads that made some memory."""
         site, context = origin.site, origin.known.context
-        if site is None or origin.how != "computed":
+        if site is None:
             return []
         ways = [Known(site.function, register, context) for register in op.reads(site.instruction)]
         ways += [inner for way in ways for inner in self.elements(*way)]

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from streamlint.facts.functions import Function
 from streamlint.facts.instructions import last_name
-from streamlint.facts.objects import Constant, Container, External, Group, Memory, Scalar
+from streamlint.facts.objects import Constant, Container, External, Group, Memory, are_plain
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.transfer.contexts import Context, Known
@@ -165,8 +165,7 @@ class Sizes:
 
     def _are_numbers(self, known: Known) -> bool:
         """Whether a register holds numbers alone: of a constructor that takes data or sizes they are sizes."""
-        values = list(self.contexts.values(known))
-        return bool(values) and all(isinstance(value, (Scalar, Constant)) for value in values)
+        return are_plain(list(self.contexts.values(known)))
 
     def _elements(self, known: Known, depth: int) -> int | None:
         """How many numbers a display holds. A list of numbers is taken for a short one, however it is built."""

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from streamlint.facts.call_graph import LibraryCall
 from streamlint.facts.facts import Facts
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Constant, Container, Instance, LibraryObject, Scalar
+from streamlint.facts.objects import Container, Instance, LibraryObject, are_plain
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector
@@ -161,8 +161,7 @@ def _is_number(facts: Facts, function: Function, register: int, depth: int = 4) 
         return declared is not None and not declared[2] and declared[0] in _NUMBERS
     if one[0] == op.BINARY:
         return all(_is_number(facts, function, each, depth - 1) for each in one[4:6])
-    values = list(facts.values(function, register).values)
-    return bool(values) and all(isinstance(value, (Constant, Scalar)) for value in values)
+    return are_plain(facts.values(function, register).values)
 
 
 def _kernels(facts: Facts, function: Function, register: int) -> Iterator[Function]:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from streamlint.facts.functions import Function
 from streamlint.facts.hot import HotRegions, Region
-from streamlint.facts.objects import Constant, Scalar
+from streamlint.facts.objects import are_plain
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.waits.operands import argument_registers, operand_of
@@ -50,5 +50,4 @@ def _gives_plain(hot: HotRegions, caller: Region, call: Instruction, function: F
         spreads = any(kind in (1, 2) for kind, _ in argument_registers(caller.function, call))
         return index < len(parameters) and bool(parameters[index].default) and not spreads
     values = list(hot.facts.values(caller.function, given).values) if given >= 0 else []
-    is_known = bool(values) and all(isinstance(value, (Constant, Scalar)) for value in values)
-    return is_known or is_plain(hot, caller, caller.function, given)
+    return are_plain(values) or is_plain(hot, caller, caller.function, given)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from streamlint.facts.functions import Function
+from streamlint.facts.instructions import uncast
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 
@@ -76,9 +77,8 @@ def may_be_absent(function: Function, register: int) -> bool:
 
 def is_group_entry(function: Function, register: int) -> bool:
     """Whether a register holds an option of an optimizer's groups: ``group["lr"]`` in a loop over its ``param_groups``."""
+    register = uncast(function, register)
     one = function.definitions[register] if register >= 0 else None
-    while one is not None and one[0] in (op.COPY, op.CAST):
-        one = function.definitions[one[3]]
     if one is None or one[0] not in (op.ITEM, op.INVOKE):
         return False
     key = one[4] if one[0] == op.ITEM else one[6] if len(one) > 6 and function.text(one[4]) == "get" else -1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from streamlint.facts.functions import Function
 from streamlint.facts.hot import HotRegions, Region
-from streamlint.facts.objects import Constant, Container, External, Instance, Memory, Object, Scalar
+from streamlint.facts.objects import Constant, Container, External, Instance, Memory, Object, Scalar, are_plain
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY
@@ -12,7 +12,7 @@ from streamlint.operations import DRAWN, FILLED
 from streamlint.waits.fills import SHAPES, how_filled, is_only_read, is_repeated, is_size
 from streamlint.waits.handed import handed
 from streamlint.waits.indices import is_new_index
-from streamlint.waits.operands import argument_registers
+from streamlint.waits.operands import argument_registers, behind
 from streamlint.waits.origins import INPUT, TENSOR, UNSURE
 from streamlint.waits.steady import steadiness_of
 from streamlint.waits.wait import Wait
@@ -50,39 +50,30 @@ def upload_reason(hot: HotRegions, wait: Wait, region: Region, all_loops: bool) 
 def _is_kept_constant(hot: HotRegions, function: Function, register: int, region: Region) -> bool:
     """Whether a tensor is one that only the constructor of an object sets, or was computed from such and from numbers alone: the device can
     keep it, and do the rest."""
-    waiting, seen = [register], set[int]()
-    while waiting:
-        one = function.definitions[waiting.pop()]
-        if one is None:
-            return False
-        if one[2] in seen:
-            continue
-        seen.add(one[2])
-        if one[0] == op.PARAM:
-            given = handed(region, function, one[2]) if region.function is function else None
-            if given is None or not _is_kept_constant(hot, given.function, given.register, given.region):
-                return False
-        elif one[0] == op.ATTR:
-            if region.function is not function or not _is_setting(hot, region, one):
-                return False
-        elif one[0] in (op.CALL, op.INVOKE):
-            calls = hot.graph.of_call(function, one).libraries
-            rows = [call.row for call in calls if call.row is not None and call.name.startswith("torch.")]
-            if not calls or len(rows) < len(calls) or any(row.effect not in ("compute", "view") or row.get("random") for row in rows):
-                return False
-            given_registers = [one[3]] if one[0] == op.INVOKE else []
-            given_registers += [each for _, each in argument_registers(function, one)]
-            waiting += [each for each in given_registers if not _is_number(hot, function, each)]
-        else:
-            return False
-    return True
+
+    def given(one: Instruction) -> list[int]:
+        registers = [one[3]] if one[0] == op.INVOKE else []
+        registers += [each for _, each in argument_registers(function, one)]
+        return [each for each in registers if not _is_number(hot, function, each)]
+
+    return all(_is_kept(hot, function, one, region) for one in behind(function, [register], given))
+
+
+def _is_kept(hot: HotRegions, function: Function, one: Instruction, region: Region) -> bool:
+    """Whether an instruction gives a tensor that only a constructor sets, or computes one of what it is given."""
+    if one[0] == op.PARAM:
+        found = handed(region, function, one[2]) if region.function is function else None
+        return found is not None and _is_kept_constant(hot, found.function, found.register, found.region)
+    if one[0] == op.ATTR:
+        return region.function is function and _is_setting(hot, region, one)
+    calls = hot.graph.of_call(function, one).libraries if one[0] in (op.CALL, op.INVOKE) else ()
+    rows = [call.row for call in calls if call.row is not None and call.name.startswith("torch.")]
+    return len(rows) == len(calls) > 0 and all(row.effect in ("compute", "view") and not row.get("random") for row in rows)
 
 
 def _is_number(hot: HotRegions, function: Function, register: int) -> bool:
     """Whether a register holds a number, or the size of something."""
-    values = hot.facts.values(function, register).values
-    is_plain = bool(values) and all(isinstance(value, (Constant, Scalar)) for value in values)
-    return is_plain or is_size(function, function.definitions[register])
+    return are_plain(hot.facts.values(function, register).values) or is_size(function, function.definitions[register])
 
 
 def _how_filled(hot: HotRegions, wait: Wait, region: Region) -> str | None:
