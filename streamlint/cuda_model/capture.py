@@ -13,9 +13,10 @@ from streamlint.records import field, record
 
 
 class Status(enum.IntEnum):
-    """CUDA's answers to a call that a capture forbids."""
+    """CUDA's answers to calls that it refuses: within captures, and across devices."""
 
     INVALID_VALUE = 1
+    INVALID_HANDLE = 400  # cudaErrorInvalidResourceHandle: an event or stream of another device
     ILLEGAL = 401  # cudaErrorIllegalState: no capture to end, or one already there
     UNSUPPORTED = 900
     INVALIDATED = 901

@@ -96,6 +96,7 @@ class Effect:
     memory: Memory = Memory.UNKNOWN
     asynchronous: bool = False
     big: bool = False
+    peer: bool = False  # works on memory of both devices, or of the other one
 
 
 _ISSUES = (Locks(Lock.CONTEXT, "calls-take-the-context-lock"), Locks(Lock.STREAM, "issue-takes-the-stream-lock"))
@@ -326,19 +327,22 @@ def _ordered_memory() -> Iterable[Effect]:
 
 
 def _peers() -> Iterable[Effect]:
-    waits = (Waits(Scope.ITSELF, "peer-async-waits"),)
-    yield Effect(
+    copy = Effect(
         "memcpyPeerAsync",
         "cudaMemcpyPeerAsync",
         "own",
         Work.PEER,
-        waits,
+        (Waits(Scope.ITSELF, "peer-async-waits"),),
         _ISSUES,
+        (Locks(Lock.STREAM, "peer-copy-holds-its-stream"),),
         captured=Captured.NODE,
         direction=Direction.PEER,
         asynchronous=True,
+        peer=True,
     )
-    yield Effect(
+    yield copy
+    yield replace(copy, call="memcpyAsync.peer", api="cudaMemcpyAsync between devices")
+    plain = Effect(
         "memcpyPeer",
         "cudaMemcpyPeer",
         "null",
@@ -347,6 +351,25 @@ def _peers() -> Iterable[Effect]:
         _ISSUES,
         (Locks(_HOLDS_ALL, "sync-copy-holds-all"),),
         direction=Direction.PEER,
+        peer=True,
+    )
+    yield plain
+    yield replace(plain, call="memcpy.peer", api="cudaMemcpy between devices")
+
+
+def _peer_memory() -> Iterable[Effect]:
+    ordered = {row.call: row for row in _ordered_memory()}
+    yield replace(ordered["mallocAsync"], call="mallocAsync.peer", api="cudaMallocFromPoolAsync of the other device's pool", peer=True)
+    yield replace(ordered["freeAsync"], call="freeAsync.peer", api="cudaFreeAsync of the other device's memory", peer=True)
+    yield Effect(
+        "launch.peer",
+        "cudaLaunchKernel on ordered memory of the other device",
+        "own",
+        Work.DEVICE,
+        (),
+        _ISSUES,
+        captured=Captured.NODE,
+        peer=True,
     )
 
 
@@ -359,5 +382,6 @@ _ALL = (
     _objects,
     _ordered_memory,
     _peers,
+    _peer_memory,
 )
 EFFECTS: dict[str, Effect] = {row.call: row for rows in _ALL for row in rows()}

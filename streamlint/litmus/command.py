@@ -17,6 +17,7 @@ from typing import Any
 from streamlint.cuda_model import FACTS
 from streamlint.errors import StreamlintError, did_you_mean
 from streamlint.litmus import recorded, report
+from streamlint.litmus.generate import PEERS
 from streamlint.litmus.predict import strengths
 from streamlint.litmus.program import LitmusError, Program, outcome_text, parse
 from streamlint.litmus.session import NothingRanError, Session, Speaker, Tally, progress_line
@@ -58,6 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--self-test", action="store_true", help="turn facts of the model round: each must be caught within a minute")
     parser.add_argument("--turn", action="append", default=[], metavar="FACT", help="with --self-test: this fact only; repeatable")
     parser.add_argument("--device", type=int, default=0, metavar="N", help="which of the visible GPUs; default: 0")
+    parser.add_argument("--only-peers", action="store_true", help="random programs on two GPUs only; needs a second GPU")
     parser.add_argument("--no-peers", action="store_true", help="leave a second GPU alone: no copies between devices")
 
 
@@ -67,6 +69,8 @@ def run(options: argparse.Namespace, spawn: Spawn | None = None) -> int:
     for fact in options.turn:
         if fact not in FACTS:
             raise StreamlintError(f"there is no fact '{fact}'{did_you_mean(fact, FACTS)}")
+    if options.only_peers and options.no_peers:
+        raise StreamlintError("--only-peers and --no-peers exclude each other")
     if options.turn and not options.self_test:
         raise StreamlintError("--turn says which facts --self-test turns round; it needs --self-test")
     if options.recorded:
@@ -90,13 +94,15 @@ def _compare(options: argparse.Namespace, spawn: Spawn, programs: Sequence[Progr
         session.record = lambda program, seen: print(json.dumps([str(program), outcome_text(seen)]), file=book)
     try:
         session.start()
+        if options.only_peers and not session.tally.platform.get("peers"):
+            raise NothingRanError("--only-peers: there is no second one that it reaches")
         if programs is not None:
             tally = session.replay(programs)
         elif options.pairs:
             tally = session.pairs()
         else:
             session.show_facts()
-            tally = session.fuzz(options.seed, options.seconds)
+            tally = session.fuzz(options.seed, options.seconds, peers=1.0 if options.only_peers else PEERS)
     except KeyboardInterrupt:
         tally = session.tally
     except NothingRanError as problem:  # a child could not be started again: what was found until then is kept

@@ -11,7 +11,7 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
-from streamlint.litmus.program import MOST_CALLS, Call, Program
+from streamlint.litmus.program import MOST_CALLS, Call, Program, home_of
 from streamlint.verify.lab import Lab
 
 SMALL = 64  # bytes of a small copy
@@ -20,6 +20,8 @@ _REGISTERED = 1 << 16
 _POISON, _VALUE = 0, 7
 _H2H, _H2D, _D2H, _D2D, _DEFAULT = range(5)
 _FIRST = r'extern "C" __global__ void first(volatile int* flag) { *flag = 1; __threadfence_system(); }'
+_ORDERED = 4096  # bytes of stream-ordered memory
+_TOUCH = r"""extern "C" __global__ void touch(int* memory, volatile int* flag) { *memory = 7; *flag = 1; __threadfence_system(); }"""
 _MODES = {"global": 0, "threadLocal": 1, "relaxed": 2}
 
 
@@ -47,11 +49,16 @@ class Device:
         self.graphs = [self._graph(slot) for slot in range(MOST_CALLS)]
         self.executables = [int(runtime.graphInstantiate(graph)) for graph in self.graphs]
         self.first = _FirstLaunch(self.cupy)
-        self.peer = _Peer(self) if runtime.getDeviceCount() > 1 else None
+        self.peer = _Peer(self) if self._reaches_a_second() else None
         self.events: dict[int, int] = {}
         self.made: dict[int, Any] = {}
         self.late: list[Callable[[], Any]] = []
         self.access = False
+
+    def _reaches_a_second(self) -> bool:
+        """Whether there is a second device, and each of the two can use the other's memory."""
+        runtime = self.runtime
+        return bool(runtime.getDeviceCount() > 1 and runtime.deviceCanAccessPeer(0, 1) and runtime.deviceCanAccessPeer(1, 0))
 
     def _graph(self, slot: int) -> int:
         stream = self.handles["n1"]
@@ -68,17 +75,19 @@ class Device:
             self.peer.set_access(program.access)
             self.access = program.access
         self.events, self.made, self.late = {}, {}, []
+        if self.peer is not None:
+            self.peer.shared = 0
         for index, call in enumerate(program.calls):
-            (self.lab if call.stream != "q1" or self.peer is None else self.peer.lab).raise_flag(index, 0)
+            self.lab.raise_flag(index, 0)
             if call.event is not None and call.event not in self.events:
-                device = 1 if any(c.stream == "q1" for c in program.calls if c.call == "eventRecord" and c.event == call.event) else 0
-                with self.cupy.cuda.Device(device):
+                with self.cupy.cuda.Device(home_of(program.calls, call.event)):
                     self.events[call.event] = int(runtime.eventCreateWithFlags(2))  # without timing
             self._poison(index, call)
-            maker = _MAKERS.get(call.call)
-            if maker is not None:
+            if call.device and self.peer is not None:
+                self.peer.prepare(index, call)
+            elif (maker := _MAKERS.get(call.call)) is not None:
                 self.made[index] = maker(self)
-        runtime.deviceSynchronize()
+        self._settle()
 
     def _poison(self, index: int, call: Call) -> None:
         if ".d2h." not in call.call:
@@ -108,10 +117,14 @@ class Device:
     def clear(self, end_captures: Callable[[], None]) -> None:
         """Undo what a run made; nothing of it may be in flight."""
         end_captures()
-        self.runtime.deviceSynchronize()
+        self._settle()
         for undo in (*self.late, *(lambda event=event: self.runtime.eventDestroy(event) for event in self.events.values())):
             with contextlib.suppress(Exception):  # what was captured or refused has nothing to undo
                 undo()
+        self._settle()
+
+    def _settle(self) -> None:
+        """Wait for both devices."""
         self.runtime.deviceSynchronize()
         if self.peer is not None:
             self.peer.settle()
@@ -130,12 +143,13 @@ class Device:
         if call.call == "endCapture":
             self.runtime.graphDestroy(self.runtime.streamEndCapture(stream))
             return None
+        if call.effect.peer:
+            assert self.peer is not None
+            self.peer.across(index, call, stream)
+            return None
         if call.call.startswith("mem"):
             if (special := _COPIES.get(call.call)) is not None:
                 special(self, stream)
-            elif call.call.startswith("memcpyPeer"):
-                assert self.peer is not None
-                self.peer.copy(call, stream)
             else:
                 self._copy(index, call, stream)
             return None
@@ -157,9 +171,16 @@ class Device:
         else:
             self.runtime.memcpyAsync(target, source, size, kind, stream)
 
+    def foreign(self) -> int:
+        """Ordered memory of the other device than the current one."""
+        assert self.peer is not None
+        return self.peer.allocate(0)
+
     def refused(self, index: int, call: Call) -> None:
         """CUDA refused a call that frees: do it when the run is over."""
-        if call.call in _MAKERS and call.call not in ("hostRegister", "firstLaunch"):
+        if call.call == "freeAsync.peer":
+            self.after(self.runtime.freeAsync, self.made[index], 0)
+        elif call.call in _MAKERS and call.call not in ("hostRegister", "firstLaunch", "launch.peer"):
             self.late.append(lambda: _CALLS[call.call](self, index, call, 0))
 
     def after(self, undo: Callable[..., Any], *arguments: Any) -> None:
@@ -172,6 +193,11 @@ class Device:
 
 def _keep(device: Device, undo: str, made: Any, *more: Any) -> None:
     device.after(getattr(device.runtime, undo), made, *more)
+
+
+def _lent(device: Device, memory: int) -> int:
+    device.after(device.runtime.freeAsync, memory, 0)
+    return memory
 
 
 def _register(device: Device, block: Any) -> None:
@@ -191,6 +217,8 @@ _MAKERS: dict[str, Callable[[Device], Any]] = {
     "freeManaged": lambda d: d.runtime.mallocManaged(4096),
     "freeAsync": lambda d: d.runtime.mallocAsync(4096, 0),
     "freeOrdered": lambda d: d.runtime.mallocAsync(4096, 0),
+    "freeAsync.peer": lambda d: d.foreign(),
+    "launch.peer": lambda d: _lent(d, d.foreign()),
     "hostRegister": lambda d: d.numpy.ones(_REGISTERED, "uint8"),
     "hostUnregister": _registered,
     "streamDestroy": lambda d: d.runtime.streamCreateWithFlags(1),
@@ -275,15 +303,27 @@ def _check(status: int) -> None:
 
 
 class _Peer:
-    """A second device: one non-blocking stream, buffers, and copies between the two."""
+    """A second device: one non-blocking stream, buffers, copies between the two, and a pool of each that the other may use."""
 
     def __init__(self, first: Device) -> None:
-        self.runtime, self.cupy = first.runtime, first.cupy
-        self.here, self.events = first.source, first
+        self.first, self.runtime, self.cupy = first, first.runtime, first.cupy
         with self.cupy.cuda.Device(1):
             self.lab = Lab()
             self.there = int(self.runtime.malloc(BIG))
             self.stream = int(self.runtime.streamCreateWithFlags(1))
+        # The kernel writes ordered memory, and says so.
+        self.touch = self.cupy.RawKernel(_TOUCH, "touch")
+        self.pools = [self._pool(device) for device in (0, 1)]
+        self.shared = 0  # what the run has allocated last of the other device's memory
+
+    def _pool(self, device: int) -> int:
+        """A pool of a device that both devices may read and write."""
+        runtime = self.runtime
+        pinned_memory, no_handle, on_device = 1, 0, 1  # cudaMemAllocationTypePinned, cudaMemHandleTypeNone, cudaMemLocationTypeDevice
+        pool = int(runtime.memPoolCreate(runtime.MemPoolProps(pinned_memory, no_handle, on_device, device)))
+        access = (ctypes.c_int * 3)(on_device, 1 - device, 3)  # CUmemAccessDesc; 3 is CU_MEM_ACCESS_FLAGS_PROT_READWRITE
+        _check(ctypes.CDLL("libcuda.so.1").cuMemPoolSetAccess(ctypes.c_void_p(pool), access, ctypes.c_size_t(1)))
+        return pool
 
     def set_access(self, enabled: bool) -> None:
         for device, other in ((0, 1), (1, 0)):
@@ -294,19 +334,52 @@ class _Peer:
         with self.cupy.cuda.Device(1):
             self.runtime.deviceSynchronize()
 
-    def copy(self, call: Call, stream: int) -> None:
+    def prepare(self, index: int, call: Call) -> None:
+        """Make what a call on the second device uses."""
+        with self.cupy.cuda.Device(1):
+            self.lab.raise_flag(index, 0)
+            if (maker := _MAKERS.get(call.call)) is not None:
+                self.first.made[index] = maker(self.first)
+
+    def allocate(self, stream: int) -> int:
+        """Ordered memory of the other device than the current one."""
+        return int(self.runtime.mallocFromPoolAsync(_ORDERED, self.pools[1 - self.runtime.getDevice()], stream))
+
+    def across(self, index: int, call: Call, stream: int) -> None:
+        """A call about both devices, on a stream of the current one."""
+        runtime, made = self.runtime, self.first.made
+        here = self.first.source
         if call.call == "memcpyPeer":
-            self.runtime.memcpyPeer(self.there, 1, self.here, 0, SMALL)
+            runtime.memcpyPeer(self.there, 1, here, 0, SMALL)
+        elif call.call == "memcpyPeerAsync":
+            runtime.memcpyPeerAsync(self.there, 1, here, 0, SMALL, stream)
+        elif call.call == "memcpy.peer":
+            runtime.memcpy(self.there, here, SMALL, _DEFAULT)
+        elif call.call == "memcpyAsync.peer":
+            runtime.memcpyAsync(self.there, here, SMALL, _DEFAULT, stream)
+        elif call.call == "mallocAsync.peer":
+            self.shared = self.allocate(stream)
+            self.first.after(runtime.freeAsync, self.shared, 0)
+        elif call.call == "freeAsync.peer":
+            runtime.freeAsync(made[index], stream)
         else:
-            self.runtime.memcpyPeerAsync(self.there, 1, self.here, 0, SMALL, stream)
+            self._touch(index, call, stream)
+
+    def _touch(self, index: int, call: Call, stream: int) -> None:
+        flag = (self.lab if call.device else self.first.lab).address(index)
+        words = (self.cupy.uint64(self.shared or self.first.made[index]), self.cupy.uint64(flag))
+        self.touch((1,), (1,), words, stream=self.cupy.cuda.ExternalStream(stream))
 
     def call(self, index: int, call: Call) -> int | None:
+        """A call on the second device's stream."""
         with self.cupy.cuda.Device(1):
             if call.call == "launch":
                 self.lab.post(self.stream, index)
-                return None
-            if call.call == "memcpyPeerAsync":
-                self.copy(call, self.stream)
-                return None
-            result = _CALLS[call.call](self.events, index, call, self.stream)
-            return None if result is None else int(result)
+            elif call.call == "launchHostFunc":
+                self.runtime.launchHostFunc(self.stream, self.lab.raise_flag, index)
+            elif call.effect.peer:
+                self.across(index, call, self.stream)
+            else:
+                result = _CALLS[call.call](self.first, index, call, self.stream)
+                return None if result is None else int(result)
+        return None

@@ -29,17 +29,22 @@ _OFTEN = {
     "eventSynchronize": 2,
     "freeAsync": 1.5,
 }
-_SELDOM = {"deviceSynchronize": 0.7, "firstLaunch": 0.5, "memcpyPeer": 1, "memcpyPeerAsync": 1}
+_SELDOM = {"deviceSynchronize": 0.7, "firstLaunch": 0.5}
 _CAPTURES = 0.12  # the share of programs with a capture in them
-_PEERS = 0.3  # the share of programs on two devices, where there are two
+PEERS = 0.3  # the share of programs on two devices, where there are two
+_PEER_CALLS = 4.0  # how often a call about both devices is drawn in such a program
+_FOREIGN_RECORDS = 0.1  # the share of records, in such a program, of an event that may be of the other device
 _HOST_GATES = 0.1
 
 
-def programs(seed: int, *, peers: bool = False) -> Iterator[Program]:
-    """An endless stream of programs, without a gate yet: the runner puts one before each call that can have it."""
+def programs(seed: int, *, peers: float = 0.0) -> Iterator[Program]:
+    """An endless stream of programs, without a gate yet: the runner puts one before each call that can have it.
+
+    ``peers`` is the share of them that is on two devices.
+    """
     rng = random.Random(seed)
     while True:
-        program = _program(rng, peers=peers and rng.random() < _PEERS)
+        program = _program(rng, peers=peers > 0 and rng.random() < peers)
         if program.gates():
             yield program
 
@@ -50,15 +55,16 @@ def _program(rng: random.Random, *, peers: bool) -> Program:
     names = rng.sample(PEER_STREAMS if peers else STREAMS, rng.randint(2, 4))
     if peers and "q1" not in names:
         names[0] = "q1"
-    choice = [call for call in EFFECTS if peers or not call.startswith("memcpyPeer")]
-    weights = [_OFTEN.get(call, _SELDOM.get(call, 1.0)) * (6 if call.startswith("memcpyPeer") else 1) for call in choice]
+    choice = [call for call, effect in EFFECTS.items() if peers or not effect.peer]
+    weights = [_OFTEN.get(call, _SELDOM.get(call, _PEER_CALLS if EFFECTS[call].peer else 1.0)) for call in choice]
     events: list[int] = []  # the device of each
     while len(calls) < size:
         name = rng.choices(choice, weights)[0]
         stream = rng.choice(names) if EFFECTS[name].stream == "own" else ""
         event = None
         if takes_event(name):
-            known = [number for number, device in enumerate(events) if name != "eventRecord" or device == device_of(stream)]
+            foreign = name != "eventRecord" or (peers and rng.random() < _FOREIGN_RECORDS)
+            known = [number for number, device in enumerate(events) if foreign or device == device_of(stream)]
             if name == "eventRecord" and (not known or rng.random() < 0.8):
                 known = [len(events)]
             if not known:
@@ -88,7 +94,7 @@ def pairs() -> Iterator[Program]:
     """Every call that may wait, its stream held shut, beside every call of a second thread on each kind of stream."""
     for waiting in _waiting():
         for name, effect in EFFECTS.items():
-            if name.startswith("memcpyPeer"):
+            if effect.peer:
                 continue
             for stream in ("null", "b1", "b2", "n1", "ptds") if effect.stream == "own" else ("",):
                 beside = Call(1, name, stream, 0 if takes_event(name) else None)
@@ -98,7 +104,7 @@ def pairs() -> Iterator[Program]:
 def _waiting() -> Iterator[tuple[Call, ...]]:
     for name, effect in EFFECTS.items():
         may = any(FACTS[wait.fact].strength > Strength.NEVER for wait in effect.waits)
-        if not may or name.startswith("memcpyPeer") or takes_event(name):
+        if not may or effect.peer or takes_event(name):
             continue
         if effect.stream == "own":
             for stream in ("null", "b1", "n1", "ptds"):
@@ -113,7 +119,7 @@ def _waiting() -> Iterator[tuple[Call, ...]]:
 def warm_up(*, peers: bool) -> Iterator[Program]:
     """Each call once on each stream that it can have: what is loaded or grown the first time is so before a gate shuts."""
     for name, effect in EFFECTS.items():
-        if name.startswith("memcpyPeer") and not peers:
+        if effect.peer and not peers:
             continue
         for thread in range(THREADS):
             calls = [

@@ -85,7 +85,9 @@ the same table (`streamlint/cuda_model`). Each fact has a strength. *Guaranteed*
 `streamlint litmus` runs random programs of four to nine calls on up to three threads and six streams (and two GPUs where there are two).
 One stream is held shut by a gate before one call; the set of calls that return and of work that ends all the same must be the set that the
 model says. An outcome outside of what guaranteed and may allow is a violation; any other than the expected one is a disagreement. Streams:
-`null`; `ptds`, the thread's own default stream; `b1`, `b2` blocking; `n1`, `n2` non-blocking; `q1` on a second device.
+`null`; `ptds`, the thread's own default stream; `b1`, `b2` blocking; `n1`, `n2` non-blocking; `q1` on a second device. Copies between two
+devices are made with peer access and without it; `mallocAsync.peer`, `launch.peer` and `freeAsync.peer` work on stream-ordered memory of
+the other device's pool, which both devices may use (`cudaMemPoolSetAccess`).
 """
 
 
@@ -182,7 +184,7 @@ one contradicts the model with that fact turned round, its own program aside.
 
 def _facts() -> str:
     shown = _shown()
-    turned = {row["fact"]: row for report in _evidence("turned.json") for row in report["self_test"]}
+    turned = {row["fact"]: row for report in _evidence("turned*.json") for row in report["self_test"]}
     parts = ["## The facts\n\n" + _FACTS.strip()]
     for title, group in GROUPS.items():
         parts.append(f"### {title}\n\n" + _table(_FACT_HEAD, (_fact_row(fact, shown, turned) for fact in group)))

@@ -11,24 +11,26 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from streamlint.cuda_model import FACTS, Clocks, Strength
+from streamlint.cuda_model.capture import Status
 from streamlint.cuda_model.clocks import NULL, Clock, Stamp, covers, join
 from streamlint.cuda_model.effects import CAUGHT_UP_WITH, Effect, Lock, Locks, Scope, Work
 from streamlint.cuda_model.memory import Direction, Memory
 from streamlint.litmus.capture import Captures
-from streamlint.litmus.program import Call, Program, device_of
+from streamlint.litmus.program import Call, Program, device_of, home_of
 
 Outcome = frozenset[str]
 Strengths = dict[str, Strength]
 # Whether an optional fact holds, for a call of the program (or, where it is an order, for the whole program).
 Decide = Callable[[str, int], bool]
 MOST_OUTCOMES = 4096
+_STAGES = 2  # what peer copies without access go through, in turn
 _BEHIND, _PERHAPS_BEHIND = "malloc-async-on-null-catches-up", "malloc-async-catches-up-beside-spare-memory"
 
 
 def leaves_a_mark(call: Call) -> bool:
     """Whether one can see that its work ended: a kernel's or a host function's flag, or bytes in a host buffer."""
     download = call.effect.direction is Direction.D2H and call.effect.memory is not Memory.MANAGED
-    return download or call.call in ("launch", "firstLaunch", "graphLaunch", "launchHostFunc")
+    return download or call.call in ("launch", "firstLaunch", "graphLaunch", "launchHostFunc", "launch.peer")
 
 
 def strengths(turned: str = "") -> Strengths:
@@ -107,8 +109,9 @@ class _Run:
     spare: bool = False  # there is memory that the null stream may take as it is
     peers: Clock = field(default_factory=dict)  # all copies between devices so far
     engines: dict[Direction, Clock] = field(default_factory=dict)  # the copies of each direction so far
-    # The peer copies that went through the host so far, by the device of their stream.
+    # The peer copies that went through the host so far: those of each device's streams together, and each in their order.
     staging: dict[int, Clock] = field(default_factory=dict)
+    staged: list[Clock] = field(default_factory=list)
     origins: dict[int, int] = field(default_factory=dict)  # the device of each event's last record
 
     def outcome(self) -> Outcome:
@@ -141,6 +144,8 @@ class _Run:
             return
         # What else a capture takes or refuses needs no lock.
         status = self.captures.take(call, self.events)
+        if status is None and self._is_foreign(index, call):
+            status = str(int(Status.INVALID_HANDLE))
         if status is None:
             if self._stuck(index, call):
                 return
@@ -150,6 +155,11 @@ class _Run:
         elif status:
             self.words.add(f"x{index}:{status}")
         self.words.add(f"h{index}")
+
+    def _is_foreign(self, index: int, call: Call) -> bool:
+        """Whether it records an event of the other device."""
+        foreign = call.effect.work is Work.RECORD and call.event is not None and home_of(self.program.calls, call.event) != call.device
+        return foreign and self.decide("record-needs-an-event-of-its-device", index)
 
     def _locks_captured(self, call: Call) -> bool:
         if call.captures or not call.effect.locks_captured:
@@ -222,16 +232,18 @@ class _Run:
             same = self.program.calls[self.program.gate].device == call.device
             if self.decide("host-functions-are-serialised" if same else "host-functions-wait-across-devices", index):
                 self.clocks.of(stream)[self.gate.stream] = self.gate.tick
-        engine = self.engines.setdefault(effect.direction, {})
+        direction = Direction.D2H if effect.work is Work.PEER and not self.program.access else effect.direction
+        engine = self.engines.setdefault(direction, {})
         if self._behind(engine) and self.decide("copies-of-a-direction-share-an-engine", index):
             join(self.clocks.of(stream), engine)
         self.clocks.issue(stream, effect.work)
         clock = self.clocks.of(stream)
-        if effect.direction in (Direction.H2D, Direction.D2H):
+        if direction in (Direction.H2D, Direction.D2H):
             join(engine, clock)
         if effect.work is Work.PEER:
             for later in (self.peers, self.staging.setdefault(call.device, {})):
                 join(later, clock)
+            self.staged.append(dict(clock))
         before = {**clock, stream: clock[stream] - 1}
         if not self._behind(clock) and leaves_a_mark(call):
             self.words.add(f"d{index}")
@@ -240,12 +252,14 @@ class _Run:
     def _peer(self, index: int, call: Call) -> None:
         """What a copy between devices is behind, beside its own stream's work."""
         mine = self.clocks.of(call.clock)
-        if call.call == "memcpyPeer" and self.decide("peer-sync-is-a-barrier", index):
+        if call.effect.stream == "null" and self.decide("peer-sync-is-a-barrier", index):
             join(mine, self.clocks.device_work())
-        if not self.program.access and self.decide("peer-copies-without-access-serialise", -1):
-            for device, staging in self.staging.items():
-                if device == call.device or self.decide("peer-copies-serialise-across-devices", index):
-                    join(mine, staging)
+        if self.program.access:
+            return
+        if self.decide("peer-copies-without-access-serialise", -1):
+            join(mine, self.staging.get(call.device, {}))
+        if len(self.staged) >= _STAGES and self.decide("peer-copies-take-turns-in-two-stages", index):
+            join(mine, self.staged[-_STAGES])
 
     def _awaited(self, scope: Scope, call: Call, before: Clock) -> Clock:
         if scope is Scope.BEFORE:
@@ -293,7 +307,9 @@ class _Run:
         elif call.device and effect.work is Work.PEER:
             takes = (Locks(Lock.CONTEXT, "peer-copy-takes-both-devices-locks"),)
         elif call.device and not self.decide("locks-reach-other-devices", index):
-            takes = ()
+            takes = tuple(claim for claim in takes if claim.lock is Lock.STREAM)
+        if effect.work is Work.PEER and not self.program.access:
+            takes += (Locks(Lock.DOWNLOADS, "peer-copies-without-access-share-staging"),)
         return {claim.lock for claim in takes if _name(claim.lock, call) in taken and self.decide(claim.fact, index)}
 
     def _keeps(self, index: int, call: Call, effect: Effect) -> set[str]:

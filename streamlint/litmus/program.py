@@ -8,7 +8,7 @@ calling thread's own default stream; ``b1``, ``b2`` blocking; ``n1``, ``n2`` non
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from streamlint.cuda_model.effects import EFFECTS, Effect, Work
@@ -21,6 +21,16 @@ MOST_CALLS = 16
 GATES = ("gate", "hostgate")
 # Calls of the lab's own, beside those of the model: a capture's begin and end.
 CAPTURES = ("beginCapture.global", "beginCapture.threadLocal", "beginCapture.relaxed", "endCapture")
+_ON_SECOND_DEVICE = {
+    "launch",
+    "launchHostFunc",
+    "eventRecord",
+    "streamWaitEvent",
+    "streamSynchronize",
+    "streamQuery",
+    "mallocAsync",
+    "freeAsync",
+}
 _LINE = re.compile(r"T(?P<thread>\d)\s+(?P<call>[\w.]+)(?:\s+@(?P<stream>\w+))?(?:\s+#(?P<event>\d+))?(?:\s+<(?P<gate>\w+))?$")
 
 
@@ -147,8 +157,13 @@ def device_of(stream: str) -> int:
 
 
 def works_on_second_device(call: str) -> bool:
-    """The lab's second device has streams, kernels and events; copies there are peer copies."""
-    return call in ("launch", "eventRecord", "streamWaitEvent", "streamSynchronize", "streamQuery", "memcpyPeerAsync")
+    """The lab's second device has a stream, kernels, host functions, events and ordered memory; copies there are peer copies."""
+    return call in _ON_SECOND_DEVICE or (EFFECTS[call].peer and EFFECTS[call].stream == "own")
+
+
+def home_of(calls: Sequence[Call], event: int) -> int:
+    """The device that an event is made on: that of the stream that first records it."""
+    return next((call.device for call in calls if call.call == "eventRecord" and call.event == event), 0)
 
 
 def takes_event(call: str) -> bool:
@@ -166,7 +181,7 @@ def without(program: Program, index: int) -> Program | None:
 
 def needs_peers(program: Program) -> bool:
     """Whether a program is about two devices."""
-    return any(call.device or call.call.startswith("memcpyPeer") for call in program.calls)
+    return any(call.device or (not call.captures and call.effect.peer) for call in program.calls)
 
 
 def outcome_text(tokens: Iterable[str]) -> str:

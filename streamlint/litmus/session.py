@@ -108,9 +108,11 @@ class Session:
             self._child.kill()
             self._child = None
 
-    def fuzz(self, seed: int, seconds: float, *, enough: Callable[[Tally], bool] = lambda _tally: False) -> Tally:
-        """Random programs for that long, or until it is enough."""
-        return self._all(self._gated(generate.programs(seed, peers=self._peers)), seconds, enough)
+    def fuzz(
+        self, seed: int, seconds: float, *, enough: Callable[[Tally], bool] = lambda _tally: False, peers: float = generate.PEERS
+    ) -> Tally:
+        """Random programs for that long, or until it is enough; ``peers`` is the share of those on two devices, where there are two."""
+        return self._all(self._gated(generate.programs(seed, peers=peers if self._peers else 0.0)), seconds, enough)
 
     def pairs(self) -> Tally:
         """Every call of one thread beside every call that another thread may wait in."""

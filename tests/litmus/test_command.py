@@ -16,7 +16,7 @@ from streamlint.cuda_model import FACTS
 from streamlint.errors import StreamlintError
 from streamlint.litmus import command
 from streamlint.litmus.command import read_programs, run
-from streamlint.litmus.program import LitmusError, needs_peers, parse
+from streamlint.litmus.program import PEER_STREAMS, LitmusError, needs_peers, parse
 
 FREE = "T0 launch @n1 <gate\nT0 free"
 TWO = f"# expected h0\n{FREE}\n\n\n# a comment of its own\n\nT0 launch @n2 <gate\nT1 launch @n1\n"
@@ -113,6 +113,24 @@ def test_two_devices_are_told(capsys: pytest.CaptureFixture[str]) -> None:
     _, report = document(capsys, Machine(peers=True))
     assert report["peers"] is True
     assert set(report["facts"]) == set(FACTS)
+
+
+def test_two_devices_alone() -> None:
+    machine = Machine(peers=True)
+    assert run(options("--only-peers", "--seconds", "0.2"), machine) == 0
+    drawn = machine.children[0].asked[len(FACTS) :]
+    assert drawn
+    assert {call.stream for program in drawn for call in program.calls} <= {*PEER_STREAMS, ""}
+
+
+def test_two_devices_alone_where_there_is_one_is_2(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(options("--only-peers"), Machine()) == 2
+    assert "there is no second one that it reaches" in capsys.readouterr().err
+
+
+def test_two_devices_alone_and_left_alone() -> None:
+    with pytest.raises(StreamlintError, match="--only-peers and --no-peers exclude each other"):
+        run(options("--only-peers", "--no-peers"), Machine())
 
 
 def test_the_same_seed_runs_the_same_programs() -> None:

@@ -241,6 +241,22 @@ LOCKS: tuple[Fact, ...] = (
         shown_by="T0 eventRecord @n2 #0\nT1 memcpy.h2d.pinned.small <gate\nT0 streamWaitEvent @q1 #0",
     ),
     Fact(
+        "peer-copies-without-access-share-staging",
+        "A peer copy without peer access is held by a big pageable download that waits, on either device.",
+        OBSERVED,
+        "",
+        "H200",
+        shown_by="T0 memcpyAsync.d2h.pageable.big @n1 <gate\nT1 memcpyPeerAsync @q1",
+    ),
+    Fact(
+        "peer-copy-holds-its-stream",
+        "A peer copy that is held by a big pageable download holds what other threads issue to its stream.",
+        OBSERVED,
+        "",
+        "H200",
+        shown_by="T0 memcpyAsync.d2h.pageable.big @n1 <gate\nT1 memcpyPeerAsync @q1\nT2 launch @q1",
+    ),
+    Fact(
         "peer-copy-takes-both-devices-locks",
         "A peer copy is held by a waiting call that holds everything on either device.",
         OBSERVED,

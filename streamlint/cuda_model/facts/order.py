@@ -149,12 +149,11 @@ ORDER: tuple[Fact, ...] = (
         shown_by="T0 memcpyPeerAsync @n1 <gate\nT0 memcpyPeerAsync @n2\nT0 launch @n2",
     ),
     Fact(
-        "peer-copies-serialise-across-devices",
-        "A peer copy without peer access waits for earlier such copies on streams of the other device.",
-        MAY,
-        "",
-        "H200: it did once, behind two cudaMemcpyPeer that waited; behind one it does not",
-        shown_by="T0 memcpyPeerAsync @n1 <gate\nT0 memcpyPeerAsync @q1\nT0 launch @q1",
+        "peer-copies-take-turns-in-two-stages",
+        "A peer copy without peer access waits for the last but one such copy before it, whichever device's stream that is on.",
+        OBSERVED,
+        hardware="H200",
+        shown_by="T0 memcpyPeerAsync @q1 <gate\nT0 memcpyPeerAsync @n1\nT0 memcpyPeerAsync @n2\nT0 launch @n2",
     ),
     Fact(
         "peer-sync-is-a-barrier",
@@ -172,6 +171,13 @@ ORDER: tuple[Fact, ...] = (
         "",
         "H200",
         shown_by="T0 memcpyPeerAsync @q1 <gate\nT0 free",
+    ),
+    Fact(
+        "record-needs-an-event-of-its-device",
+        "cudaEventRecord of an event of another device is refused with status 400.",
+        GUARANTEED,
+        f"{HEADER}: event and stream must be on the same CUDA context",
+        shown_by="T0 eventRecord @n1 #0\nT0 launch @n1 <gate\nT0 eventRecord @q1 #0",
     ),
     Fact(
         "host-functions-wait-across-devices",
