@@ -7,14 +7,13 @@ stream of its own, what its host issued second runs first there: the order in wh
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from streamlint.verify.cases import Case, Trial
 from streamlint.verify.criteria import Experiment
 from streamlint.verify.lab import Lab, handle_of
 from streamlint.verify.templates._common import torch_module
-from streamlint.verify.templates._ranks import Ranks, load
+from streamlint.verify.templates._ranks import Ranks, load, path_of
 
 RULE, NAME = "SL037", "collectives-unordered"
 _HANG = "deadlock: two ranks enter the collectives of two groups the other way round"
@@ -23,8 +22,8 @@ _FACTS = {"count": 1024}
 _IN_ORDER, _CROSSWISE = "in the order of their issue", "the second one first"
 
 
-def _reduce_once(torch: Any, snippet: Any, orders: Any, count: int) -> None:
-    totals, (first, second) = snippet.prepare(), _pair(torch, count)
+def _reduce_once(torch: Any, orders: Any, path: str, count: int) -> None:
+    totals, (first, second) = load(path).prepare(), _pair(torch, count)
     orders.send("ready")
     while orders.recv():
         totals.reduce(first, second)
@@ -36,7 +35,7 @@ def _pair(torch: Any, count: int) -> list[Any]:
 
 
 def _branches(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
-    ranks, torch = Ranks(lab, _reduce_once, snippet, parameters["count"]), torch_module()
+    ranks, torch = Ranks.at(_reduce_once, lab, path_of(snippet), parameters["count"]), torch_module()
     totals, (first, second) = lab.keep(snippet.prepare()), lab.keep(_pair(torch, parameters["count"]))
     torch.cuda.synchronize()
     ranks.answer()
@@ -49,7 +48,7 @@ def _branches(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
     return Trial(call)
 
 
-def _reduce_in_turns(torch: Any, _snippet: Any, orders: Any, count: int) -> None:
+def _reduce_in_turns(torch: Any, orders: Any, count: int) -> None:
     made: dict[str, tuple[Any, list[Any]]] = {}
     while path := orders.recv():
         if path not in made:
@@ -61,9 +60,8 @@ def _reduce_in_turns(torch: Any, _snippet: Any, orders: Any, count: int) -> None
 
 def _streams(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
     count = parameters["count"]
-    Ranks.made = Ranks.made or Ranks(lab, _reduce_in_turns, snippet, count)
-    ranks, torch = Ranks.made, torch_module()
-    path = str(Path(snippet.__file__).resolve())
+    ranks, torch = Ranks.at(_reduce_in_turns, lab, count), torch_module()
+    path = path_of(snippet)
     ranks.order(path)
     totals = lab.keep(snippet.prepare())
     first, second = lab.keep(_pair(torch, count))

@@ -7,14 +7,13 @@ held before. In the second one the read stands behind a gate, and the peer, whic
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from streamlint.verify.cases import OTHER_CLAIM, Case, Trial
 from streamlint.verify.criteria import Experiment
 from streamlint.verify.lab import Lab, handle_of
 from streamlint.verify.templates._common import torch_module
-from streamlint.verify.templates._ranks import Ranks, load
+from streamlint.verify.templates._ranks import Ranks, load, path_of
 
 RULE, NAME = "SL042", "symmetric-memory-without-barrier"
 _STALE = "data race: the peer's buffer is read before the peer has filled it"
@@ -23,7 +22,7 @@ _FACTS: dict[str, Any] = {"count": 1 << 16}
 _LATER = 1000.0  # what the buffer is filled with again, beside the number of the round
 
 
-def _take_part(torch: Any, _snippet: Any, orders: Any, count: int) -> None:
+def _take_part(torch: Any, orders: Any, count: int) -> None:
     made: dict[str, Any] = {}
     while order := orders.recv():
         path, values = order
@@ -36,14 +35,9 @@ def _take_part(torch: Any, _snippet: Any, orders: Any, count: int) -> None:
             made[path].total(*values)
 
 
-def _ranks(lab: Lab, snippet: Any, count: int) -> tuple[Ranks, str]:
-    Ranks.made = Ranks.made or Ranks(lab, _take_part, snippet, count)
-    return Ranks.made, str(Path(snippet.__file__).resolve())
-
-
 def _read(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
     count = parameters["count"]
-    ranks, path = _ranks(lab, snippet, count)
+    ranks, path = Ranks.at(_take_part, lab, count), path_of(snippet)
     ranks.order((path, (0.0,)))
     exchange = lab.keep(snippet.Exchange(count))
     unused = lab.stream(blocking=False)  # the gate holds nothing of this GPU: the other rank takes it for its own
@@ -62,7 +56,7 @@ def _read(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
 
 def _refill(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
     count = parameters["count"]
-    ranks, path = _ranks(lab, snippet, count)
+    ranks, path = Ranks.at(_take_part, lab, count), path_of(snippet)
     ranks.order((path, (0.0, 0.0)))
     side = lab.keep(torch_module().cuda.Stream())
     exchange = lab.keep(snippet.Exchange(count, side))
