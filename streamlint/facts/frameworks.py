@@ -22,8 +22,9 @@ class Frameworks:
         self.program = program
         self.hierarchy = hierarchy
         self.models = models
-        self.rows = [row for row in models.steps if not row.forward]
+        self.rows = [row for row in models.steps if not row.forward and row.of is None]
         self.forwards = [row for row in models.steps if row.forward]
+        self.trainers = [row for row in models.steps if row.of is not None]
 
     def row(self, function: Function) -> StepRow | None:
         """The row of a method that a framework calls in each step; None for any other function."""

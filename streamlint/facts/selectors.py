@@ -92,8 +92,13 @@ class Selectors(Registers):
         return False
 
     def space_named(self, value: Object, action: Callable[[str, str], None]) -> None:
-        """Run an action for the space, and its evidence, that a device argument names."""
-        space_of(value, action)
+        """Run an action for the space, and its evidence, that a device argument names; ``torch.LongTensor`` names the host's."""
+        name = value.name if isinstance(value, External) else value.value if isinstance(value, Constant) else None
+        kind = self.models.type_named(name) if isinstance(name, str) else None
+        if kind is not None and kind.space:
+            action(kind.space, "literal")
+        else:
+            space_of(value, action)
 
     def _any_device(self, arguments: Arguments, action: Callable[[str, str], None]) -> bool:
         """The device is whatever argument is one; numbers and flags are none."""

@@ -44,6 +44,8 @@ class StepRow:
     on_device: tuple[Selector, ...] = ()
     forward: bool = False  # it computes for whoever calls it, also where nothing is trained: what it returns is no log
     members: tuple[str, ...] = ()
+    of: Selector | None = None  # the methods are those of what the constructor of such a class is given
+    started: tuple[str, ...] = ()  # by what calls of an object of such a class its loop begins
     loop: str = "training"
     source: str = ""
 

@@ -143,6 +143,8 @@ STEP = (
         "texts",
         "Members of the receiver by which a method counts although a base of its class is out of view: it uses all.",
     ),
+    key("of", "place", "The methods are those of what this argument of the class's constructor is given: a trainer's module."),
+    key("started", "texts", "With `of`: the calls of an object of the class by which the framework's loop begins."),
     key("loop", "word", "The loop of the framework that calls the methods; training if left out.", " ".join(STEP_LOOPS)),
     key("source", "text", "Where the framework's source or documentation says so."),
 )

@@ -339,10 +339,11 @@ class HotWaits:
         unsure = [one.removeprefix(UNSURE) for one in reasons if one.startswith(UNSURE)]
         if is_computed:
             sure += unsure
-        candidates = sure or (unsure if is_read else [])
+        is_given = wait.what == READ and isinstance(first.row, StepRow) and first.row.of is not None  # the trainer has moved its inputs
+        candidates = sure or (unsure if is_read or is_given else [])
         of_input = [one for one in candidates if one == INPUT]
         candidates = [one for one in candidates if one != INPUT]
-        if not candidates and of_input and isinstance(first.row, StepRow) and is_computed:
+        if not candidates and of_input and isinstance(first.row, StepRow) and (is_computed or is_given):
             return FROM_INPUT
         if not candidates:
             return None

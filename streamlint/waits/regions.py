@@ -21,6 +21,7 @@ from streamlint.ir.graph import NOBODY, Loop
 from streamlint.models import StepRow, first_part, last_part
 from streamlint.waits.derivatives import derives, evaluates
 from streamlint.waits.launching import Launching
+from streamlint.waits.trained import trained
 
 PARTS, STEP, LAUNCH = "parts", "step", "launch"
 """What a region does that is no row's: it takes a tensor apart, it is a step by itself, or it only launches work."""
@@ -41,6 +42,8 @@ class WaitRegions(HotRegions):
         places = {(function.unit.number, function.code.number): function for function in (*functions, *self.reaching)}
         for _, function in sorted(places.items()):
             self._add_training(function)
+        for function, row in trained(self):
+            self._region(function, None, row, None, {})
         self._spread()
         if self.all_loops:
             for function in functions:
