@@ -25,6 +25,8 @@ from streamlint.waits.wait import CAST, DEVICE, FETCH, NUMBER, READ, UPLOAD, Wai
 _FETCHES = frozenset({"float", "int", "bool", "complex", "str", "repr", "print", "format"})
 """Casts that do nothing but fetch; others compare tensors first."""
 _ASKS = frozenset({"isnan", "isfinite", "isinf", "any", "all", "sum"})
+_IMPLIED = frozenset({"indexing", "assignment"})
+"""Uploads of indices that are on the device where the tensor is: whether they wait is not known."""
 _DEEPEST = 6
 Fact = tuple[object, ...]
 
@@ -57,6 +59,7 @@ class Idle:
         self.quiet = Quiet(hot.graph)
         self.steadiness = steadiness_of(hot)
         self._at: dict[Function, dict[Instruction, Wait]] = {}
+        self._uploads: dict[Function, dict[Instruction, Wait]] = {}
         self._short: dict[Function, frozenset[Instruction]] = {}
         self._prepares: dict[Function, dict[Instruction, set[Wait]]] = {}
         self._summaries: dict[tuple[Function, bool, frozenset[tuple[Fact, bool]]], Reach] = {}
@@ -66,13 +69,15 @@ class Idle:
             for wait in found:
                 if wait.what in (READ, DEVICE) or (wait.what == CAST and wait.name.rpartition(".")[2] in _FETCHES):
                     self._at[function].setdefault(wait.instruction, wait)
+            self._uploads[function] = {wait.instruction: wait for wait in found if wait.what == UPLOAD and wait.name not in _IMPLIED}
 
     def before(self, wait: Wait, region: Region) -> Wait | None:
         """The wait right before one, in every round in which that is met; None where work may be queued in between."""
-        if wait.what not in (READ, CAST, NUMBER, FETCH, DEVICE) or (wait.what == CAST and wait.name.rpartition(".")[2] not in _FETCHES):
+        if wait.what not in (READ, CAST, NUMBER, FETCH, DEVICE, UPLOAD) or (wait.what == CAST and wait.name.rpartition(".")[2] not in _FETCHES):
             return None
         facts = self._known(wait, region)
-        skipped = set(self._conversions(wait))
+        made = wait.function.definitions[wait.value] if wait.what == UPLOAD and wait.value >= 0 else None
+        skipped = {*self._conversions(wait), *([made] if made is not None else ())}  # what is uploaded was made on the host
 
         def back(current: Region, at: Instruction) -> Reach:
             place = self._place(current.function, at)
@@ -224,6 +229,8 @@ class Idle:
     def _met(self, function: Function, one: Instruction, facts: Mapping[Fact, bool], depth: int, forwards: bool) -> Reach | None:
         """What an instruction comes to: its wait, or what the functions do that it enters; None for nothing."""
         wait = self._at.get(function, {}).get(one)
+        if wait is None and not forwards:
+            wait = self._uploads.get(function, {}).get(one)  # it has waited for its stream when it returns
         if wait is not None:
             return Reach((wait,))
         if self.quiet.queues(function, one):
