@@ -59,7 +59,7 @@ class Cpp(CppCallers):
         self.address(self.cell(frame, name, owner), node)
 
     def _address_name(self, frame: Frame, one: Instruction, node: Node) -> None:
-        self.cpp_address_of_name(frame, frame.function.text(one[3]), node)
+        self.cpp_address_of_name(frame, frame.function.text(one[3]), node, one)
 
     def _address_attr(self, frame: Frame, one: Instruction, node: Node) -> None:
         name = frame.function.text(one[4])

@@ -16,7 +16,7 @@ from streamlint.facts.stores import Store
 from streamlint.facts.tracker import Place
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ir.code import TypeTuple
+from streamlint.ir.code import TemplateArgument, TypeTuple
 from streamlint.models import Models
 
 
@@ -81,7 +81,7 @@ class CppCallers(CppLibrary):
             template = function.code.templates.get(one[1], ()) if one[1] >= 0 else ()
             text = function.text(callee[3]) if callee is not None and callee[0] == op.NAME else ""
             named = last_part(text) == definition.ir.name and self.cpp.find_class(function.unit, scope, text) is definition
-            if named or any(self._in_text(function, one, definition) for one in template):
+            if named or any(self._names_class(function, one, definition) for one in template):
                 yield one
         for one in function.by_opcode[op.INIT]:
             base = function.text(one[3])
@@ -129,8 +129,8 @@ class CppCallers(CppLibrary):
             )
         return found
 
-    def _in_text(self, function: Function, text: str, definition: ClassInfo) -> bool:
-        name = text.replace(" ", "").partition("<")[0].rstrip("*&[]")
+    def _names_class(self, function: Function, argument: TemplateArgument, definition: ClassInfo) -> bool:
+        name = str(argument[0]) if isinstance(argument, tuple) else ""
         return last_part(name) == definition.ir.name and self.cpp.find_class(function.unit, scope_of(function), name) is definition
 
     def _names(self, function: Function, kind: TypeTuple | None, definition: ClassInfo) -> bool:

@@ -26,7 +26,7 @@ from streamlint.facts.objects import (
     PartialObject,
 )
 from streamlint.facts.program import Unit
-from streamlint.ir.code import TypeTuple
+from streamlint.ir.code import TypeTuple, spelled
 from streamlint.models import Row
 from streamlint.models.vocabulary import Selector
 
@@ -87,7 +87,7 @@ class CppLibrary(CppCalls):
         """The first template argument of a call."""
         site = arguments.site
         template = site.function.code.templates.get(site.instruction[1]) if site is not None else None
-        return template[0].replace(" ", "") if template else ""
+        return spelled(template[0]) if template else ""
 
     def _make(self, arguments: Arguments, target: Node) -> None:
         """`std::make_unique<T>(…)`."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from streamlint.facts.cpp_places import CppPlaces
-from streamlint.facts.cpp_scopes import Variable, scope_of
+from streamlint.facts.cpp_scopes import Meaning, Variable, scope_of
 from streamlint.facts.frames import Frame
 from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.nodes import Node
@@ -36,7 +36,7 @@ class CppNames(CppPlaces):
             return
         if self._own_method(frame, name, node):
             return
-        found = self.cpp.find(function.unit, scope_of(function), name)
+        found = self._found(function, name, read)
         for one in found:
             if isinstance(one, Variable):
                 self.solver.edge(self.variable(one), node)
@@ -46,6 +46,15 @@ class CppNames(CppPlaces):
                 self.meant(one, node)
         if not found:
             self._static_member(frame, name, node, read)
+
+    def _found(self, function: Function, name: str, read: Instruction | None) -> Sequence[Meaning]:
+        """What files define under a name; of a template's specialisations those that the arguments behind the name may mean."""
+        found = self.cpp.find(function.unit, scope_of(function), name)
+        given = function.code.templates.get(read[1], ()) if read is not None and len(found) > 1 else ()
+        functions = [one for one in found if isinstance(one, Function)]
+        if not given or not any(one.code.specialised for one in functions):
+            return found
+        return self.templates.chosen(functions, [self.templates.meant(function, one) for one in given])
 
     def _static_member(self, frame: Frame, name: str, node: Node, read: Instruction | None = None) -> None:
         """`C::x`, or a name of a library."""
@@ -137,11 +146,11 @@ class CppNames(CppPlaces):
         called = self.function_object(method, None)
         self.solver.when(self.this(frame), lambda value: self.solver.add(node, self.objects(BoundMethod, called, value)))
 
-    def cpp_address_of_name(self, frame: Frame, name: str, node: Node) -> None:
+    def cpp_address_of_name(self, frame: Frame, name: str, node: Node, read: Instruction) -> None:
         """`&x` of a name that is no local."""
         function = frame.function
         owner = self.member_of(function, name)
-        found = self.cpp.find(function.unit, scope_of(function), name)
+        found = self._found(function, name, read)
         variable = next((one for one in found if isinstance(one, Variable)), None)
         if owner is not None:
             self.address(self.field(owner, name), node)

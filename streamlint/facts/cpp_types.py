@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from streamlint.facts.cpp_scopes import scope_of
+from streamlint.facts.cpp_templates import Templates
 from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.language import Language
 from streamlint.facts.nodes import Node
@@ -37,6 +38,7 @@ class CppTypes(Language):
         super().__init__(program, models)
         self.cpp = program.cpp
         self._cpp_models = cpp_models
+        self.templates = Templates(program.cpp, lambda: self.cpp_models.constants)
         self._rows: dict[tuple[Unit, str], TypeRow | None] = {}
         self.element_types: dict[Object, tuple[Function, TypeTuple]] = {}  # what containers of C++ hold
 
@@ -61,6 +63,8 @@ class CppTypes(Language):
         scope = scope_of(function)
         kind = self.cpp.resolved(function.unit, scope, kind)
         definition = self.cpp.find_class(function.unit, scope, str(kind[0]))
+        if definition is not None and kind[1]:
+            definition = self.templates.class_for(function, kind, definition)
         return kind, definition if definition is not None else self.type_row(function.unit, str(kind[0]))
 
     def is_plain(self, function: Function, kind: TypeTuple) -> bool:

@@ -13,6 +13,7 @@ from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.program import Program, Unit
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.ir.code import spelled
 
 MODULES = frozenset({"PYBIND11_MODULE", "PYBIND11_EMBEDDED_MODULE", "NB_MODULE"})
 OPERATORS = frozenset({"TORCH_LIBRARY", "TORCH_LIBRARY_IMPL", "TORCH_LIBRARY_FRAGMENT"})
@@ -122,11 +123,11 @@ class Exports:
             callee = function.definitions[one[3]]
             text = function.text(callee[3]) if callee is not None and callee[0] == op.NAME else ""
             template = function.code.templates.get(one[1], ()) if one[1] >= 0 else ()
-            kind = template[0].replace(" ", "") if template else ""
+            kind = spelled(template[0]) if template else ""
         elif one[0] == op.CONSTRUCT:
-            spelled = function.unit.ir.constants[one[3]]
-            text = str(spelled[0]) if spelled is not None else ""
-            kind = str(spelled[1][0][0]) if spelled is not None and spelled[1] and spelled[1][0] is not None else ""
+            made = function.unit.ir.constants[one[3]]
+            text = str(made[0]) if made is not None else ""
+            kind = str(made[1][0][0]) if made is not None and made[1] and made[1][0] is not None else ""
         else:
             return None
         if last_part(text) != "class_" or not kind or len(one) < 7:

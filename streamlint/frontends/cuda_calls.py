@@ -80,7 +80,7 @@ class CallReader(TypeReader):
         node = self.last_part(function)
         return self.places.name_span(node.start_byte, node.end_byte)
 
-    def member_template(self, function: Syntax) -> tuple[str, ...]:
+    def member_template(self, function: Syntax) -> tuple[Type | Const, ...]:
         field = self.field(function, "field") if function.type == "field_expression" else None
         return self.template_arguments(field) if field else ()
 

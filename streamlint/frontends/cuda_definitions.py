@@ -236,6 +236,7 @@ class DefinitionReader(FunctionReader):
         name = self.name(name_node) if name_node else given_name
         bases = self.bases(node)
         definition = Class(name.rpartition("::")[2], joined(scope, name), bases, {}, at=self.at(node), template=self.template)
+        definition.specialised = self.template_arguments(name_node) if name_node else ()
         self.members(body, definition)
         return definition
 

@@ -108,7 +108,7 @@ class ExpressionReader(CallReader):
         name = self.name(node)
         if name in ("NULL", "nullptr"):
             return Const(None, at=self.at(node))
-        return Name("unsigned" if name == "unsigneD" else name, at=self.at(node))
+        return Name("unsigned" if name == "unsigneD" else name, self.template_arguments(node), at=self.at(node))
 
     def number(self, node: Syntax) -> Expression:
         value = cuda_literals.number(self.text(node))

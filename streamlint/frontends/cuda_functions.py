@@ -91,6 +91,7 @@ class FunctionReader(StatementReader):
         parameters = self.field(parts.function, "parameters") if parts.function else None
         at = self.at(node)
         function = Function(name, qualname, self.params(parameters), [], at=at, returns=parts.type(returns), template=self.template)
+        function.specialised = self.specialised_for(parts.node)
         function.space = self.space(node)
         function.static = self.has_storage(node, "static")
         if parts.function is not None:

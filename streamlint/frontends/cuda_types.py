@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from streamlint.frontends import cuda_literals
 from streamlint.frontends.cuda_positions import Places
-from streamlint.program import Module, Position, Type
+from streamlint.program import Const, Module, Position, Type
 
 if TYPE_CHECKING:
     from tree_sitter import Node as Syntax
@@ -84,8 +85,8 @@ class TypeReader:
             return "operator " + (self.name(inner) if inner else "")
         return "".join(self.text(node).split())
 
-    def template_arguments(self, node: Syntax) -> tuple[str, ...]:
-        """The template arguments of the last part of a name, as text."""
+    def template_arguments(self, node: Syntax) -> tuple[Type | Const, ...]:
+        """The template arguments of the last part of a name: types and names, numbers and truth values; an expression keeps its text."""
         if node.type == "qualified_identifier":
             inner = self.field(node, "name")
             return self.template_arguments(inner) if inner else ()
@@ -93,8 +94,28 @@ class TypeReader:
             return self.template_arguments(node.named_children[0])
         if node.type in ("template_type", "template_function", "template_method"):
             arguments = self.field(node, "arguments")
-            return tuple(" ".join(self.text(child).split()) for child in arguments.named_children) if arguments else ()
+            return tuple(map(self.template_argument, arguments.named_children)) if arguments else ()
         return ()
+
+    def template_argument(self, node: Syntax) -> Type | Const:
+        if node.type == "type_descriptor":
+            return self.type(node)
+        text = " ".join(self.text(node).split())
+        number = cuda_literals.number(text) if node.type == "number_literal" else {"true": True, "false": False}.get(node.type)
+        return Type(text) if number is None else Const(number, at=self.at(node))
+
+    def specialised_for(self, node: Syntax | None) -> tuple[Type | Const, ...]:
+        """The template arguments in the name that a definition has: its own, else those of the class that it names before its own."""
+        if node is None:
+            return ()
+        found = self.template_arguments(node)
+        while not found and node.type == "qualified_identifier":
+            scope, inner = self.field(node, "scope"), self.field(node, "name")
+            found = self.template_arguments(scope) if scope is not None else ()
+            if inner is None:
+                break
+            node = inner
+        return found
 
     def last_part(self, node: Syntax) -> Syntax:
         """The last name in a callee: what findings point at."""

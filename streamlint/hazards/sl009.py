@@ -12,7 +12,7 @@ from streamlint.findings import Finding, Span
 from streamlint.hazards.context import Context, span_of
 from streamlint.ir import opcodes as op
 from streamlint.operations import Holding
-from streamlint.ordering.arms import Arms
+from streamlint.ordering.arms import Arms, Way
 from streamlint.ordering.entries import Entry
 from streamlint.ordering.gil import FOR_DRIVER, Gil, Held
 from streamlint.ordering.measuring import Agreements, Measuring
@@ -34,9 +34,12 @@ def find(context: Context) -> Iterator[Finding]:
     for entry, held in gil.find():
         place = _place(entry, held)
         earlier = best.get(place)
-        is_usual = not any(arms.is_set_aside(each) for each in (*held.calls, held.site))
-        may_be = is_usual and _is_seen(held) and not entry.is_for_tests, held.needing is not None
-        if earlier is not None and may_be <= earlier[0]:
+        most = _is_seen(held) and not entry.is_for_tests, held.needing is not None
+        if earlier is not None and most <= earlier[0]:
+            continue
+        way = arms.way(entry.function, entry.binding, held.calls, held.site, held.operation.needs or ())
+        may_be = most[0] and way is Way.USUAL, most[1]
+        if way is Way.NEVER or (earlier is not None and may_be <= earlier[0]):
             continue
         shown = may_be[0] and not _is_meant(entry, held, measuring, agreements)
         rank = shown, may_be[1]  # what is shown comes before what may be, a deadlock before a stall

@@ -27,6 +27,7 @@ class AddressLowering(ExitLowering):
             outer = self.free.get(node.id)
             if outer is not None:
                 return self.builder.define(op.ADDRESS, at, self.cell(*outer))
+            self.note_template(at, node.template)
             return self.builder.define(op.ADDRESS_NAME, at, self.k(node.id))
         if isinstance(node, Attr):
             return self.builder.define(op.ADDRESS_ATTR, at, self.value(node.value), self.k(node.name))

@@ -19,6 +19,8 @@ from streamlint.program import NOWHERE, Position
 Instruction = tuple[int, ...]
 TypeTuple = tuple[Any, ...]
 """A C++ type: ``(name, arguments, pointers, reference, array)``."""
+TemplateArgument = TypeTuple | bool | int | float | str | None
+"""A template argument: the value of a literal, else a type, or what may be one: a name is looked up where it stands."""
 
 _COLUMN_BITS, _LINE_BITS = 12, 14  # `pack_position` spells the shifts out
 _COLUMN_MASK, _LINE_MASK = (1 << _COLUMN_BITS) - 1, (1 << _LINE_BITS) - 1
@@ -64,6 +66,7 @@ class Code:
         "qualname",
         "registers",
         "returns",
+        "specialised",
         "statics",
         "stores",
         "template",
@@ -82,6 +85,7 @@ class Code:
         self.returns: str | TypeTuple | None = None
         self.decorators: tuple[str, ...] = ()  # as text, without their arguments, the outermost first
         self.template: tuple[str, ...] = ()  # C++: names of template parameters
+        self.specialised: tuple[TemplateArgument, ...] = ()  # C++: what it, or the class around it, is specialised for
         self.stores: tuple[str, ...] = ()  # a kernel's: the parameters that its body plainly stores through
         self.declared: dict[int, str] = {}  # by register the annotation of what it is assigned to; C++: under NONE that of the result
         self.parts: dict[str, tuple[str, ...]] = {}  # a kernel's: by parameter, what its body touches of it: a kind, and what tells
@@ -91,7 +95,7 @@ class Code:
         self.blocks: list[list[Instruction]] = []
         self.handlers: dict[int, int] = {}
         self.positions: array[int] = array("q")
-        self.templates: dict[int, tuple[str, ...]] = {}  # C++: template arguments of the call at a place, as text
+        self.templates: dict[int, tuple[TemplateArgument, ...]] = {}  # C++: template arguments of the call or the name at a place
         self.registers = 0
 
     def at(self, place: int) -> Position:
@@ -130,7 +134,7 @@ class Code:
         parameters = tuple(tuple(one) for one in self.parameters)
         data: tuple[Any, ...] = (parameters, self.returns, self.cells, self.positions.tobytes(), self.registers)
         rest = (*data, self.templates, self.decorators, self.template, self.stores, self.statics, self.parts, self.declared)
-        return marshal.dumps((head, rest, *_pack_blocks(self.blocks), self.handlers), 2)
+        return marshal.dumps((head, (*rest, self.specialised), *_pack_blocks(self.blocks), self.handlers), 2)
 
     @classmethod
     def load(cls, kept: bytes, first_row: int) -> Code:
@@ -141,9 +145,19 @@ class Code:
         code.parameters = tuple(Parameter(*one) for one in rest[0])
         code.first_row, code.returns, code.cells = first_row, rest[1], rest[2]
         code.positions.frombytes(rest[3])
-        code.registers, code.templates, code.decorators, code.template, code.stores, code.statics, code.parts, code.declared = rest[4:]
+        code.registers, code.templates, code.decorators, code.template, code.stores, code.statics, code.parts, code.declared = rest[4:12]
+        code.specialised = rest[12]
         code.blocks, code.handlers = _unpack_blocks(lengths, stream), handlers
         return code
+
+
+def spelled(argument: TemplateArgument) -> str:
+    """A type, or a template argument, as it may be written."""
+    if not isinstance(argument, tuple):
+        return str(argument).lower() if isinstance(argument, bool) else str(argument)
+    name, args, pointers, reference, array = argument
+    inner = f"<{','.join(map(spelled, args))}>" if args else ""
+    return f"{name}{inner}{'*' * pointers}{'&' * reference}{'' if array is None else f'[{array or str()}]'}"
 
 
 def _pack_blocks(blocks: list[list[Instruction]]) -> tuple[bytes, bytes]:
@@ -207,6 +221,7 @@ class ClassIR(NamedTuple):
     row: int
     decorators: tuple[str, ...] = ()
     keywords: tuple[tuple[str, str], ...] = ()  # Python: ``metaclass=M``, as text
+    specialised: tuple[TemplateArgument, ...] = ()  # C++: what it is specialised for
 
 
 class DeclarationIR(NamedTuple):

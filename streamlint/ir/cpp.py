@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from streamlint.ir import opcodes as op
-from streamlint.ir.code import DeclarationIR, Parameter, TypeTuple
+from streamlint.ir.code import Code, DeclarationIR, Parameter, TemplateArgument, TypeTuple
 from streamlint.ir.definitions import DefinitionLowering
 from streamlint.ir.expressions import EXPRESSIONS, is_block
-from streamlint.ir.lowering import Frame, annotation_text, type_tuple
-from streamlint.ir.scopes import scope_of
+from streamlint.ir.lowering import PLAIN_NAME, Frame, annotation_text, template_argument, type_tuple
+from streamlint.ir.scopes import NameScope, scope_of
 from streamlint.ir.statements import STATEMENTS
 from streamlint.program import (
     NOWHERE,
@@ -125,8 +125,11 @@ class CppLowering(DefinitionLowering):
                 self.declare_local(name, None)
             self.unpack(Collection("tuple", parts, at=node.at), value, node.at)
             return
+        begun = self.constant_given(node.value)
         self.declare_local(node.name, node.type)
         variable = self.variable(node.name)
+        if begun is not None:
+            self.fixed[variable] = begun
         if node.annotation is not None:
             self.module.annotate(self.code, variable, annotation_text(node.annotation))
         if node.type.reference and isinstance(node.value, _LVALUES) and self.code.kind not in ("module", "class"):
@@ -140,6 +143,21 @@ class CppLowering(DefinitionLowering):
             self.code.statics = (*self.code.statics, value)
         if not node.static and self.code.kind != "module" and has_destructor(node.type) and not is_number_or_pointer(node.value):
             self.ends_with_scope(variable, node.at)
+
+    def constant_given(self, node: Expression | None) -> TemplateArgument:
+        """The number or the name that a variable begins with, if it is no more than that."""
+        while isinstance(node, Cast):
+            node = node.value
+        if isinstance(node, Const):
+            return template_argument(node)
+        return self.as_fixed((node.id, *PLAIN_NAME)) if isinstance(node, Name) and not node.template else None
+
+    def nested(self, code: Code, scope: NameScope) -> DefinitionLowering:
+        inner = super().nested(code, scope)
+        inner.fixed_outside = {**self.fixed_outside, **self.fixed}
+        for renamed in self.renamed:
+            inner.fixed_outside.update((name, self.fixed[own]) for name, own in renamed.items() if own in self.fixed)
+        return inner
 
     def ends_with_scope(self, variable: str, at: Position) -> None:
         """A variable's object is destroyed on each way out of the scope at hand."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from streamlint.ir import opcodes as op
 from streamlint.ir.addresses import AddressLowering
 from streamlint.ir.code import ClassIR, Code, FieldIR, Parameter
-from streamlint.ir.lowering import annotation_text, type_tuple
+from streamlint.ir.lowering import annotation_text, template_argument, type_tuple
 from streamlint.ir.scopes import NameScope, bound_names, class_scope, scope_of
 from streamlint.ir.statements import STATEMENTS
 from streamlint.program import (
@@ -77,6 +77,7 @@ class DefinitionLowering(AddressLowering):
         code.decorators = tuple(annotation_text(one) for one in function.decorators)
         code.template, code.stores = function.template, tuple(sorted(function.stores))
         code.parts = _parts(function)
+        code.specialised = tuple(map(template_argument, function.specialised))
         code.returns = type_tuple(function.returns) if function.returns else annotation_text(function.annotation)
         if self.is_cpp and function.annotation is not None:
             code.declared[op.NONE] = annotation_text(function.annotation)
@@ -186,6 +187,7 @@ class DefinitionLowering(AddressLowering):
             definition.at[0],
             tuple(annotation_text(one) for one in definition.decorators),
             tuple((one.keyword or "", annotation_text(one.value)) for one in definition.keywords),
+            tuple(map(template_argument, definition.specialised)),
         )
         return number
 

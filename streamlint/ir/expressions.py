@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from streamlint.ir import opcodes as op
-from streamlint.ir.lowering import FunctionLowering
+from streamlint.ir.code import TemplateArgument
+from streamlint.ir.lowering import PLAIN_NAME, FunctionLowering, template_argument
 from streamlint.program import (
     Arg,
     Attr,
@@ -28,6 +29,7 @@ from streamlint.program import (
     Position,
     Slice,
     Starred,
+    Type,
     Unary,
     Unknown,
     Yield,
@@ -92,7 +94,7 @@ class ExpressionLowering(FunctionLowering):
     def call(self, node: Call, function: int) -> int:
         """A call of a value."""
         shape, registers = self.arguments(node.args)
-        self.note_template(node)
+        self.note_template(called_at(node), node.template)
         register = self.emit(op.CALL, called_at(node), function, shape, *registers)
         if not self.is_conversion(node):
             self.rebind(node.args, register, registers)
@@ -101,15 +103,22 @@ class ExpressionLowering(FunctionLowering):
     def invoke(self, node: Call, method: Attr, receiver: int) -> int:
         """A call of a method."""
         shape, registers = self.arguments(node.args)
-        self.note_template(node)
+        self.note_template(called_at(node), node.template)
         register = self.emit(op.INVOKE, called_at(node), receiver, self.k(method.name), shape, *registers)
         self.rebind(node.args, register, registers)
         return register
 
-    def note_template(self, node: Call) -> None:
-        """C++: keep the template arguments of a call."""
-        if node.template:
-            self.code.templates[self.builder.place(called_at(node))] = node.template
+    def note_template(self, at: Position, given: tuple[Type | Const, ...]) -> None:
+        """C++: keep the template arguments of a call or a name; what names a constant of a function stands for its value."""
+        if given:
+            self.code.templates[self.builder.place(at)] = tuple(self.as_fixed(template_argument(one)) for one in given)
+
+    def as_fixed(self, argument: TemplateArgument) -> TemplateArgument:
+        """C++: a template argument, or what a constant begins with, behind the constants of this function and those around it."""
+        if not isinstance(argument, tuple) or argument[1:] != PLAIN_NAME or argument[0] in self.code.template:
+            return argument
+        variable = self.variable(str(argument[0]))
+        return self.fixed.get(variable, argument) if variable in self.locals else self.fixed_outside.get(variable, argument)
 
     def arguments(self, args: tuple[Arg, ...]) -> tuple[int, list[int]]:
         """The shape of an argument list, and its values."""
@@ -138,6 +147,7 @@ class ExpressionLowering(FunctionLowering):
         return self.builder.define(op.CONST, node.at, self.k(node.value))
 
     def _name(self, node: Name) -> int:
+        self.note_template(node.at, node.template)
         return self.read_name(node.id, node.at)
 
     def _unknown(self, node: Unknown) -> int:

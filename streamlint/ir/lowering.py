@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from streamlint.declared_words import METADATA
 from streamlint.ir import opcodes as op
 from streamlint.ir.builder import Builder, Constants
-from streamlint.ir.code import Code, TypeTuple
+from streamlint.ir.code import Code, TemplateArgument, TypeTuple
 from streamlint.ir.scopes import NameScope
 from streamlint.program import NOWHERE, Attr, Call, Const, Expression, Index, Name, Position, Type
 
@@ -69,6 +69,8 @@ class FunctionLowering:
         self.references: list[tuple[int, str]] = []  # C++ reference parameters
         self.temporaries = 0
         self.methods: list[tuple[str, int]] = []  # of a class's body: names and codes
+        self.fixed: dict[str, TemplateArgument] = {}  # C++: variables that begin as a constant, which template arguments may name
+        self.fixed_outside: dict[str, TemplateArgument] = {}
         self.declaring = ""  # what a comment declares of the assignment at hand
 
     # --- names
@@ -218,11 +220,22 @@ class FunctionLowering:
         return self.k(type_tuple(kind))
 
 
+PLAIN_NAME: TypeTuple = ((), 0, False, None)
+"""What a type has beside its name that is nothing but a name."""
+
+
 def type_tuple(kind: Type | None) -> TypeTuple | None:
     """A C++ type as a plain tuple."""
     if kind is None:
         return None
     return (kind.name, tuple(type_tuple(one) for one in kind.args), kind.pointers, kind.reference, kind.array)
+
+
+def template_argument(argument: Type | Const) -> TemplateArgument:
+    """A template argument as plain data."""
+    if isinstance(argument, Const):
+        return argument.value if isinstance(argument.value, (bool, int, float, str)) else None
+    return type_tuple(argument)
 
 
 def annotation_text(node: Expression | None) -> str:

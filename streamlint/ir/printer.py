@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from streamlint.ir import opcodes as op
-from streamlint.ir.code import Code, Instruction, ModuleIR, Parameter, TypeTuple
+from streamlint.ir.code import Code, Instruction, ModuleIR, Parameter, spelled
 
 
 def print_module(module: ModuleIR, wanted: str = "", rows: bool = True) -> str:
@@ -30,7 +30,7 @@ def print_code(module: ModuleIR, code: Code, rows: bool = True) -> str:
 def _head(module: ModuleIR, code: Code) -> str:
     params = ", ".join(map(_parameter, code.parameters))
     flags = "".join(f" {flag}" for flag in sorted(code.flags))
-    returns = _type(code.returns) if code.returns else ""
+    returns = code.returns if isinstance(code.returns, str) else spelled(code.returns) if code.returns else ""
     returns = f" -> {returns}" if returns else ""
     declared = "".join(f"\n  {name}: {kind}" for (owner, name), kind in module.annotations.items() if owner == code.number)
     return f"{code.kind} {code.qualname}({params}){returns}{flags}{declared}"
@@ -38,21 +38,13 @@ def _head(module: ModuleIR, code: Code) -> str:
 
 def _parameter(one: Parameter) -> str:
     stars = {"star": "*", "double": "**", "keyword": "=", "captured": "&"}
-    kind = one.annotation or (_type(one.type) if one.type else "")
+    kind = one.annotation or (spelled(one.type) if one.type else "")
     return f"{stars.get(one.kind, '')}{one.name}{f': {kind}' if kind else ''}"
 
 
-def _type(kind: str | TypeTuple) -> str:
-    if isinstance(kind, str):
-        return kind
-    name, args, pointers, reference, array = kind
-    inner = f"<{','.join(map(_type, args))}>" if args else ""
-    return f"{name}{inner}{'*' * pointers}{'&' * reference}{'' if array is None else f'[{array or str()}]'}"
-
-
 def _line(module: ModuleIR, code: Code, instruction: Instruction, rows: bool) -> str:
-    template = code.templates.get(instruction[1]) if instruction[0] in _CALLING else None
-    text = "  " + " ".join(_operands(module, instruction)) + (f" <{','.join(template)}>" if template else "")
+    template = code.templates.get(instruction[1]) if instruction[0] in _NAMING else None
+    text = "  " + " ".join(_operands(module, instruction)) + (f" <{','.join(map(spelled, template))}>" if template else "")
     row = code.at(instruction[1])[0] if rows else 0
     return f"{text:<46} ; {row}" if row else text
 
@@ -82,7 +74,7 @@ def _operands(module: ModuleIR, instruction: Instruction) -> Iterator[str]:
             yield f"b{operand}" if letter == "b" else str(operand)
 
 
-_CALLING = frozenset({op.CALL, op.INVOKE})
+_NAMING = frozenset({op.CALL, op.INVOKE, op.NAME, op.ADDRESS_NAME})
 _TYPED = frozenset({op.DECLARE, op.CONSTRUCT, op.NEW, op.NEW_ARRAY, op.CAST})
 
 
@@ -90,7 +82,7 @@ def _constant(value: Any, opcode: int) -> str:
     if isinstance(value, str) and opcode != op.CONST:
         return value
     if opcode in _TYPED and isinstance(value, tuple) and len(value) == 5 and isinstance(value[1], tuple):
-        return _type(value)
+        return spelled(value)
     return _spelled(value)
 
 

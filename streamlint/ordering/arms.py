@@ -1,14 +1,18 @@
-"""C++: arms of branches that do not run as things are on CUDA: for memory of the host, for other devices, for an option that is off."""
+"""C++: arms of branches that do not run as things are on CUDA: for memory of the host, for other devices, for an option that is off; and
+those that a chain of calls never takes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from enum import Enum
 
 from streamlint.facts.cpp_scopes import scope_of
 from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.instructions import uncast
 from streamlint.facts.objects import Constant, Site
 from streamlint.ir import opcodes as op
+from streamlint.ordering.decided import Link
+from streamlint.ordering.spaces import Spaces
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.options import is_off
 from streamlint.waits.questions import conditions
@@ -19,21 +23,66 @@ _KINDS = {"cpu-device": False, "absent": False, "cuda-device": True}
 _DEEPEST = 3
 
 
+class Way(Enum):
+    """Whether a chain of calls is taken: as things are on CUDA, only for other devices or options that are off, or by nobody."""
+
+    USUAL = "usual"
+    ASIDE = "aside"
+    NEVER = "never"
+
+
 class Arms:
     """Which blocks of C++ run only where no CUDA device is meant, or for an option that nobody in view turns on."""
 
     def __init__(self, transfer: Transfer) -> None:
         self.transfer = transfer
         self.facts = transfer.facts
-        self._known: dict[tuple[Function, int], bool] = {}
-        rows = self.facts.cpp_models.calls.items()
-        self._asking = {name.rpartition("::")[2]: row.get("shows") == "device" for name, row in rows if row.get("shows")}
+        self.decided = Spaces(transfer)
+        self._known: dict[tuple[Function, int, bool], bool] = {}
+        self._conditions: dict[tuple[Function, int], tuple[tuple[int, bool], ...]] = {}
 
-    def is_set_aside(self, site: Site) -> bool:
-        """Whether an instruction stands in such an arm."""
+    def way(self, first: Function, binding: Site | None, calls: Sequence[Site], last: Site, needs: Sequence[int] = ()) -> Way:
+        """Whether a chain of calls leads to an instruction: of a function that is bound, over calls, to the last place. ``needs`` are the
+        registers there of which one has to be on a device."""
+        chain = self.decided.chain(first, binding, calls, last)
+        ways = {self._of_specialisation(link) for link in chain}
+        if Way.NEVER not in ways:
+            ways.update(self._of_conditions(link, site) for link, site in zip(chain, (*calls, last), strict=True))
+        if needs and last.function.is_cpp and all(self.decided.space(chain[-1], register) == "host" for register in needs):
+            ways.add(Way.NEVER)
+        return next((way for way in (Way.NEVER, Way.ASIDE) if way in ways), Way.USUAL)
+
+    def _of_specialisation(self, link: Link) -> Way:
+        """A specialisation for another device runs for that alone, unless the chain of calls names it."""
+        if not link.function.is_cpp:
+            return Way.USUAL
+        is_chosen = self.decided.is_chosen(link)
+        if is_chosen is False:
+            return Way.NEVER
+        owner = link.function.owner
+        own = (*link.function.code.specialised, *(owner.ir.specialised if owner is not None else ()))
+        meant = (self.decided.templates.meant(link.function, one) for one in own)
+        kinds = (one.held[0] for one in meant if one is not None and one.kind == "constant" and isinstance(one.held, tuple))
+        return Way.ASIDE if is_chosen is None and any(_KINDS.get(str(kind)) is False for kind in kinds) else Way.USUAL
+
+    def _of_conditions(self, link: Link, site: Site) -> Way:
+        """What the conditions around an instruction say."""
         key = site.function, site.function.blocks[site.instruction]
+        if key not in self._conditions:
+            self._conditions[key] = tuple(conditions(*key)) if site.function.is_cpp else ()
+        found = Way.USUAL
+        for condition, holds in self._conditions[key]:
+            truth = self.decided.truth(link, condition)
+            if truth is not None and truth != holds:
+                return Way.NEVER
+            if truth is None and self._is_aside(site.function, condition, holds):
+                found = Way.ASIDE
+        return found
+
+    def _is_aside(self, function: Function, condition: int, holds: bool) -> bool:
+        key = function, condition, holds
         if key not in self._known:
-            self._known[key] = site.function.is_cpp and any(self._sets_aside(site.function, *each) for each in conditions(*key))
+            self._known[key] = self._sets_aside(function, condition, holds)
         return self._known[key]
 
     def _sets_aside(self, function: Function, condition: int, holds: bool) -> bool:
@@ -72,7 +121,7 @@ class Arms:
         if one is None:
             return None
         if one[0] == op.INVOKE and len(one) == 6:
-            return self._asking.get(function.text(one[4]))
+            return self.decided.asking.get(function.text(one[4]))
         if one[0] == op.COMPARE and function.text(one[3]) in _EQUAL:
             kinds = {kind for register in one[4:6] if (kind := self._kind_named(function, register)) is not None}
             return kinds.pop() == _EQUAL[function.text(one[3])] if len(kinds) == 1 else None

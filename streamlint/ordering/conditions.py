@@ -213,8 +213,10 @@ class Conditions:
             return None
         given = frame.caller.function.code.templates.get(frame.call[1], ())
         place = function.code.template.index(name)
-        text = given[place] if place < len(given) else ""
-        return {"true": True, "false": False}.get(text, self._template_argument(frame.caller, text, depth - 1) if text else None)
+        held = given[place] if place < len(given) else None
+        if isinstance(held, tuple):
+            return self._template_argument(frame.caller, str(held[0]), depth - 1)
+        return held if isinstance(held, bool) else None
 
     def is_given(self, function: Function, key: Key) -> bool:
         """Whether a condition is a parameter or a template parameter: whoever calls decides it."""
@@ -235,11 +237,11 @@ class Conditions:
             if len(key) > 1 and key[0] == op.NAME and str(key[1]) in function.code.template:
                 given = caller.function.code.templates.get(call[1], ())
                 place = function.code.template.index(str(key[1]))
-                text = given[place] if place < len(given) else ""
-                if text in ("true", "false") and (text == "true") != holds:
+                held = given[place] if place < len(given) else None
+                if isinstance(held, bool) and held != holds:
                     return None
-                if text in caller.function.code.template:
-                    found.add((caller, (op.NAME, text, *key[2:]), holds))
+                if isinstance(held, tuple) and held[0] in caller.function.code.template:
+                    found.add((caller, (op.NAME, str(held[0]), *key[2:]), holds))
             elif (index := self._parameter(function, key)) is not None and call[0] in (op.CALL, op.INVOKE):
                 said = self._given(function, index, caller, call, _DEEPEST)
                 if said is not None and bool(said[0]) != holds:

@@ -13,7 +13,7 @@ from streamlint.facts.objects import BoundMethod, FunctionObject, PartialObject,
 from streamlint.facts.program import Unit
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ir.code import TypeTuple
+from streamlint.ir.code import TypeTuple, spelled
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import Transfer
 
@@ -152,15 +152,15 @@ class Entries:
                     yield from self._functions(function, binding, each)
                 return
             if name == "overload_cast":
-                wanted = [_plain(each) for each in function.code.templates.get(one[1], ())]
+                wanted = [_plain(spelled(each)) for each in function.code.templates.get(one[1], ())]
                 for each in one[5:6]:
                     yield from self._overload(function, one, each, wanted)
                 return
             if name.endswith("no_gil"):
                 return
-        spelled: TypeTuple | None = function.unit.ir.constants[one[3]] if one[0] == op.CAST else None
-        if spelled is not None and spelled[1]:
-            yield from self._overload(function, binding, register, [_plain(str(each[0])) for each in spelled[1] if each is not None])
+        kind: TypeTuple | None = function.unit.ir.constants[one[3]] if one[0] == op.CAST else None
+        if kind is not None and kind[1]:
+            yield from self._overload(function, binding, register, [_plain(str(each[0])) for each in kind[1] if each is not None])
             return
         found = [value for value in map(_function_of, self.transfer.values(function, register)) if value is not None]
         if one[0] in (op.NAME, op.ADDRESS_NAME, op.CAST) and not found:
@@ -196,8 +196,9 @@ class Entries:
             named = spelled[1][0] if spelled is not None and spelled[1] else None
             text = str(named[0]) if named is not None else ""
         else:
-            text = next(iter(function.code.templates.get(one[1], ())), "") if one[0] == op.CALL else ""
-        return self.facts.cpp.find_class(function.unit, scope_of(function), text.partition("<")[0].strip()) if text else None
+            held = next(iter(function.code.templates.get(one[1], ())), None) if one[0] == op.CALL else None
+            text = str(held[0]) if isinstance(held, tuple) else ""
+        return self.facts.cpp.find_class(function.unit, scope_of(function), text) if text else None
 
     def _releases(self, function: Function, register: int) -> bool:
         """Whether an argument of a binding is a guard that releases the GIL around each call."""
@@ -206,7 +207,7 @@ class Entries:
             one = function.definitions[one[5] if one[0] == op.REBIND else one[3]]
         if one is None or one[0] != op.CALL:
             return False
-        if any(_RELEASE in text for text in function.code.templates.get(one[1], ())):
+        if any(_RELEASE in spelled(each) for each in function.code.templates.get(one[1], ())):
             return True
         named = function.definitions[one[3]]
         alias = (

@@ -12,6 +12,7 @@ from streamlint.facts.objects import Instance, LibraryObject, Site
 from streamlint.facts.program import Unit
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.ir.code import spelled
 from streamlint.ordering.at_hand import AtHand, is_constructor, is_destructor
 from streamlint.ordering.places import Place, Places, cell_of
 from streamlint.transfer.modelled import operands_of
@@ -148,7 +149,7 @@ class KeptStreams:
         """Whether ``py::class_<C>(m, "C")`` exports a class."""
         for one in function.by_opcode[op.CALL]:
             given = function.code.templates.get(one[1])
-            if given and last_name(function, one) == "class_" and given[0].rpartition("::")[2].strip() == name:
+            if given and last_name(function, one) == "class_" and spelled(given[0]).rpartition("::")[2] == name:
                 return True
         return False
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from streamlint.facts.call_graph import Edge
-from streamlint.facts.cpp_scopes import scope_of
+from streamlint.facts.cpp_scopes import CppScopes, scope_of
 from streamlint.facts.cpp_types import SMART
 from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.objects import ClassObject, FunctionObject, Instance, Site, are_plain
@@ -202,8 +202,43 @@ class Reach:
 def fitting(transfer: Transfer, function: Function, one: Instruction, edges: tuple[Edge, ...]) -> tuple[Edge, ...]:
     """Of overloads, those whose parameters take the arguments: objects of classes go to classes, numbers to numbers."""
     given = one[6:] if one[0] == op.INVOKE else one[5:]
-    kept = [edge for edge in edges if _takes(transfer, function, edge.callee, given)]
-    return tuple(kept) or edges
+    kept = [edge for edge in edges if _takes(transfer, function, edge.callee, given)] or list(edges)
+    exact = [edge for edge in kept if _is_exact(transfer, function, edge.callee, given)]
+    return tuple(exact or kept)
+
+
+def _is_exact(transfer: Transfer, function: Function, callee: Function, given: tuple[int, ...]) -> bool:
+    """Whether a C++ function's parameters have the very types of the arguments, all of which are declared."""
+    if not (function.is_cpp and callee.is_cpp):
+        return False
+    cpp = transfer.facts.cpp
+    parameters = callee.code.parameters[1 if callee.has_receiver else 0 :]
+    for parameter, register in zip(parameters, given, strict=False):
+        own, other = _declared_type(function, register), parameter.type
+        if own is None or other is None or _written(cpp, function, own) != _written(cpp, callee, other):
+            return False
+    return len(parameters) == len(given) > 0
+
+
+def _written(cpp: CppScopes, function: Function, kind: TypeTuple) -> tuple[object, ...]:
+    """A type as overloads tell it apart: without its aliases, and whether it is a reference."""
+    name, arguments, pointers, _, array = cpp.resolved(function.unit, scope_of(function), kind)
+    meant = cpp.find_class(function.unit, scope_of(function), str(name))
+    return meant if meant is not None else name, arguments, pointers, array
+
+
+def _declared_type(function: Function, register: int) -> TypeTuple | None:
+    """The type with which a parameter is declared that a register holds, also one of a function around."""
+    one = function.definitions[register] if register >= 0 else None
+    while one is not None and one[0] in (op.COPY, op.REBIND):
+        one = function.definitions[one[3] if one[0] == op.COPY else one[5]]
+    if one is not None and one[0] == op.PARAM:
+        return function.code.parameters[one[3]].type
+    if one is None or one[0] != op.LOAD:
+        return None
+    name, number = function.unit.ir.constants[one[3]]
+    parameters = function.unit.function(number).code.parameters
+    return next((parameter.type for parameter in parameters if parameter.name == name), None)
 
 
 def _takes(transfer: Transfer, function: Function, callee: Function, given: tuple[int, ...]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from streamlint.lines import line_starts, position_at
-from streamlint.program.expressions import Arg, Expression, Node, Type
+from streamlint.program.expressions import Arg, Const, Expression, Node, Type
 from streamlint.program.positions import NOWHERE, PACKED, Position
 from streamlint.program.statements import Body, Declare
 from streamlint.records import field, record
@@ -50,6 +50,7 @@ class Function(Node):
     initialisers: list[tuple[str, tuple[Arg, ...]]] = field(default_factory=list)  # C++ member initialisers, and delegated bases
     class_name: str = ""  # qualified name of the class that a method belongs to, also when it is defined outside of it
     template: tuple[str, ...] = ()  # names of template parameters
+    specialised: tuple[Type | Const, ...] = ()  # C++: the template arguments that it, or the class around it, is specialised for
 
 
 @record(eq=False, slots=True)
@@ -81,6 +82,7 @@ class Class(Node):
     classes: dict[str, Class] = field(default_factory=dict)
     template: tuple[str, ...] = ()  # C++: names of template parameters
     keywords: tuple[Arg, ...] = ()  # Python: ``metaclass=M``, and what ``__init_subclass__`` is given
+    specialised: tuple[Type | Const, ...] = ()  # C++: the template arguments that it is specialised for
 
 
 @record(frozen=True, slots=True)

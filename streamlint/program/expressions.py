@@ -35,9 +35,11 @@ class Const(Expression):
 
 @record(eq=False, slots=True)
 class Name(Expression):
-    """A plain name. C++: qualified names are one Name with ``::`` kept (``at::cuda::getCurrentCUDAStream``), template arguments cut."""
+    """A plain name. C++: qualified names are one Name with ``::`` kept (``at::cuda::getCurrentCUDAStream``), the template arguments of the
+    last part in ``template``."""
 
     id: str
+    template: tuple[Type | Const, ...] = ()
 
 
 @record(eq=False, slots=True)
@@ -77,7 +79,8 @@ class Arg:
 class Call(Expression):
     """``function(args)``. ``name_at`` is the API's own name (the last part of a dotted name): findings point there.
 
-    ``template`` holds the template arguments of a C++ call as text (``f<float, 4>(x)`` gives ``("float", "4")``).
+    ``template`` holds the template arguments of a C++ call: ``f<float, 4>(x)`` has the type ``float`` and the constant 4. A name may be
+    that of a type or of a constant: where it is looked up decides.
     """
 
     __packed__ = (("name_at", PACKED),)
@@ -85,7 +88,7 @@ class Call(Expression):
     function: Expression
     args: tuple[Arg, ...] = ()
     name_at: Position = NOWHERE
-    template: tuple[str, ...] = ()
+    template: tuple[Type | Const, ...] = ()
 
 
 @record(eq=False, slots=True)

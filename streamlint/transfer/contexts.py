@@ -68,7 +68,7 @@ class Contexts:
             if one is not None and one[0] in (op.COPY, op.CAST):
                 known = known._replace(register=one[-1])
                 continue
-            if one is not None and one[0] == op.REBIND and self._is_by_value(known.function, one):
+            if one is not None and one[0] == op.REBIND and self.is_by_value(known.function, one):
                 known = known._replace(register=one[5])
                 continue
             site = entered_by(known.context, known.function) if one is not None and one[0] == op.PARAM else None
@@ -78,7 +78,7 @@ class Contexts:
             known = Known(given[0], given[1], known.context)
         return known
 
-    def _is_by_value(self, function: Function, one: Instruction) -> bool:
+    def is_by_value(self, function: Function, one: Instruction) -> bool:
         """C++: whether a call takes a copy of a variable: functions at hand say so, those of libraries that have rows are of C's kind."""
         call = function.definitions[one[3]]
         if call is None or call[0] not in (op.CALL, op.INVOKE):

@@ -8,7 +8,7 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import Memory
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ir.code import TypeTuple
+from streamlint.ir.code import TypeTuple, spelled
 from streamlint.transfer.contexts import Context, Contexts, Known
 from streamlint.transfer.cpp_declared import declared_type
 from streamlint.transfer.modelled import ModelledCall
@@ -169,7 +169,7 @@ class CppSizes:
                     return self.contexts.number(Known(function, register, known.context))
             count = self.contexts.number(known._replace(register=one[5])) if one[0] == op.CALL and len(one) == 6 else None
             template = function.code.templates.get(one[1])
-            width = WIDTHS.get(template[0].replace(" ", "").removesuffix("[]")) if template else None
+            width = WIDTHS.get(spelled(template[0]).removesuffix("[]")) if template else None
             return count * width if count is not None and width is not None else None
         kind = self.type_of(known)
         if kind is None:

@@ -86,7 +86,8 @@ def show(node: Expression | None) -> str:
         case Index(value, indices):
             return f"{show(value)}[{listed(indices)}]"
         case Call(function, args, _, template):
-            return f"{show(function)}{'<' + ', '.join(template) + '>' if template else ''}({listed(args)})"
+            given = ", ".join(kind(one) if isinstance(one, Type) else show(one) for one in template)
+            return f"{show(function)}{f'<{given}>' if given else ''}({listed(args)})"
         case Launch(kernel, config, args):
             return f"{show(kernel)}<<<{listed(config)}>>>({listed(args)})"
         case Unary(op, operand):

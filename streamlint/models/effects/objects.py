@@ -123,6 +123,7 @@ OBJECTS = (
             CHOOSES,
             key("on_device", "place", "The buffer that the call shows to be on a device."),
             key("shows", "word", "Where the memory is if the result is true; elsewhere if it is false.", "host device"),
+            key("asserts", "bool", "The program goes on only where the first argument is true (`TORCH_CHECK`)."),
             *(COMPILING[number] for number in (0, 1, 3)),
         ),
     ),
