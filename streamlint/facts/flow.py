@@ -72,6 +72,7 @@ class Flow:
         self._dependence: dict[Function, frozenset[int]] = {}
         self._apart: dict[Function, dict[Frame, list[tuple[Node, Node, Site | None]]]] = {}
         self._depths: dict[Function, int] = {}
+        self._backs: dict[Function, bool] = {}
         self._chain_counts: dict[tuple[Function, int], int] = {}
         self._calls: dict[Function, dict[Object | None, dict[Arguments, FunctionObject]]] = {}
         self.entered_at: dict[tuple[Function, Instruction], dict[Function, None]] = {}  # by instruction: the functions that it enters
