@@ -255,6 +255,14 @@ class Flow:
             found = self._stars[unit] = tuple(dict.fromkeys(target for target in targets if target is not None and target is not unit))
         return found
 
+    def taken_by_package(self, unit: Unit) -> list[str]:
+        """The names that the file of a package takes from files of the program."""
+        if not unit.path.endswith("__init__.py"):
+            return []
+        named = {taken for module, taken in unit.imports if taken not in (None, "*") and self.program.imported(module, unit) is not None}
+        starred = (name for other in self._starred(unit) for name in (*other.defined, *self.taken_by_package(other)))
+        return sorted({name for name in named if name is not None} | set(starred))
+
     def _global_names(self, unit: Unit) -> frozenset[str]:
         """The global names of a file, also those that it takes from others with all their names."""
         found = self._names_of.get(unit)

@@ -265,10 +265,17 @@ def _getattr(flow: Language, callee: External, arguments: Arguments, target: Nod
             flow.solver.when(receiver, lambda held: flow.definitions_of(held, target))
         else:
             flow.unknown(target, "dynamic")
+            flow.solver.when(receiver, lambda held: flow.definitions_of(held, target) if isinstance(held, ModuleObject) else None)
 
     flow.solver.when(name, named)
     if len(arguments.positional) > 2:
         flow.solver.edge(arguments.positional[2], target)
+
+
+def _own_module(flow: Language, callee: External, arguments: Arguments, target: Node) -> None:
+    """`globals()`: the file, whose elements are what it defines."""
+    if arguments.site is not None:
+        flow.solver.add(target, flow.objects(ModuleObject, arguments.site.function.unit))
 
 
 def _cast(flow: Language, callee: External, arguments: Arguments, target: Node) -> None:
@@ -341,6 +348,7 @@ _NAMES: tuple[tuple[Rule, str], ...] = (
     (_cast, "typing.cast"),
     (_module, "importlib.import_module __import__"),
     (_pattern, "re.compile"),
+    (_own_module, "globals"),
     (_first, "typing.final typing.overload weakref.proxy asyncio.create_task asyncio.ensure_future"),
     (_decorator_maker, "functools.wraps functools.lru_cache"),
     (_made_container("list"), "list set frozenset collections.deque queue.Queue queue.SimpleQueue queue.LifoQueue queue.PriorityQueue"),

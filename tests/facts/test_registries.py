@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from facts.programs import facts_of
+from facts.programs import facts_of, function
 
 from streamlint.facts.calls import MOST_APART
-from streamlint.facts.facts import describe
+from streamlint.facts.facts import Facts, describe
 from streamlint.facts.tracker import MOST_PLACES
 from streamlint.ir import opcodes as op
 
@@ -32,6 +32,15 @@ class Net: pass
 
 TABLE.put("net", Net)
 """
+
+
+def _given_back(facts: Facts) -> set[str]:
+    """What the function `last` gives back."""
+    last = function(facts, "main", "last")
+    (back,) = last.by_opcode[op.RETURN]
+    return {words for value in facts.values(last, back[2]).values for words in describe(value)}
+
+
 READS = ("self.kinds.get(name)", "self.kinds[name]", "self.kinds.pop(name)")
 
 
@@ -40,9 +49,7 @@ def test_elements_that_go_to_many_places_are_not_the_container(read: str) -> Non
     uses = "".join(f"def use_{n}(names):\n    one = TABLE.get(names[{n}])\n    two = one\n    return two\n" for n in range(MOST_PLACES))
     last = "def last(name):\n    return TABLE.get(name)\n"
     facts = facts_of(main=TABLE % read + uses + last)
-    function = next(one for one in facts.program.units["main.py"].functions if one.code.name == "last")
-    (call,) = function.by_opcode[op.INVOKE]
-    assert "class Net" in {words for value in facts.values(function, call[2]).values for words in describe(value)}
+    assert "class Net" in _given_back(facts)
 
 
 DECORATED = """
@@ -61,16 +68,38 @@ def put(name):
 def test_a_class_that_a_table_takes_among_many_is_itself_and_no_other() -> None:
     kinds = "".join(f"@put('{n}')\nclass Kind{n}: pass\n" for n in range(MOST_APART + 10))
     facts = facts_of(main=DECORATED + kinds + "def last():\n    return Kind3()\n")
-    function = next(one for one in facts.program.units["main.py"].functions if one.code.name == "last")
-    (call,) = function.by_opcode[op.CALL]
-    assert {words for value in facts.values(function, call[2]).values for words in describe(value)} == {"object of Kind3"}
+    assert _given_back(facts) == {"object of Kind3"}
 
 
 def test_a_decorator_that_gives_back_another_value_is_followed() -> None:
     wrapped = DECORATED.replace("        return kind\n", "        kind = Other if name else kind\n        return kind\n")
     kinds = "class Other: pass\n@put('one')\nclass Kind: pass\n"
     facts = facts_of(main=wrapped + kinds + "def last():\n    return Kind()\n")
-    function = next(one for one in facts.program.units["main.py"].functions if one.code.name == "last")
-    (call,) = function.by_opcode[op.CALL]
-    found = {words for value in facts.values(function, call[2]).values for words in describe(value)}
-    assert {"object of Kind", "object of Other"} <= found
+    assert {"object of Kind", "object of Other"} <= _given_back(facts)
+
+
+PARTS = {
+    "kinds/__init__": "from kinds.first import One, helper\nfrom kinds.second import *\nimport json\n",
+    "kinds/first": "class One: pass\ndef helper(): pass\nclass Hidden: pass\n",
+    "kinds/second": "class Two: pass\n",
+}
+
+
+@pytest.mark.parametrize("read", ["getattr(kinds, name)", "getattr(importlib.import_module('kinds'), name)"])
+def test_a_package_asked_for_a_name_from_outside_gives_what_it_defines_or_takes(read: str) -> None:
+    facts = facts_of(main=f"import importlib\nimport kinds\ndef last(name):\n    return {read}()\n", **PARTS)
+    found = _given_back(facts)
+    assert {"object of One", "object of Two"} <= found
+    assert "object of Hidden" not in found
+
+
+def test_the_names_of_the_own_file_are_what_it_defines() -> None:
+    facts = facts_of(main="class One: pass\nLIMIT = 3\ndef last(name):\n    return globals()[name]()\n")
+    assert {one for one in _given_back(facts) if one.startswith("object")} == {"object of One"}
+    facts = facts_of(main="class One: pass\nclass Two: pass\ndef last():\n    return globals()['Two']()\n")
+    assert _given_back(facts) == {"object of Two"}
+
+
+def test_an_object_asked_for_a_name_from_outside_gives_nothing_known() -> None:
+    facts = facts_of(main="class One:\n    def go(self): pass\ndef last(name):\n    return getattr(One(), name)()\n")
+    assert _given_back(facts) == {"unknown (dynamic)"}
