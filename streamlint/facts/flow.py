@@ -257,11 +257,17 @@ class Flow:
 
     def taken_by_package(self, unit: Unit) -> list[str]:
         """The names that the file of a package takes from files of the program."""
-        if not unit.path.endswith("__init__.py"):
-            return []
-        named = {taken for module, taken in unit.imports if taken not in (None, "*") and self.program.imported(module, unit) is not None}
-        starred = (name for other in self._starred(unit) for name in (*other.defined, *self.taken_by_package(other)))
-        return sorted({name for name in named if name is not None} | set(starred))
+        found: set[str] = set()
+        units = [unit] if unit.path.endswith("__init__.py") else []
+        for one in units:
+            for module, taken in one.imports:
+                if taken is not None and taken != "*" and self.program.imported(module, one) is not None:
+                    found.add(taken)
+            for other in self._starred(one):
+                found.update(other.defined)
+                if other not in units and other.path.endswith("__init__.py"):
+                    units.append(other)
+        return sorted(found)
 
     def _global_names(self, unit: Unit) -> frozenset[str]:
         """The global names of a file, also those that it takes from others with all their names."""

@@ -313,8 +313,8 @@ class WaitFinder:
                 yield Wait(function, one, UPLOAD, "indexing", part)
 
     def _assigned(self, function: Function, one: Instruction) -> Iterator[Wait]:
-        """``x[rows] = 1.0`` uploads the number, unless the rows are a mask; ``x[mask] = y`` fetches how many there are. What a tensor of the
-        host is given of a device is copied there at once."""
+        """``x[rows] = 1.0`` uploads the number, unless the rows are a mask; ``x[mask] = y`` fetches how many there are. What a tensor of
+        the host is given of a device is copied there at once."""
         if not self.reasons(function, one[2]):
             if self._is_kept_on_host(function, one[2], pinned=True) and self.reasons(function, one[4]):
                 yield Wait(function, one, READ, "assignment", one[4])
