@@ -340,6 +340,9 @@ class Members(Containers):
             kind = self.models.part_type(value.type)
             self.solver.add(target, self.objects(Memory, value.space, value.pinning, kind, value.evidence) if kind else value)
         elif isinstance(value, Instance):
+            held = self.keyed(value) if not self.has_method(value, "__getitem__") else None
+            if held is not None:
+                self.ask(held, key, target)
             self._method_result(value, "__getitem__", target, site)
         elif isinstance(value, (Scalar, Constant)):
             self.solver.add(target, self.scalar)

@@ -103,3 +103,40 @@ def test_the_names_of_the_own_file_are_what_it_defines() -> None:
 def test_an_object_asked_for_a_name_from_outside_gives_nothing_known() -> None:
     facts = facts_of(main="class One:\n    def go(self): pass\ndef last(name):\n    return getattr(One(), name)()\n")
     assert _given_back(facts) == {"unknown (dynamic)"}
+
+
+BAG = """
+class Bag(dict):
+    def put(self, kind):
+        %s
+        return kind
+
+
+BAG = Bag()
+
+
+@BAG.put
+class One: pass
+
+
+class Two: pass
+BAG.put(Two)
+
+
+class Never: pass
+"""
+PUTS = ("self[kind.__name__] = kind", "super().__setitem__(kind.__name__, kind)")
+
+
+@pytest.mark.parametrize("read", ["BAG[name]", "BAG.get(name)", "[each for each in BAG.values()][0]"])
+@pytest.mark.parametrize("put", PUTS)
+def test_an_object_whose_class_derives_from_dict_holds_what_its_methods_put(put: str, read: str) -> None:
+    found = _given_back(facts_of(main=BAG % put + f"def last(name):\n    return {read}()\n"))
+    assert {"object of One", "object of Two"} <= found
+    assert "object of Never" not in found
+
+
+def test_a_key_that_is_known_gives_what_is_put_under_it_alone() -> None:
+    text = BAG % "self['one'] = kind" + "class Other(dict):\n    def __getitem__(self, key):\n        return Never\n"
+    assert "object of One" not in _given_back(facts_of(main=text + "def last():\n    return BAG['two']()\n"))
+    assert "object of Never" in _given_back(facts_of(main=text + "def last():\n    return Other()['two']()\n"))
