@@ -179,6 +179,10 @@ class Calls(Parameters):
 
     def _returned(self, called: FunctionObject, receiver: Object | None, arguments: Arguments, target: Node) -> None:
         """What a call returns. Only where all calls together return what is worth telling apart, this one is looked at by itself."""
+        if self._hands_back(called.function) and arguments.joint is None and not _is_within(arguments.frame, called.function):
+            own = self.frame(called.function, called.frame, receiver, arguments)
+            self.solver.edge(self.result(own), target, arguments.site)
+            return
         shared = self.result(self.frame(called.function, called.frame))
         if not self.dependence(called.function) or len(self.call_places(called.function)) > MOST_APART:
             self.solver.edge(shared, target, arguments.site)
@@ -191,6 +195,16 @@ class Calls(Parameters):
                 self._told_apart(called, receiver, arguments, shared, target)
 
         self.solver.when(shared, arrived)
+
+    def _hands_back(self, function: Function) -> bool:
+        """Whether a function gives back one of its parameters, whichever way it is left: what it decorates, or puts into a table."""
+        found = self._backs.get(function)
+        if found is None:
+            backs = [one[2] for one in function.by_opcode[op.RETURN]] if not function.is_cpp else []
+            plain = (index for index, one in enumerate(function.code.parameters) if one.kind in ("plain", "keyword"))
+            same = any(all(function.is_parameter(register, index) for register in backs) for index in plain)
+            found = self._backs[function] = bool(backs) and same and not _is_rebound(function)
+        return found
 
     def _told_apart(self, called: FunctionObject, receiver: Object | None, arguments: Arguments, shared: Node, target: Node) -> None:
         """A call is looked at by itself; if too many of the function are, all of them give what all calls together do."""
@@ -295,6 +309,19 @@ def _slice(function: Function) -> set[int]:
         else:
             waiting += op.reads(one)
     return found
+
+
+def _is_within(frame: Frame | None, function: Function) -> bool:
+    return frame is not None and frame.is_entered(function)
+
+
+def _is_rebound(function: Function) -> bool:
+    """Whether a function, or one inside of it, gives another value to a parameter that its inner functions see."""
+    constants, number = function.unit.ir.constants, function.code.number
+    cells = {(one.name, number) for one in function.code.parameters}
+    stores = ((inner, one) for inner in function.below for one in inner.by_opcode[op.STORE] if constants[one[2]] in cells)
+    given = (inner.definitions[one[3]] for inner, one in stores)
+    return any(one is None or one[0] != op.PARAM for one in given)
 
 
 def _makes_decorator(site: Site | None) -> bool:

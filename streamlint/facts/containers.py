@@ -9,7 +9,7 @@ from streamlint.facts.declared import Declared
 from streamlint.facts.frames import Frame
 from streamlint.facts.functions import Function
 from streamlint.facts.nodes import Keyed, Node
-from streamlint.facts.objects import Container, External, Instance, Key, Object
+from streamlint.facts.objects import Container, External, Instance, Key, Object, SuperObject
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 
@@ -82,12 +82,31 @@ class Containers(Declared):
         self._when_put(value, put)
 
     def given_by_methods(self, value: External, receiver: Instance, keyed: Keyed) -> None:
-        methods = {method: None for one in self.hierarchy.order(receiver.definition) for each in one.methods.values() for method in each}
-        for frame in map(self.base, methods):
+        for frame in map(self.base, self.methods_of(receiver)):
             for use in frame.function.by_opcode[op.SET_ITEM]:
                 if (key := frame.function.constant(use[3])) is not None:
                     give = partial(self.give, keyed, key, self.register(frame, use[4]))
                     self.solver.when(self.register(frame, use[2]), partial(self._if_it, value, give))
+
+    def given_to_itself(self, value: Instance, keyed: Keyed) -> None:
+        for frame in map(self.base, self.methods_of(value)):
+            for receiver, key, register in _puts(frame.function):
+                constant = frame.function.constant(key)
+                put = partial(self.give, keyed, constant if isinstance(constant, (str, int)) else None, self.register(frame, register))
+                self.solver.when(self.register(frame, receiver), partial(self._if_of_class, value, put))
+
+    def methods_of(self, value: Instance) -> dict[Function, None]:
+        """The methods of an object's class and its bases."""
+        return {method: None for one in self.hierarchy.order(value.definition) for each in one.methods.values() for method in each}
+
+    def _if_of_class(self, value: Instance, action: Callable[[], None], held: Object) -> None:
+        held = held.receiver if isinstance(held, SuperObject) else held
+        if isinstance(held, Instance) and (
+            held is value
+            or value.definition in self.hierarchy.order(held.definition)
+            or held.definition in self.hierarchy.order(value.definition)
+        ):
+            action()
 
     def _if_it(self, value: Object, action: Callable[[], None], held: Object) -> None:
         if held is value:
@@ -137,3 +156,11 @@ def _may_be_at(index: int, key: Key | None, starred: tuple[int, ...]) -> bool:
     if not isinstance(key, int):
         return key is None or index in starred
     return index == key if not starred or key < starred[0] else index >= starred[0]
+
+
+def _puts(function: Function) -> Iterator[tuple[int, int, int]]:
+    """What a function puts somewhere by key (``self[name] = kind``, ``super().__setitem__(name, kind)``): receivers, keys and values."""
+    yield from ((one[2], one[3], one[4]) for one in function.by_opcode[op.SET_ITEM])
+    for one in function.by_opcode[op.INVOKE]:
+        if function.text(one[4]) == "__setitem__" and len(one) == 8:
+            yield one[3], one[6], one[7]

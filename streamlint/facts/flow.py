@@ -72,6 +72,7 @@ class Flow:
         self._dependence: dict[Function, frozenset[int]] = {}
         self._apart: dict[Function, dict[Frame, list[tuple[Node, Node, Site | None]]]] = {}
         self._depths: dict[Function, int] = {}
+        self._backs: dict[Function, bool] = {}
         self._chain_counts: dict[tuple[Function, int], int] = {}
         self._calls: dict[Function, dict[Object | None, dict[Arguments, FunctionObject]]] = {}
         self.entered_at: dict[tuple[Function, Instruction], dict[Function, None]] = {}  # by instruction: the functions that it enters
@@ -253,6 +254,20 @@ class Flow:
             targets = (self.program.imported(module, unit) for module, taken in unit.imports if taken == "*")
             found = self._stars[unit] = tuple(dict.fromkeys(target for target in targets if target is not None and target is not unit))
         return found
+
+    def taken_by_package(self, unit: Unit) -> list[str]:
+        """The names that the file of a package takes from files of the program."""
+        found: set[str] = set()
+        units = [unit] if unit.path.endswith("__init__.py") else []
+        for one in units:
+            for module, taken in one.imports:
+                if taken is not None and taken != "*" and self.program.imported(module, one) is not None:
+                    found.add(taken)
+            for other in self._starred(one):
+                found.update(other.defined)
+                if other not in units and other.path.endswith("__init__.py"):
+                    units.append(other)
+        return sorted(found)
 
     def _global_names(self, unit: Unit) -> frozenset[str]:
         """The global names of a file, also those that it takes from others with all their names."""

@@ -16,6 +16,8 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 
 _NONE: frozenset[str] = frozenset()
+_MAPPINGS = frozenset({"dict", "OrderedDict", "collections.OrderedDict", "UserDict", "collections.UserDict"})
+"""Classes of the language that hold elements by key."""
 
 
 class KeyedFlow(Joins):
@@ -101,6 +103,8 @@ class KeyedFlow(Joins):
                 self.given_by_dict(value, found)
             elif isinstance(value, External) and isinstance(value.receiver, Instance):
                 self.given_by_methods(value, value.receiver, found)
+            elif isinstance(value, Instance):
+                self.given_to_itself(value, found)
         return found
 
     def _is_keyed(self, value: Object) -> bool:
@@ -108,6 +112,8 @@ class KeyedFlow(Joins):
             return value.frame.function.code.parameters[value.index].kind == "double"
         if isinstance(value, External):
             return isinstance(value.receiver, Instance)
+        if isinstance(value, Instance):
+            return not _MAPPINGS.isdisjoint(self.hierarchy.libraries(value.definition))
         return value.named is not None if isinstance(value, Varargs) else isinstance(value, Container) and value.kind == "dict"
 
     def keyed_of_node(self, node: Node) -> Keyed:
@@ -181,6 +187,10 @@ class KeyedFlow(Joins):
 
     def given_by_methods(self, value: External, receiver: Instance, keyed: Keyed) -> None:
         """What the methods of a class put, by key, into an attribute that a library's class gives it: ``self.state[p]["count"] = …``."""
+        raise NotImplementedError
+
+    def given_to_itself(self, value: Instance, keyed: Keyed) -> None:
+        """What the methods of a class that derives from ``dict`` put into the object itself."""
         raise NotImplementedError
 
     def copied_mappings(self, value: Container, arguments: Arguments) -> Sequence[Node]:

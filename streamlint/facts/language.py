@@ -29,6 +29,8 @@ from streamlint.facts.objects import (
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 
+_OF_MAPPINGS = frozenset({"get", "pop", "setdefault", "__getitem__", "values", "items", "keys", "__contains__", "__len__"})
+"""Methods of ``dict`` that a class which derives from it has."""
 DEEPEST_VIEW = 3
 """Views of dicts that are taken of one another."""
 Rule = Callable[["Language", External, Arguments, Node], None]
@@ -45,6 +47,8 @@ class Language(Library):
             rule(self, callee, arguments, target)
         elif name.startswith("builtins.container."):
             self._container_method(callee, name.rpartition(".")[2], arguments, target)
+        elif name.rpartition(".")[2] in _OF_MAPPINGS and isinstance(callee.receiver, Instance) and self.keyed(callee.receiver) is not None:
+            self._of_mapping(callee.receiver, name.rpartition(".")[2], arguments, target)
         elif name == "builtins.class.__subclasses__" and isinstance(callee.receiver, ClassObject):
             self._subclasses(callee.receiver, target)
         elif name.startswith("builtins.scalar."):
@@ -94,6 +98,25 @@ class Language(Library):
             self.element(value, word if isinstance(word, str) else None, target, site)
 
         self.solver.when(arguments.positional[0], named)
+
+    def _of_mapping(self, value: Instance, name: str, arguments: Arguments, target: Node) -> None:
+        """A method of ``dict`` of an object of the program whose class derives from it."""
+        keyed = self.keyed(value)
+        assert keyed is not None
+        if name in ("values", "items"):
+            self._view_of(value, name, target)
+            return
+        if name not in ("get", "pop", "setdefault", "__getitem__") or not arguments.positional:
+            self.solver.add(target, self.scalar)
+            return
+
+        def named(key: Object) -> None:
+            word = key.value if isinstance(key, Constant) else None
+            self.ask(keyed, word if isinstance(word, str) else None, target, arguments.site)
+
+        self.solver.when(arguments.positional[0], named)
+        for default in arguments.positional[1:2]:
+            self.solver.edge(default, target)
 
     def _subclasses(self, value: ClassObject, target: Node) -> None:
         """The classes that derive from one directly."""
@@ -265,10 +288,17 @@ def _getattr(flow: Language, callee: External, arguments: Arguments, target: Nod
             flow.solver.when(receiver, lambda held: flow.definitions_of(held, target))
         else:
             flow.unknown(target, "dynamic")
+            flow.solver.when(receiver, lambda held: flow.definitions_of(held, target) if isinstance(held, ModuleObject) else None)
 
     flow.solver.when(name, named)
     if len(arguments.positional) > 2:
         flow.solver.edge(arguments.positional[2], target)
+
+
+def _own_module(flow: Language, callee: External, arguments: Arguments, target: Node) -> None:
+    """`globals()`: the file, whose elements are what it defines."""
+    if arguments.site is not None:
+        flow.solver.add(target, flow.objects(ModuleObject, arguments.site.function.unit))
 
 
 def _cast(flow: Language, callee: External, arguments: Arguments, target: Node) -> None:
@@ -341,6 +371,7 @@ _NAMES: tuple[tuple[Rule, str], ...] = (
     (_cast, "typing.cast"),
     (_module, "importlib.import_module __import__"),
     (_pattern, "re.compile"),
+    (_own_module, "globals"),
     (_first, "typing.final typing.overload weakref.proxy asyncio.create_task asyncio.ensure_future"),
     (_decorator_maker, "functools.wraps functools.lru_cache"),
     (_made_container("list"), "list set frozenset collections.deque queue.Queue queue.SimpleQueue queue.LifoQueue queue.PriorityQueue"),

@@ -161,12 +161,19 @@ class Members(Containers):
             self.member(value, name, target, site)
 
     def definitions_of(self, value: Object, target: Node) -> None:
-        """The functions and classes that a file defines arrive at a node: one of them is taken by a name that is one of many."""
-        if isinstance(value, ModuleObject):
-            for name in value.unit.defined:
-                self._module_member(value, name, target)
-        else:
+        """The functions and classes that a file defines arrive at a node, and those that a package takes from its files: one of them is
+        taken by a name that is one of many."""
+        if not isinstance(value, ModuleObject):
             self.unknown(target, "dynamic")
+            return
+        for name in value.unit.defined:
+            self._module_member(value, name, target)
+        for name in self.taken_by_package(value.unit):
+            self.solver.when(self.global_name(value.unit, name), lambda held: self._defined(held, target))
+
+    def _defined(self, value: Object, target: Node) -> None:
+        if isinstance(value, (ClassObject, FunctionObject)):
+            self.solver.add(target, value)
 
     def possible_classes(self, value: Instance) -> list[ClassInfo]:
         """The classes that an object may have."""
@@ -317,7 +324,9 @@ class Members(Containers):
         """An element of an object arrives at a node; ``key`` is None where it is not known which."""
         if not target.first("element", value, key):
             return
-        if isinstance(value, (Container, Varargs, Rest)) and (keyed := self.keyed(value)) is not None:
+        if isinstance(value, ModuleObject):
+            self._module_element(value, key, target)
+        elif isinstance(value, (Container, Varargs, Rest)) and (keyed := self.keyed(value)) is not None:
             self.ask(keyed, key, target)
         elif isinstance(value, Container):
             self.solver.edge(self.contained(value, key), target)
@@ -331,6 +340,9 @@ class Members(Containers):
             kind = self.models.part_type(value.type)
             self.solver.add(target, self.objects(Memory, value.space, value.pinning, kind, value.evidence) if kind else value)
         elif isinstance(value, Instance):
+            held = self.keyed(value) if not self.has_method(value, "__getitem__") else None
+            if held is not None:
+                self.ask(held, key, target)
             self._method_result(value, "__getitem__", target, site)
         elif isinstance(value, (Scalar, Constant)):
             self.solver.add(target, self.scalar)
@@ -346,6 +358,13 @@ class Members(Containers):
             self.through(value, ("element", key), lambda one, node: self.element(one, key, node, None), target)
         else:
             self.unknown(target, "dynamic")
+
+    def _module_element(self, value: ModuleObject, key: Key | None, target: Node) -> None:
+        """``globals()[name]``."""
+        if isinstance(key, str):
+            self._module_member(value, key, target)
+        else:
+            self.definitions_of(value, target)
 
     def library_element(self, value: LibraryObject, target: Node) -> None:
         """An element of a library's object: a batch of a loader."""

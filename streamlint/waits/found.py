@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from streamlint.facts.call_graph import CallGraph, LibraryCall
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Constant, External, Memory, Object, Scalar, Unknown
+from streamlint.facts.objects import Constant, External, Instance, Memory, Object, Scalar, Unknown, are_plain
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Row
@@ -24,7 +24,7 @@ from streamlint.waits.operands import (
     selected,
     selectors,
 )
-from streamlint.waits.origins import INPUT, LOSS, OF_TRAINING, TERM, UNSURE
+from streamlint.waits.origins import INPUT, LOSS, OF_TRAINING, TENSOR, TERM, UNSURE
 from streamlint.waits.sinks import is_group_entry, may_be_absent
 from streamlint.waits.tested import is_of_host
 from streamlint.waits.together import is_beside_host
@@ -235,14 +235,42 @@ class WaitFinder:
         return given is not None and given[0] == op.CONST and function.unit.ir.constants[given[3]] is wanted
 
     def _is_fresh(self, function: Function, register: int) -> bool:
-        """Whether a register holds what the call before has made on the host, with elements to move."""
+        """Whether a register holds what the call before has made on the host, with elements to move, or what an object keeps there."""
         one = function.definitions[register]
         if one is not None and one[0] == op.PARAM:
             return not function.is_cpp and hands_filled(self.graph, function, one)
+        if one is not None and one[0] == op.ATTR and not function.is_cpp:
+            return self._is_kept_on_host(function, register)
         if one is None or one[0] not in (op.CALL, op.INVOKE, op.BINARY) or "host" not in self._result(function, one):
             return False
         rows = (call.row for call in self.graph.of_call(function, one).libraries)
         return not (makes_nothing(function, one) and any(row is not None and row.effect == "factory" for row in rows))
+
+    def _is_copied_to_host(self, function: Function, one: Instruction) -> bool:
+        """``host[place] = x`` of a device. A mask or a list as the place refuses more than one number, and ``host[place] += x`` computes on
+        the host."""
+        if not self._is_kept_on_host(function, one[2], pinned=True) or not self.reasons(function, one[4]):
+            return False
+        given = function.definitions[one[4]]
+        if (given is not None and given[0] == op.INPLACE) or any(
+            _is_on_host(value) for value in self.facts.values(function, one[4]).values
+        ):
+            return False
+        return all(self._is_place(function, part) for part in parts_of(function, one[3]))
+
+    def _is_place(self, function: Function, register: int) -> bool:
+        made = function.definitions[register] if register >= 0 else None
+        is_slice = made is not None and made[0] == op.SLICE
+        return is_slice or (are_plain(self.facts.values(function, register).values) and not is_mask(self.facts, function, register))
+
+    def _is_kept_on_host(self, function: Function, register: int, pinned: bool = False) -> bool:
+        """Whether a register holds nothing but tensors of the host, where it may not be those that are ``pinned``: nobody moves what it
+        holds, as a module moves its buffers."""
+        held = [value for value in self.facts.values(function, register).values if not _is_of_module(value)]
+        return bool(held) and all(
+            isinstance(value, Memory) and value.space == "host" and value.type == TENSOR and (pinned or value.pinning != "pinned")
+            for value in held
+        )
 
     # --- what the language does
 
@@ -302,8 +330,11 @@ class WaitFinder:
                 yield Wait(function, one, UPLOAD, "indexing", part)
 
     def _assigned(self, function: Function, one: Instruction) -> Iterator[Wait]:
-        """``x[rows] = 1.0`` uploads the number, unless the rows are a mask; ``x[mask] = y`` fetches how many there are."""
+        """``x[rows] = 1.0`` uploads the number, unless the rows are a mask; ``x[mask] = y`` fetches how many there are. What a tensor of
+        the host is given of a device is copied there at once."""
         if not self.reasons(function, one[2]):
+            if self._is_copied_to_host(function, one):
+                yield Wait(function, one, READ, "assignment", one[4])
             return
         for part in parts_of(function, one[3]):
             if not self.reasons(function, part):
@@ -319,6 +350,15 @@ def _is_number(function: Function, register: int) -> bool:
     one = function.definitions[register] if register >= 0 else None
     value = function.unit.ir.constants[one[3]] if one is not None and one[0] == op.CONST else None
     return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _is_on_host(value: Object) -> bool:
+    return isinstance(value, Memory) and value.space == "host"
+
+
+def _is_of_module(value: Object) -> bool:
+    """Whether an attribute may be what the library's class of modules has by the name, as each name may."""
+    return isinstance(value, External) and isinstance(value.receiver, Instance)
 
 
 def _is_unknown(function: Function, value: Object) -> bool:

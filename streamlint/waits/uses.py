@@ -59,6 +59,8 @@ class Uses:
         if is_other and (is_known_before(self.hot, wait, region) or stops_loop(self.hot, wait, region)):
             return True
         flow = Flow(self.places, region, is_forward, wait.what == READ and not wait.name.endswith("item"))
+        if wait.instruction[0] == op.SET_ITEM:  # what holds the number then is the tensor that was given it
+            return flow.end_well((wait.instruction[2],), real=False)
         if not op.DEFINES[wait.instruction[0]]:
             registers = chosen(self.hot.facts, body, wait.instruction) if wait.instruction[0] == op.BRANCH and not is_forward else None
             return registers is not None and flow.end_well(registers, real=False)
