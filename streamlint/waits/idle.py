@@ -73,7 +73,9 @@ class Idle:
 
     def before(self, wait: Wait, region: Region) -> Wait | None:
         """The wait right before one, in every round in which that is met; None where work may be queued in between."""
-        if wait.what not in (READ, CAST, NUMBER, FETCH, DEVICE, UPLOAD) or (wait.what == CAST and wait.name.rpartition(".")[2] not in _FETCHES):
+        if wait.what not in (READ, CAST, NUMBER, FETCH, DEVICE, UPLOAD) or (
+            wait.what == CAST and wait.name.rpartition(".")[2] not in _FETCHES
+        ):
             return None
         facts = self._known(wait, region)
         made = wait.function.definitions[wait.value] if wait.what == UPLOAD and wait.value >= 0 else None
