@@ -18,12 +18,14 @@ class HiddenSyncInHotLoop(Check):
     ``print``, ``nonzero``, the repeated upload of a constant or of a tensor that the host fills (``zeros``, ``eye``, ``arange``), or a
     tensor in place of the number for ``add(alpha=)``, ``addcmul(value=)`` or ``masked_fill``, and calls that look at a value themselves
     (``torch.linalg.cholesky`` at its status, ``one_hot`` without ``num_classes``). The value comes from the loss, the model's
-    output, parameters, gradients or a moved batch, and only reaches logs, sums, text or containers.
+    output, parameters, gradients or a moved batch, and only reaches logs, sums, text or containers. Numbers that are fetched from one
+    gradient after the other are reported even if the step needs their sum: one read of the sum gives it.
 
     A loop is a training loop if its body, through known calls, runs a backward pass or steps an optimizer. A method that a framework
     calls in each step counts as well, where its class is shown to derive from the framework's own (``training_step`` of a
-    LightningModule, ``compute_loss`` of a Trainer). Loops that decode, denoise or serve, and the ``forward`` of losses and layers are
-    included with ``hidden-sync = "all-loops"``.
+    LightningModule, ``compute_loss`` of a Trainer). Loops that decode, denoise or serve, the ``forward`` of losses and layers, and
+    functions that work on all gradients, or that are part of a step and called by another program, are included with
+    ``hidden-sync = "all-loops"``.
 
     ## Why is this bad
     The host blocks until the GPU has completed all work of the step, and the GPU then idles until the host has issued the next work.

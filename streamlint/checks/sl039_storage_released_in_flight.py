@@ -19,8 +19,8 @@ class StorageReleasedInFlight(Check):
     Reports ``x.untyped_storage().resize_(0)``, ``x.set_(…)`` and ``x.data = …`` where another stream than the one that allocated the
     storage has used it, and the allocating stream does not wait for that use: no ``wait_stream``, event, synchronization or
     ``record_stream`` comes between. A finding requires evidence that the block is reused: a later allocation on the same stream, or a
-    return to a caller that runs on it. Where the last reference goes instead, SL007 reports it; ``cudaFreeAsync`` on the wrong stream is
-    reported by SL006.
+    return to a caller that runs on it. A tensor from an unknown caller counts as allocated on the stream that is current there.
+    Where the last reference goes instead, SL007 reports it; ``cudaFreeAsync`` on the wrong stream is reported by SL006.
 
     ## Why is this bad
     The tensor object lives on, but its block returns to the caching allocator at once, in the order of the stream that allocated it.

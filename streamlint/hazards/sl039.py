@@ -26,7 +26,9 @@ def find(context: Context) -> Iterator[Finding]:
             continue
         library = release.library or "torch"
         use = Launch(span_of(release.use), library, "", context=context.surroundings(release.use.function))
-        drop = Drop(span_of(release.drop), library, "", allocated=span_of(release.allocation))
+        drop = Drop(
+            span_of(release.drop), library, "", allocated=span_of(release.allocation) if release.allocation != release.use else None
+        )
         again = span_of(release.again) if release.again is not None else None
         yield rule.told(use, drop, release.kind, again, _made(release.lane))
 

@@ -12,6 +12,7 @@ from streamlint.ir import opcodes as op
 from streamlint.ordering.conditions import Frame
 from streamlint.ordering.crossing import DROPPED, USED, Crossing, as_lent, is_lent, is_lent_by
 from streamlint.ordering.flow import BUFFER, EVENT, STREAM, Tracked
+from streamlint.ordering.given_storage import GivenStorage, GivenUse
 from streamlint.ordering.lanes import AMBIENT, WAITER, Lane
 from streamlint.ordering.places import ANY, Element, Place, rest_behind
 from streamlint.ordering.races import Races
@@ -64,6 +65,7 @@ class Releases(Crossing):
         self._released: dict[Site, Release] = {}
         self._streams: dict[Site, Lane] = {}
         self._raised: list[tuple[State, Lane]] = []
+        self._by_callers = False
         self._sizes = transfer.one_of(Sizes, transfer.one_of(Origins, transfer))
 
     def releases(self) -> Iterator[Release]:
@@ -71,7 +73,20 @@ class Releases(Crossing):
         for (function, one, work), partners in self.beginnings.find():
             if (not function.is_cpp or work.library == "torch") and self.comes_to(function, partners):
                 self._follow_allocation(function, one, work)
+        for use in GivenStorage(self.transfer, self.lanes).uses(begun for begun, _ in self.beginnings.find()):
+            self._follow_emptied(use)
         yield from self._released.values()
+
+    def _follow_emptied(self, use: GivenUse) -> None:
+        """A tensor that a caller out of view gives is allocated on the stream that is current there; the caller keeps its references."""
+        if not self.memory.is_on_device(use.function, use.register, use.work, True):
+            return
+        self._site = site = Site(use.function, use.instruction)
+        self._work, self._writes, self._is_evident, self._by_callers = use.work, True, True, True
+        self._lane, self._streams[site] = Lane(CURRENT, (), frozenset(), True, ""), use.lane
+        tracked = {Tracked(BUFFER, place) for place in self.places.names(use.function, use.register)}
+        tracked |= {Tracked(USED, _MARK, "", site)} | use.lane.tracked(STREAM)
+        self.run(self.start(use.function, use.instruction, frozenset(tracked), frozenset()), self._judge)
 
     def _follow_allocation(self, function: Function, one: Instruction, work: Worked) -> None:
         frame = Frame(function, None, None, 0)
@@ -409,6 +424,8 @@ class Releases(Crossing):
         use, drop = (self._first(state, kind, site) for kind in (USED, DROPPED))
         lane = self._streams.get(use, Lane(CURRENT, (), frozenset(), True, ""))
         kind = min((held.type for held in state.tracked if held.kind == DROPPED and held.announced == drop), default="")
+        if self._by_callers and (not kind or any(one.kind and one.drop == drop for one in self._released.values())):
+            return
         found = Release(self._site, use, drop, None if is_over else site, self._lane, lane, self._work.library, kind)
         if self._site not in self._released or (kind and not self._released[self._site].kind):  # another path may only let go of it
             self._released[self._site] = found

@@ -19,7 +19,7 @@ from streamlint.waits.handed import handed
 from streamlint.waits.operands import argument_registers, behind
 from streamlint.waits.origins import UNSURE
 from streamlint.waits.questions import alike, parts_of, unnegated
-from streamlint.waits.sinks import FRACTIONS, KEEP_KIND, SAYS, SHAPES, called_name, is_float_type
+from streamlint.waits.sinks import COMPUTES, FRACTIONS, KEEP_KIND, SAYS, SHAPES, called_name, is_float_type
 from streamlint.waits.wait import Wait
 
 _KINDS = frozenset({"shape", "device", "dtype"})
@@ -215,7 +215,7 @@ def stops_loop(hot: HotRegions, wait: Wait, region: Region) -> bool:
 
 
 def is_known_before(hot: HotRegions, wait: Wait, region: Region) -> bool:
-    """Whether the number that is fetched comes from what the loop goes through, and from nothing that it computes."""
+    """Whether the number that is fetched comes from what the loop goes through or what was there before, and from nothing that changes."""
     if region.loop is None or region.caller is not None or wait.instruction[0] not in (op.CALL, op.INVOKE, op.BRANCH):
         return False
     tested = wait.function.definitions[wait.value]
@@ -223,7 +223,35 @@ def is_known_before(hot: HotRegions, wait: Wait, region: Region) -> bool:
         return False  # whether there is anything at all: `if meters:`
     body = hot.body(wait.function)
     element = _element(body, region.loop)
-    return element is not None and _rests_on(body, wait.value, region.loop, element, SHAPES) is not None
+    if element is not None and _rests_on(body, wait.value, region.loop, element, SHAPES) is not None:
+        return True
+    same = _rests_on(body, wait.value, region.loop, element, SHAPES | COMPUTES) is False
+    return same and not any(_may_change(body.function, one, region.loop) for one in _outside(body, wait.value, region.loop))
+
+
+def _outside(body: Body, register: int, loop: Loop) -> Iterator[int]:
+    """The registers from before a loop that a value of the loop is made of."""
+    waiting, seen = [register], set[int]()
+    while waiting:
+        register = waiting.pop()
+        one = body.function.definitions[register] if register >= 0 and register not in seen else None
+        seen.add(register)
+        if one is not None and body.home[one] in loop.body:
+            waiting += op.reads(one)
+        elif one is not None:
+            yield register
+
+
+def _may_change(function: Function, register: int, loop: Loop) -> bool:
+    """Whether a loop may write into what a register holds: by a method, an element, or a call that gives nothing anybody uses."""
+    for use in function.uses[register]:
+        if function.blocks[use] not in loop.body:
+            continue
+        if use[0] == op.INVOKE and use[3] == register and function.text(use[4]).endswith("_"):
+            return True
+        if use[0] in (op.SET_ITEM, op.INPLACE) or (use[0] in _CALLS and not function.uses[use[2]]):
+            return True
+    return False
 
 
 def one_of_each(body: Body, wait: Wait) -> bool:
@@ -247,7 +275,7 @@ def _element(body: Body, loop: Loop) -> Instruction | None:
     return next((one for one in body.function.by_opcode[op.NEXT] if one[3] == more[3] and body.home[one] in loop.body), None)
 
 
-def _rests_on(body: Body, register: int, loop: Loop, element: Instruction, methods: Iterable[str] | None) -> bool | None:
+def _rests_on(body: Body, register: int, loop: Loop, element: Instruction | None, methods: Iterable[str] | None) -> bool | None:
     """Whether a value is made of the element of a loop; None where it is made of something else that the loop changes.
 
     ``methods``: those that may make it; None for all but the object's own.

@@ -12,8 +12,7 @@ from streamlint.facts.call_graph import MOST_NAMES, CallGraph
 from streamlint.facts.effects import Effect, Effects
 from streamlint.facts.functions import Function
 from streamlint.facts.hot import TRAINING, Region
-from streamlint.facts.loops import Body
-from streamlint.facts.objects import Memory, Site
+from streamlint.facts.objects import Site
 from streamlint.facts.program import Program
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -29,8 +28,9 @@ from streamlint.waits.met import is_met
 from streamlint.waits.naming import ON_DEVICE, name_of
 from streamlint.waits.operands import argument_registers, behind
 from streamlint.waits.origins import GRADIENTS, INPUT, PARAMETERS, TERM, UNSURE, ModelFacts
+from streamlint.waits.piecemeal import Piecemeal
 from streamlint.waits.quiet import Quiet
-from streamlint.waits.regions import LAUNCH, WaitRegions, trains
+from streamlint.waits.regions import LAUNCH, WEIGHTS, WaitRegions, trains
 from streamlint.waits.schedules import handed_over
 from streamlint.waits.uploads import upload_reason
 from streamlint.waits.uses import Uses
@@ -183,6 +183,10 @@ class HotWaits:
         return Uses(self.hot)
 
     @cached_property
+    def _piecemeal(self) -> Piecemeal:
+        return Piecemeal(self.hot, self.graph, self._quiet, self._uses, self.all_loops)
+
+    @cached_property
     def _idle(self) -> Idle:
         return Idle(self.hot, {function: self._on_device(each) for function, each in self._waits.items()})
 
@@ -230,6 +234,8 @@ class HotWaits:
             return ON_HOST
         if first.does == LAUNCH and wait.what != DEVICE:
             return NO_LOOP
+        if first.does == WEIGHTS and wait.what in (READ, CAST):
+            return NEEDED  # one read of what it is called for
         if self._is_guess(region):
             return NO_LOOP
         if measures(self.graph, wait, region) or (is_stopped(self.graph, first) and not self._may_step(first.function)):
@@ -246,7 +252,8 @@ class HotWaits:
         if (
             wait.what in (READ, CAST)
             and not self._uses.is_avoidable(wait, region, self.all_loops)
-            and not self._is_part_by_part(wait, region)
+            and not self._piecemeal.is_part_by_part(wait, region)
+            and not (origin in (GRADIENTS, PARAMETERS) and self._piecemeal.is_one_by_one(wait, region))
         ):
             return NEEDED
         if wait.what == UPLOAD:
@@ -281,39 +288,6 @@ class HotWaits:
             if one.caller is not None and one.call is not None:
                 edges = self.graph.calls(one.caller.function).edges
                 yield {edge.callee for edge in edges if edge.instruction == one.call}
-
-    def _is_part_by_part(self, wait: Wait, region: Region) -> bool:
-        """Whether a loop in the round reads one part of a tensor after the other, which one read would give at once."""
-        body = self.hot.body(wait.function)
-        if region.function is not wait.function:
-            return False
-        made = body.function.definitions[wait.value] if wait.value >= 0 else None
-        sides = [body.function.definitions[side] for side in made[4:6]] if made is not None and made[0] == op.COMPARE else [made]
-        parts = [one for one in sides if one is not None and one[0] == op.ITEM]
-        around = [loop.body for loop in body.graph.loops if body.home[wait.instruction] in loop.body and loop is not region.loop]
-        return any(
-            self._is_of_device(body.function, one[3]) and self._is_outside(body, blocks, one[3]) and self._queues(body, blocks)
-            for blocks in around
-            for one in parts
-            if body.home[one] in blocks
-        )
-
-    def _queues(self, body: Body, blocks: frozenset[int]) -> bool:
-        """Whether something in a loop queues work, with all loops may do so: else only its first read waits, as one read of all would."""
-        if not self.all_loops:
-            calls = (call for call in self.graph.calls(body.function).libraries if call.row is not None and call.row.effect == "compute")
-            return any(body.home[call.instruction] in blocks and self._is_of_device(body.function, call.instruction[2]) for call in calls)
-        ones = (one for block in blocks for one in body.function.code.blocks[block])
-        return any(self._quiet.queues(body.function, one) or self._quiet.entered(body.function, one) for one in ones)
-
-    def _is_of_device(self, function: Function, register: int) -> bool:
-        return any(isinstance(value, Memory) and value.space == "device" for value in self.facts.values(function, register).values)
-
-    def _is_outside(self, body: Body, blocks: frozenset[int], register: int) -> bool:
-        """Whether what a register holds is there before a loop, and the loop puts nothing into it."""
-        made = body.function.definitions[register]
-        puts = (one for one in body.function.by_opcode[op.SET_ITEM] if one[2] == register)
-        return made is not None and body.home[made] not in blocks and not any(body.home[one] in blocks for one in puts)
 
     def _place(self, wait: Wait, region: Region) -> Site:
         """The wait; or the call in the round, where another file's helper is right to wait, and calling it in each round is not."""

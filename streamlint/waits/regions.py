@@ -21,10 +21,11 @@ from streamlint.ir.graph import NOBODY, Loop
 from streamlint.models import StepRow, first_part, last_part
 from streamlint.waits.derivatives import derives, evaluates
 from streamlint.waits.launching import Launching
+from streamlint.waits.step_parts import StepParts
 from streamlint.waits.trained import trained
 
-PARTS, STEP, LAUNCH = "parts", "step", "launch"
-"""What a region does that is no row's: it takes a tensor apart, it is a step by itself, or it only launches work."""
+PARTS, STEP, WEIGHTS, LAUNCH = "parts", "step", "weights", "launch"
+"""What a region does that is no row's: it takes a tensor apart, is a step or part of one, looks at all gradients, or only launches work."""
 
 
 class WaitRegions(HotRegions):
@@ -50,6 +51,9 @@ class WaitRegions(HotRegions):
                 self._add_others(function)
             self._add_launching()
             self._spread()
+            for function, looks in StepParts(self, self._is_over_gradients, (PARTS, LAUNCH)).outermost(functions).items():
+                self._region(function, None, None, None, {}, WEIGHTS if looks else STEP)
+            self._spread()
 
     def _naming(self) -> list[Unit]:
         """The files that name what a round that trains calls, or what a framework calls in it, if they can have values of the library.
@@ -69,7 +73,7 @@ class WaitRegions(HotRegions):
         return sorted(found, key=lambda unit: unit.number)
 
     def goes_backward(self, region: Region) -> bool:
-        return super().goes_backward(region) or region.chain()[0].does == STEP
+        return super().goes_backward(region) or region.chain()[0].does in (STEP, WEIGHTS)
 
     def _add_training(self, function: Function) -> None:
         row = self.frameworks.row(function)
@@ -129,12 +133,20 @@ class WaitRegions(HotRegions):
 
     def _taking_apart(self, function: Function) -> Iterator[Loop]:
         """Loops over gradients that are looked at one by one, and those in a module's method that read one element in each round."""
+        for loop, inside, elements in self._element_loops(function):
+            if self._looks_at_gradients(function, inside, elements) or self._reads_parts(function, inside, elements, loop):
+                yield loop
+
+    def _is_over_gradients(self, function: Function) -> bool:
+        """Whether a function has a loop over gradients."""
+        return any(self._looks_at_gradients(function, inside, elements) for _, inside, elements in self._element_loops(function))
+
+    def _element_loops(self, function: Function) -> Iterator[tuple[Loop, list[Instruction], frozenset[int]]]:
+        """The loops of a function that go through something, with their instructions, and the registers of what they take out."""
         graph = self.body(function).graph if function.by_opcode[op.NEXT] else None
         for loop in graph.loops if graph is not None else ():
             inside = [one for block in sorted(loop.body) for one in function.code.blocks[block]]
-            elements = _from(function, [one[2] for one in inside if one[0] == op.NEXT])
-            if self._looks_at_gradients(function, inside, elements) or self._reads_parts(function, inside, elements, loop):
-                yield loop
+            yield loop, inside, _from(function, [one[2] for one in inside if one[0] == op.NEXT])
 
     def _looks_at_gradients(self, function: Function, inside: Iterable[Instruction], elements: frozenset[int]) -> bool:
         """``for p in parameters: p.grad.norm()``. Who looks for NaN needs what he finds."""

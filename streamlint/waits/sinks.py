@@ -29,6 +29,8 @@ OF_KIND = frozenset("shape dtype device ndim size numel dim is_cuda requires_gra
 """Members of a tensor or an array that do not hang on its values."""
 SHAPES = frozenset("expand view reshape flatten squeeze unsqueeze repeat detach cpu to long int float item clone".split())
 """Methods that change a tensor's shape or place, and compute nothing."""
+COMPUTES = frozenset("sum mean max min amax amin any all norm prod argmax argmin count_nonzero std var abs ne eq gt lt ge le bool".split())
+"""Methods that make a tensor of a tensor and nothing else: each call gives the same."""
 SAYS = frozenset({"print", "warn", "warning", "info", "debug", "error"})
 LOGS = frozenset("append extend add appendleft update setdefault print info debug warning warn log add_scalar".split())
 """What keeps or shows a number, where a module's forward may give it."""
