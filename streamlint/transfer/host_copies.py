@@ -48,14 +48,15 @@ class HostCopies:
         self.contexts = origins.contexts
 
     def of(self, call: ModelledCall) -> Iterator[HostCopy]:
-        """The copies that a call may make."""
-        effect = call.row.effect
-        if effect == "transfer":
-            yield from self._of_transfer(call)
-        elif effect == "copy":
-            yield from self._of_copy(call)
-        elif effect == "module_to":
-            yield from self._of_module(call)
+        """The copies that a call may make; of C++ none with memory of callers whose flags keep it from being reached."""
+        finders = {"transfer": self._of_transfer, "copy": self._of_copy, "module_to": self._of_module}
+        find = finders.get(call.row.effect)
+        if find is None:
+            return
+        block = call.function.blocks[call.instruction]
+        for copy in find(call):
+            if not (call.function.is_cpp and self.origins.guards.excluded(call.function, block, copy.origin.known.context)):
+                yield copy
 
     def is_asynchronous(self, call: ModelledCall, context: Context) -> bool:
         """Whether a call asks not to wait for its copy."""
