@@ -74,7 +74,7 @@ class Handlers:
             uses = [use for use in function.uses[one[2]] if use[0] == op.CALL and use[3] == one[2]]
             registers = [use[5] for use in uses if len(use) > 5]
         else:
-            registers = _selected(function, one, row.function)
+            registers = selected(function, one, row.function)
         for register in registers:
             for value in self.facts.functions_in(self.facts.values(function, register).values):
                 yield Handler(value.function, function, one, row)
@@ -82,7 +82,7 @@ class Handlers:
     def _is_each_round(self, function: Function, one: Instruction, row: RoundRow) -> bool:
         """Whether a handler is registered for an event of each round, as it is: ``ITERATION_COMPLETED(every=10)`` is none."""
         assert row.event is not None
-        values = [value for register in _selected(function, one, row.event) for value in self.facts.values(function, register).values]
+        values = [value for register in selected(function, one, row.event) for value in self.facts.values(function, register).values]
         names = [value.name for value in values if isinstance(value, External)]
         return any(fnmatch.fnmatchcase(name, pattern) for name in names for pattern in row.events)
 
@@ -95,7 +95,7 @@ class Handlers:
         return any(self.trains(handler.function) for name in names for handler in self._plain(function, one, name))
 
 
-def _selected(function: Function, one: Instruction, selector: Selector) -> list[int]:
+def selected(function: Function, one: Instruction, selector: Selector) -> list[int]:
     """The registers of the argument that a selector means."""
     given = list(arguments_of(function, one))
     by_place = [register for place, (register, kind) in enumerate(given) if kind is None and place == selector.position]

@@ -22,6 +22,7 @@ from streamlint.facts.loops import Body
 from streamlint.facts.objects import Site
 from streamlint.facts.reaching import reaching
 from streamlint.facts.settings import set_before
+from streamlint.facts.trained import trained
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Loop
@@ -100,7 +101,13 @@ class HotRegions:
             for index, progress in self.progress(function).items():
                 if index != NOBODY:
                     self._region(function, self.body(function).graph.loops[index], None, None, {}, progress.does)
+        self._add_trained()
         self._spread()
+
+    def _add_trained(self) -> None:
+        """Modules that a framework's trainer runs in each step."""
+        for function, row in trained(self.facts):
+            self._region(function, None, row, None, {})
 
     def body(self, function: Function) -> Body:
         """A function's control flow."""

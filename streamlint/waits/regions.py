@@ -22,7 +22,6 @@ from streamlint.models import StepRow, first_part, last_part
 from streamlint.waits.derivatives import derives, evaluates
 from streamlint.waits.launching import Launching
 from streamlint.waits.step_parts import StepParts
-from streamlint.waits.trained import trained
 
 PARTS, STEP, WEIGHTS, LAUNCH = "parts", "step", "weights", "launch"
 """What a region does that is no row's: it takes a tensor apart, is a step or part of one, looks at all gradients, or only launches work."""
@@ -43,8 +42,7 @@ class WaitRegions(HotRegions):
         places = {(function.unit.number, function.code.number): function for function in (*functions, *self.reaching)}
         for _, function in sorted(places.items()):
             self._add_training(function)
-        for function, row in trained(self):
-            self._region(function, None, row, None, {})
+        self._add_trained()
         self._spread()
         if self.all_loops:
             for function in functions:

@@ -5,41 +5,40 @@ from __future__ import annotations
 import fnmatch
 from collections.abc import Iterable, Iterator
 
+from streamlint.facts.facts import Facts
 from streamlint.facts.functions import Function
-from streamlint.facts.hot import HotRegions
+from streamlint.facts.handlers import selected
 from streamlint.facts.objects import ClassObject, External, Instance
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import StepRow, last_part
-from streamlint.waits.operands import selected
 
 _ESCAPES = frozenset({op.SET_ATTR, op.RETURN, op.STORE, op.SET_NAME, op.CALL, op.BUILD, op.APPEND})
 """What takes an object to where it is not followed."""
 
 
-def trained(hot: HotRegions) -> Iterator[tuple[Function, StepRow]]:
+def trained(facts: Facts) -> Iterator[tuple[Function, StepRow]]:
     """The methods of modules of the program that trainers call in each step, with the row that says so."""
-    program, facts = hot.facts.program, hot.facts
     rows = facts.frameworks.trainers
     ends = {last_part(name) for row in rows for name in row.names}
-    names = sorted(one for one in set(program.identifiers) if any(fnmatch.fnmatchcase(one, end) for end in ends))
-    units = {unit.number: unit for name in names for unit in program.mentioning(name) if not unit.is_cpp}
+    names = sorted(one for one in set(facts.program.identifiers) if any(fnmatch.fnmatchcase(one, end) for end in ends))
+    units = {unit.number: unit for name in names for unit in facts.program.mentioning(name) if not unit.is_cpp}
     for _, unit in sorted(units.items()):
         for function in unit.functions:
             for one in function.by_opcode[op.CALL]:
-                row = _row(hot, function, one, rows)
+                row = _row(facts, function, one, rows)
                 if row is not None and _starts(function, one, row):
-                    yield from ((method, row) for method in _methods(hot, function, one, row))
+                    yield from ((method, row) for method in _methods(facts, function, one, row))
 
 
-def _row(hot: HotRegions, function: Function, one: Instruction, rows: Iterable[StepRow]) -> StepRow | None:
+def _row(facts: Facts, function: Function, one: Instruction, rows: Iterable[StepRow]) -> StepRow | None:
     """The row of a call that makes a trainer."""
     named: list[str] = []
-    for value in hot.facts.values(function, one[3]).values:
+    for value in facts.values(function, one[3]).values:
         if isinstance(value, External):
             named.append(value.name)
         elif isinstance(value, ClassObject):
-            named += hot.facts.hierarchy.libraries(value.definition)
+            named += facts.hierarchy.libraries(value.definition)
     return next((row for row in rows if any(row.covers(name, True) for name in named)), None)
 
 
@@ -59,10 +58,11 @@ def _starts(function: Function, made: Instruction, row: StepRow) -> bool:
     return False
 
 
-def _methods(hot: HotRegions, function: Function, one: Instruction, row: StepRow) -> Iterator[Function]:
-    register = selected(function, one, row.of, False) if row.of is not None else None
-    given = hot.facts.values(function, register).values if register is not None else ()
+def _methods(facts: Facts, function: Function, one: Instruction, row: StepRow) -> Iterator[Function]:
+    """The methods of what a trainer is given that it calls in each step."""
+    registers = selected(function, one, row.of) if row.of is not None else ()
+    given = (value for register in registers for value in facts.values(function, register).values)
     for module in (value.definition for value in given if isinstance(value, Instance)):
         for name in row.methods:
-            found = hot.facts.hierarchy.lookup(module, name)
+            found = facts.hierarchy.lookup(module, name)
             yield from found[1] if found is not None else ()
