@@ -11,6 +11,7 @@ from streamlint.ir import opcodes as op
 from streamlint.ir.code import TemplateArgument, TypeTuple
 
 _FUNDAMENTAL = frozenset({"bool", "char", "double", "float", "int", "long", "long long", "short", "unsigned char", "void"})
+_TRUTHS = {"true": True, "false": False}
 _ALIASED = "other"
 """The word of constants of which several mean the same."""
 _DEEPEST = 4
@@ -27,6 +28,8 @@ class Meant(NamedTuple):
         """Whether both are the same; None where that is not known."""
         if self == other:
             return True
+        if self.kind == other.kind == "value" and None in (self.held, other.held):
+            return not (self.held or other.held)  # ``0`` is ``nullptr``
         if self.kind == other.kind == "name":
             head, _, _ = str(self.held).rpartition("::")
             return False if head and head == str(other.held).rpartition("::")[0] else None
@@ -53,6 +56,8 @@ class Templates:
             return Meant("name", argument) if not _mentions_parameter(function, argument) else None
         if name in _FUNDAMENTAL:
             return Meant("fundamental", name)
+        if name in _TRUTHS or name.isdecimal():
+            return Meant("value", _TRUTHS[name] if name in _TRUTHS else int(name))
         unit, scope = function.unit, scope_of(function)
         for one in self.cpp.find(unit, scope, name):
             if isinstance(one, ClassInfo):
@@ -68,8 +73,12 @@ class Templates:
         return Meant("name", spelled)
 
     def _begun_with(self, variable: Variable, depth: int) -> Meant | None:
-        """What a variable of a file is set to, if one instruction alone does that."""
+        """What a variable of a file is set to, if one instruction alone does that, and no function of the file."""
         body = variable.unit.body
+        name = last_part(variable.name)
+        others = (one for each in variable.unit.functions if each is not body for one in each.by_opcode[op.SET_NAME])
+        if any(last_part(str(variable.unit.ir.constants[one[2]])) == name for one in others):
+            return None
         set_to = [one[3] for one in body.by_opcode[op.SET_NAME] if body.text(one[2]) == variable.name]
         one = body.definitions[set_to[0]] if len(set_to) == 1 else None
         while one is not None and one[0] in (op.CAST, op.COPY):

@@ -52,7 +52,8 @@ def _starts(function: Function, made: Instruction, row: StepRow) -> bool:
             continue
         seen.add(register)
         for use in function.uses[register]:
-            if use[0] in _ESCAPES or (use[0] == op.INVOKE and use[3] == register and function.text(use[4]) in row.started):
+            is_kept = use[0] in _ESCAPES and not (use[0] == op.SET_ATTR and use[4] != register)
+            if is_kept or (use[0] == op.INVOKE and use[3] == register and function.text(use[4]) in row.started):
                 return True
             waiting += [use[2]] if use[0] == op.PHI else []
     return False

@@ -125,7 +125,8 @@ def _measured(runs: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _dates(runs: Sequence[Mapping[str, Any]]) -> str:
-    return " and ".join(sorted({str(run["date"]) for run in runs}))
+    *others, last = sorted({str(run["date"]) for run in runs})
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def _recorded() -> Iterator[str]:

@@ -6,7 +6,7 @@ import operator
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from streamlint.facts.cpp_scopes import last_part
+from streamlint.facts.cpp_scopes import last_part, scope_of
 from streamlint.facts.cpp_templates import Meant, is_parameter
 from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.instructions import uncast
@@ -169,7 +169,11 @@ class Decided:
         if len(held) == 1 and isinstance(held[0], Constant):
             return Meant("value", held[0].value)
         found = self.templates.meant(function, (name, (), 0, False, None))
-        return found if found is not None and found.kind in ("constant", "name") and "::" in name else None
+        head, _, _ = name.rpartition("::")
+        if found is None or not head or found.kind not in ("constant", "name"):
+            return None
+        is_member = self.facts.cpp.find_class(function.unit, scope_of(function), head) is not None  # it may be a variable
+        return None if found.kind == "name" and is_member else found
 
     # --- template arguments
 

@@ -203,7 +203,8 @@ def fitting(transfer: Transfer, function: Function, one: Instruction, edges: tup
     """Of overloads, those whose parameters take the arguments: objects of classes go to classes, numbers to numbers."""
     given = one[6:] if one[0] == op.INVOKE else one[5:]
     kept = [edge for edge in edges if _takes(transfer, function, edge.callee, given)] or list(edges)
-    exact = [edge for edge in kept if _is_exact(transfer, function, edge.callee, given)]
+    overloads = len({edge.callee.owner for edge in kept}) == 1  # else one overrides the other
+    exact = [edge for edge in kept if overloads and _is_exact(transfer, function, edge.callee, given)]
     return tuple(exact or kept)
 
 
@@ -221,7 +222,7 @@ def _is_exact(transfer: Transfer, function: Function, callee: Function, given: t
 
 
 def _written(cpp: CppScopes, function: Function, kind: TypeTuple) -> tuple[object, ...]:
-    """A type as overloads tell it apart: without its aliases, and whether it is a reference."""
+    """A type as overloads tell it apart: without aliases, and without what makes it a reference."""
     name, arguments, pointers, _, array = cpp.resolved(function.unit, scope_of(function), kind)
     meant = cpp.find_class(function.unit, scope_of(function), str(name))
     return meant if meant is not None else name, arguments, pointers, array

@@ -9,10 +9,11 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.decided import Decided, Link
 from streamlint.transfer.transfer import Transfer
+from streamlint.waits.questions import conditions
 
 _WORDS = {"cuda-device": "device", "cpu-device": "host"}
 """Where memory is that constants of devices name."""
-_MOVES = frozenset({"copy", "upload", "alloc", "device"})
+_MOVES = frozenset({"copy", "transfer", "factory", "device"})
 _DEEPEST = 12
 
 
@@ -96,16 +97,22 @@ class Spaces(Decided):
         return self._asserted[function].get(_place(function, register), "")
 
     def _assertions(self, function: Function) -> dict[object, str]:
+        """What it asserts on each way: not what one arm asserts, nor a place that is said to be both, or is set again."""
         found: dict[object, str] = {}
+        both: set[object] = set()
         for one in function.by_opcode[op.CALL]:
             called = function.definitions[one[3]] if len(one) > 5 else None
             if called is None or called[0] != op.NAME or function.text(called[3]) not in self._asserting:
                 continue
+            if any(True for _ in conditions(function, function.blocks[one])):
+                continue
             asked = function.definitions[one[5]] if one[5] >= 0 else None
             shows = self.asking.get(function.text(asked[4])) if asked is not None and asked[0] == op.INVOKE else None
             if asked is not None and shows is not None:
-                found[_place(function, self._behind_device(function, asked[3]))] = "device" if shows else "host"
-        return found
+                place, space = _place(function, self._behind_device(function, asked[3])), "device" if shows else "host"
+                if found.setdefault(place, space) != space or _is_set(function, place):
+                    both.add(place)
+        return {place: space for place, space in found.items() if place not in both}
 
     def _behind_device(self, function: Function, register: int) -> int:
         """A tensor behind ``x.device()``."""
@@ -113,6 +120,15 @@ class Spaces(Decided):
         calls = self.transfer.modelled(function, one) if one is not None and one[0] == op.INVOKE else ()
         is_device = any(call.row.effect == "device" and call.one("from") == one[3] for call in calls if one is not None)
         return one[3] if is_device and one is not None else register
+
+
+def _is_set(function: Function, place: object) -> bool:
+    """Whether a variable that several functions share is set more than once."""
+    root = function
+    while root.parent is not None and root.parent.code.kind == "function":
+        root = root.parent
+    stores = (one for each in {root, *root.below} for one in each.by_opcode[op.STORE])
+    return isinstance(place, tuple) and sum(one[2] == place[1] for one in stores) > 1
 
 
 def _place(function: Function, register: int) -> object:

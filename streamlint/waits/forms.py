@@ -20,6 +20,7 @@ from streamlint.waits.operands import argument_registers, behind
 from streamlint.waits.origins import UNSURE
 from streamlint.waits.questions import alike, parts_of, unnegated
 from streamlint.waits.sinks import COMPUTES, FRACTIONS, KEEP_KIND, SAYS, SHAPES, called_name, is_float_type
+from streamlint.waits.steady import steadiness_of
 from streamlint.waits.wait import Wait
 
 _KINDS = frozenset({"shape", "device", "dtype"})
@@ -213,6 +214,9 @@ def stops_loop(hot: HotRegions, wait: Wait, region: Region) -> bool:
 
 # --- what was there before the loop
 
+_READ_AGAIN = (op.ATTR, op.NAME, op.LOAD)
+"""Opcodes that read a variable or an attribute anew."""
+
 
 def is_known_before(hot: HotRegions, wait: Wait, region: Region) -> bool:
     """Whether the number that is fetched comes from what the loop goes through or what was there before, and from nothing that changes."""
@@ -226,20 +230,28 @@ def is_known_before(hot: HotRegions, wait: Wait, region: Region) -> bool:
     if element is not None and _rests_on(body, wait.value, region.loop, element, SHAPES) is not None:
         return True
     same = _rests_on(body, wait.value, region.loop, element, SHAPES | COMPUTES) is False
-    return same and not any(_may_change(body.function, one, region.loop) for one in _outside(body, wait.value, region.loop))
+    sources = list(_sources(body, wait.value, region.loop)) if same else []
+    if any(_may_change(body.function, one, region.loop) for one in sources):
+        return False
+    made = (body.function.definitions[one] for one in sources)
+    return same and not any(one is not None and one[0] == op.ATTR and steadiness_of(hot).is_changed(body.function, one) for one in made)
 
 
-def _outside(body: Body, register: int, loop: Loop) -> Iterator[int]:
-    """The registers from before a loop that a value of the loop is made of."""
+def _sources(body: Body, register: int, loop: Loop) -> Iterator[int]:
+    """The registers that a value of a loop is made of: those from before the loop, and whatever in it is read by the same path."""
+    function = body.function
     waiting, seen = [register], set[int]()
     while waiting:
         register = waiting.pop()
-        one = body.function.definitions[register] if register >= 0 and register not in seen else None
+        one = function.definitions[register] if register >= 0 and register not in seen else None
         seen.add(register)
-        if one is not None and body.home[one] in loop.body:
-            waiting += op.reads(one)
-        elif one is not None:
-            yield register
+        if one is None or body.home[one] not in loop.body:
+            yield from [register] if one is not None else []
+            continue
+        waiting += op.reads(one)
+        if one[0] in _READ_AGAIN and (path := path_of(function, register)):
+            alike = (other for opcode in _READ_AGAIN for other in function.by_opcode[opcode] if body.home.get(other) in loop.body)
+            yield from (other[2] for other in alike if path_of(function, other[2]) == path)
 
 
 def _may_change(function: Function, register: int, loop: Loop) -> bool:

@@ -79,7 +79,8 @@ class Idle:
             return None
         facts = self._known(wait, region)
         made = wait.function.definitions[wait.value] if wait.what == UPLOAD and wait.value >= 0 else None
-        skipped = {*self._conversions(wait), *([made] if made is not None else ())}  # what is uploaded was made on the host
+        is_plain = made is not None and not self.quiet.entered(wait.function, made)  # what is uploaded was made on the host
+        skipped = {*self._conversions(wait), *([made] if made is not None and is_plain else ())}
 
         def back(current: Region, at: Instruction) -> Reach:
             place = self._place(current.function, at)

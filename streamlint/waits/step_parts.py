@@ -34,7 +34,8 @@ class StepParts:
             leading = above(self.hot.graph, [function])
             if any(one.code.kind == "module" or self._is_in_rounds(one) for one in leading):
                 continue
-            called = {edge.callee for one in leading for edge in self.hot.graph.calls(one).edges if edge.is_followed}
+            edges = ((one, edge) for one in leading for edge in self.hot.graph.calls(one).edges)
+            called = {edge.callee for one, edge in edges if edge.is_followed and edge.callee is not one}
             for one in sorted(leading - called, key=lambda one: (one.unit.number, one.code.number)):
                 if len(one.code.parameters) > (1 if one.has_receiver else 0):
                     found[one] = is_over_gradients and found.get(one, True)

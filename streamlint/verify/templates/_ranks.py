@@ -35,7 +35,7 @@ def distributed(torch: Any, gpus: int = 2) -> Any:
     if not dist.is_available() or not dist.is_nccl_available():
         raise UnsupportedError("the installed torch has no NCCL")
     if torch.cuda.device_count() < gpus:
-        raise UnsupportedError("needs two GPUs")
+        raise UnsupportedError("needs two GPUs" if gpus == 2 else "needs a GPU")
     return dist
 
 
