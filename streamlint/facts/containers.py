@@ -101,11 +101,8 @@ class Containers(Declared):
 
     def _if_of_class(self, value: Instance, action: Callable[[], None], held: Object) -> None:
         held = held.receiver if isinstance(held, SuperObject) else held
-        if isinstance(held, Instance) and (
-            held is value
-            or value.definition in self.hierarchy.order(held.definition)
-            or held.definition in self.hierarchy.order(value.definition)
-        ):
+        derives = self.hierarchy.derives
+        if isinstance(held, Instance) and (derives(held.definition, value.definition) or derives(value.definition, held.definition)):
             action()
 
     def _if_it(self, value: Object, action: Callable[[], None], held: Object) -> None:

@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 from streamlint.facts.cpp_scopes import CppScopes, Variable, last_part, scope_of
 from streamlint.facts.functions import ClassInfo, Function
+from streamlint.facts.instructions import uncast
+from streamlint.facts.program import Unit
 from streamlint.ir import opcodes as op
 from streamlint.ir.code import TemplateArgument, TypeTuple
 
@@ -44,6 +46,7 @@ class Templates:
     def __init__(self, cpp: CppScopes, constants: Callable[[], dict[str, str]]) -> None:
         self.cpp = cpp
         self._constants = constants
+        self._set_inside: dict[Unit, set[str]] = {}  # by file the names that its functions set
 
     def meant(self, function: Function, argument: TemplateArgument, depth: int = 0) -> Meant | None:
         """What a template argument stands for where it is written; None for one that names a template parameter."""
@@ -75,19 +78,23 @@ class Templates:
     def _begun_with(self, variable: Variable, depth: int) -> Meant | None:
         """What a variable of a file is set to, if one instruction alone does that, and no function of the file."""
         body = variable.unit.body
-        name = last_part(variable.name)
-        others = (one for each in variable.unit.functions if each is not body for one in each.by_opcode[op.SET_NAME])
-        if any(last_part(str(variable.unit.ir.constants[one[2]])) == name for one in others):
-            return None
         set_to = [one[3] for one in body.by_opcode[op.SET_NAME] if body.text(one[2]) == variable.name]
-        one = body.definitions[set_to[0]] if len(set_to) == 1 else None
-        while one is not None and one[0] in (op.CAST, op.COPY):
-            one = body.definitions[one[-1]]
+        if len(set_to) != 1 or self._is_set_inside(variable):
+            return None
+        one = body.definitions[uncast(body, set_to[0])]
         if one is not None and one[0] == op.CONST:
             return Meant("value", body.unit.ir.constants[one[3]])
         if one is not None and one[0] == op.NAME:
             return self.meant(body, (body.text(one[3]), (), 0, False, None), depth + 1)
         return None
+
+    def _is_set_inside(self, variable: Variable) -> bool:
+        """Whether a function of the file sets a variable, by the last part of its name."""
+        unit = variable.unit
+        if unit not in self._set_inside:
+            others = (each for each in unit.functions if each is not unit.body)
+            self._set_inside[unit] = {last_part(each.text(one[2])) for each in others for one in each.by_opcode[op.SET_NAME]}
+        return last_part(variable.name) in self._set_inside[unit]
 
     def is_for(self, function: Function, specialised: Sequence[TemplateArgument], given: Sequence[Meant | None]) -> bool | None:
         """Whether a specialisation, whose arguments are written where ``function`` is, is meant by those that are given; None: maybe."""

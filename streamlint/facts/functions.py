@@ -114,6 +114,15 @@ class Function:
         number = 4 + sum(1 for one in parameters[:index] if one.default)
         return made[number] if number < len(made) else None
 
+    def default_place(self, index: int) -> tuple[Function, int] | None:
+        """The function and its register that hold the default of a parameter, if there is one, in one place."""
+        if self.is_cpp:
+            code = self.default_of(self.code.parameters[index].name)
+            ends = code.by_opcode[op.RETURN] if code is not None else ()
+            return (code, ends[0][2]) if code is not None and len(ends) == 1 else None
+        register = self.default_register(index)
+        return (self.parent, register) if register is not None and self.parent is not None else None
+
     @cached_property
     def called_names(self) -> frozenset[str]:
         """The last parts of the names by which it may call something: methods, attributes and global names that it reads."""

@@ -179,7 +179,7 @@ class Device:
     def refused(self, index: int, call: Call) -> None:
         """CUDA refused a call that frees: do it when the run is over."""
         if call.call == "freeAsync.peer":
-            self.after(self.runtime.freeAsync, self.made[index], 0)
+            _keep(self, "freeAsync", self.made[index], 0)
         elif call.call in _MAKERS and call.call not in ("hostRegister", "firstLaunch", "launch.peer"):
             self.late.append(lambda: _CALLS[call.call](self, index, call, 0))
 
@@ -196,7 +196,7 @@ def _keep(device: Device, undo: str, made: Any, *more: Any) -> None:
 
 
 def _lent(device: Device, memory: int) -> int:
-    device.after(device.runtime.freeAsync, memory, 0)
+    _keep(device, "freeAsync", memory, 0)
     return memory
 
 
@@ -359,7 +359,7 @@ class _Peer:
             runtime.memcpyAsync(self.there, here, SMALL, _DEFAULT, stream)
         elif call.call == "mallocAsync.peer":
             self.shared = self.allocate(stream)
-            self.first.after(runtime.freeAsync, self.shared, 0)
+            _keep(self.first, "freeAsync", self.shared, 0)
         elif call.call == "freeAsync.peer":
             runtime.freeAsync(made[index], stream)
         else:

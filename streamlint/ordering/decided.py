@@ -131,9 +131,8 @@ class Decided:
         register = operand_of(site.function, site.instruction, function, index)
         if register is not None:
             return Origin(outer, register)
-        default = function.default_of(function.code.parameters[index].name)
-        ends = default.by_opcode[op.RETURN] if default is not None else ()
-        return Origin(Link(default), ends[0][2]) if default is not None and len(ends) == 1 else None
+        default = function.default_place(index)
+        return Origin(Link(default[0]), default[1]) if default is not None else None
 
     def _is_handed(self, link: Link) -> bool:
         """Whether a function is called by what it was handed to, with arguments that the call itself does not have."""
@@ -155,9 +154,8 @@ class Decided:
         """The only instruction that sets a variable of a function which others see, if nobody has its address."""
         key = function, cell
         if key not in self._stores:
-            below = function.below
-            stores = [(each, one) for each in below for one in each.by_opcode[op.STORE] if one[2] == cell]
-            is_given = any(one[3] == cell for each in below for one in each.by_opcode[op.ADDRESS])
+            stores = stores_of(function, cell)
+            is_given = any(one[3] == cell for each in function.below for one in each.by_opcode[op.ADDRESS])
             self._stores[key] = stores[0][1] if len(stores) == 1 and stores[0][0] is function and not is_given else None
         return self._stores[key]
 
@@ -241,3 +239,8 @@ class Decided:
         edges = self.transfer.edges(site.function, site.instruction)
         beside = {edge.callee for edge in edges if edge.callee.code.specialised and edge.callee.name == function.name}
         return False if beside and function not in self.templates.chosen([function, *beside], given) else None
+
+
+def stores_of(function: Function, cell: int) -> list[tuple[Function, Instruction]]:
+    """The instructions that set a variable of a function, there or in the functions inside of it."""
+    return [(each, one) for each in function.below for one in each.by_opcode[op.STORE] if one[2] == cell]

@@ -192,8 +192,8 @@ class Entries:
         if one is None:
             return None
         if one[0] == op.CONSTRUCT:
-            spelled: TypeTuple | None = function.unit.ir.constants[one[3]]
-            named = spelled[1][0] if spelled is not None and spelled[1] else None
+            kind: TypeTuple | None = function.unit.ir.constants[one[3]]
+            named = kind[1][0] if kind is not None and kind[1] else None
             text = str(named[0]) if named is not None else ""
         else:
             held = next(iter(function.code.templates.get(one[1], ())), None) if one[0] == op.CALL else None
@@ -225,8 +225,8 @@ class Entries:
         found: dict[Function, None] = {}
         for function in unit.functions:
             for one in (*function.by_opcode[op.CAST], *function.by_opcode[op.CONSTRUCT]):
-                spelled = function.unit.ir.constants[one[3]]
-                if spelled is not None and _TABLES.match(str(spelled[0])):
+                kind = function.unit.ir.constants[one[3]]
+                if kind is not None and _TABLES.match(str(kind[0])):
                     parts = one[4:5] if one[0] == op.CAST else one[5:]
                     found.update(dict.fromkeys(each for part in parts for each in self._in_table(function, part, 0)))
             for one in function.by_opcode[op.SET_ATTR]:

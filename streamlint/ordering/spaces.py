@@ -7,7 +7,8 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import DeviceValue, Memory, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ordering.decided import Decided, Link
+from streamlint.ordering.choice import behind_copies
+from streamlint.ordering.decided import Decided, Link, stores_of
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.questions import conditions
 
@@ -92,7 +93,6 @@ class Spaces(Decided):
     def _asserted_of(self, function: Function, register: int) -> str:
         """What a function asserts of a value before it goes on."""
         if function not in self._asserted:
-            self._asserted[function] = {}
             self._asserted[function] = self._assertions(function) if function.is_cpp else {}
         return self._asserted[function].get(_place(function, register), "")
 
@@ -124,17 +124,14 @@ class Spaces(Decided):
 
 def _is_set(function: Function, place: object) -> bool:
     """Whether a variable that several functions share is set more than once."""
-    root = function
-    while root.parent is not None and root.parent.code.kind == "function":
-        root = root.parent
-    stores = (one for each in {root, *root.below} for one in each.by_opcode[op.STORE])
-    return isinstance(place, tuple) and sum(one[2] == place[1] for one in stores) > 1
+    if not isinstance(place, tuple):
+        return False
+    _, number = function.unit.ir.constants[place[1]]
+    return len(stores_of(function.unit.function(number), place[1])) > 1
 
 
 def _place(function: Function, register: int) -> object:
     """The variable that a register was read from, if several functions share it; else the register."""
+    register = behind_copies(function, register)
     one = function.definitions[register] if register >= 0 else None
-    while one is not None and one[0] in (op.COPY, op.CAST, op.REBIND):
-        register = one[5] if one[0] == op.REBIND else one[-1]
-        one = function.definitions[register] if register >= 0 else None
     return (op.LOAD, one[3]) if one is not None and one[0] == op.LOAD else register

@@ -99,12 +99,7 @@ class Contexts:
         register = operand_of(site.function, site.instruction, function, parameter[3])
         if register is not None:
             return site.function, register
-        if function.is_cpp:
-            code = function.default_of(function.code.parameters[parameter[3]].name)
-            ends = code.by_opcode[op.RETURN] if code is not None else ()
-            return (code, ends[0][2]) if code is not None and len(ends) == 1 else None
-        default = function.default_register(parameter[3])
-        return (function.parent, default) if default is not None and function.parent is not None else None
+        return function.default_place(parameter[3])
 
     def definition(self, known: Known) -> Instruction | None:
         """The instruction that defines a register."""

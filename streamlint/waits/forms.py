@@ -229,12 +229,13 @@ def is_known_before(hot: HotRegions, wait: Wait, region: Region) -> bool:
     element = _element(body, region.loop)
     if element is not None and _rests_on(body, wait.value, region.loop, element, SHAPES) is not None:
         return True
-    same = _rests_on(body, wait.value, region.loop, element, SHAPES | COMPUTES) is False
-    sources = list(_sources(body, wait.value, region.loop)) if same else []
+    if _rests_on(body, wait.value, region.loop, element, SHAPES | COMPUTES) is not False:
+        return False
+    sources = list(_sources(body, wait.value, region.loop))
     if any(_may_change(body.function, one, region.loop) for one in sources):
         return False
     made = (body.function.definitions[one] for one in sources)
-    return same and not any(one is not None and one[0] == op.ATTR and steadiness_of(hot).is_changed(body.function, one) for one in made)
+    return not any(one is not None and one[0] == op.ATTR and steadiness_of(hot).is_changed(body.function, one) for one in made)
 
 
 def _sources(body: Body, register: int, loop: Loop) -> Iterator[int]:
@@ -250,8 +251,8 @@ def _sources(body: Body, register: int, loop: Loop) -> Iterator[int]:
             continue
         waiting += op.reads(one)
         if one[0] in _READ_AGAIN and (path := path_of(function, register)):
-            alike = (other for opcode in _READ_AGAIN for other in function.by_opcode[opcode] if body.home.get(other) in loop.body)
-            yield from (other[2] for other in alike if path_of(function, other[2]) == path)
+            reads = (other for opcode in _READ_AGAIN for other in function.by_opcode[opcode] if body.home.get(other) in loop.body)
+            yield from (other[2] for other in reads if path_of(function, other[2]) == path)
 
 
 def _may_change(function: Function, register: int, loop: Loop) -> bool:
