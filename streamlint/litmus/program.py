@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from streamlint.cuda_model.effects import EFFECTS, Effect, Work
-from streamlint.errors import StreamlintError, did_you_mean
+from streamlint.support.errors import StreamlintError, did_you_mean
 
 STREAMS = ("null", "ptds", "b1", "b2", "n1", "n2")
 PEER_STREAMS = ("null", "b1", "n1", "n2", "q1")
