@@ -11,7 +11,7 @@ import pytest
 
 from streamlint.checks import catalog, rules
 from streamlint.checks.base import Category, Check
-from streamlint.config.settings import selection
+from streamlint.config import selection
 
 # `--import-mode=importlib` leaves the path alone: the helpers of this folder (`rename`) and the tool of the documentation are found
 # through here.

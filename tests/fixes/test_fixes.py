@@ -585,8 +585,8 @@ def blocks(code):
 
 def test_fixes_of_python_need_no_other_parser_than_pythons_own():
     code, _, text, *_ = FIXED["an event without a clock"]
-    words = f"import sys; from streamlint.runner import linter; from streamlint.config.settings import Resolver, Settings; text = {text!r}.encode()"
-    words += f"; report = linter.run_text(text, 'a.py', Resolver(Settings.of(select=[{code!r}])), fixes=True)"
+    words = "import sys; from streamlint.runner import linter; from streamlint.config.settings import Resolver, Settings; "
+    words += f"text = {text!r}.encode(); report = linter.run_text(text, 'a.py', Resolver(Settings.of(select=[{code!r}])), fixes=True)"
     words += "; print([finding.fix is not None for finding in report.findings], 'libcst' in sys.modules)"
     told = subprocess.run([sys.executable, "-c", words], capture_output=True, text=True, check=True)
     assert told.stdout.split() == ["[True]", "False"]
