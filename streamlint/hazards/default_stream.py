@@ -24,6 +24,7 @@ from streamlint.ordering.choice import Choice
 from streamlint.ordering.choices import HELD, MADE, NULL, PARAMETER
 from streamlint.transfer.launch_rows import FIXED, GIVEN, OMITTED, Queued
 from streamlint.transfer.modelled import operands_of
+from streamlint.transfer.origin import Origin
 from streamlint.transfer.origins import Origins
 from streamlint.transfer.transfer import CALLING
 
@@ -265,10 +266,11 @@ class DefaultStream(StreamFiles):
     def _is_on_own_memory(self, function: Function, work: Queued) -> bool:
         """Whether all that it works on is memory that the program has from the driver: a program of its own in the extension."""
         origins = self.transfer.one_of(Origins, self.transfer)
-        made = [origins.of(function, register) for register in self._worked_on(function, work)]
-        return bool(made) and all(
-            each and all(origin.site is not None and self._allocates(origin.site) for origin in each) for each in made
-        )
+        registers = self._worked_on(function, work)
+        return bool(registers) and all(self._is_from_driver(origins.of(function, register)) for register in registers)
+
+    def _is_from_driver(self, found: list[Origin]) -> bool:
+        return bool(found) and all(origin.site is not None and self._allocates(origin.site) for origin in found)
 
     def _allocates(self, site: Site) -> bool:
         return any(call.row.effect == "alloc" for call in self.transfer.modelled(site.function, site.instruction))
