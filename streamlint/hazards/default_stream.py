@@ -267,7 +267,15 @@ class DefaultStream(StreamFiles):
         """Whether all that it works on is memory that the program has from the driver: a program of its own in the extension."""
         origins = self.transfer.one_of(Origins, self.transfer)
         registers = self._worked_on(function, work)
-        return bool(registers) and all(self._is_from_driver(origins.of(function, register)) for register in registers)
+        if not registers or any(self._holds_others(function, register) for register in registers):
+            return False
+        return all(self._is_from_driver(origins.of(function, register)) for register in registers)
+
+    def _holds_others(self, function: Function, register: int) -> bool:
+        """Whether a register may hold memory that no call of the driver made, by the program facts: no walk is needed then."""
+        node = self.facts.values(function, register)
+        makers = [list(node.trace(value))[-1:] for value in list(node.values) if isinstance(value, Memory)]
+        return any(not self._allocates(site) for sites in makers for site in sites)
 
     def _is_from_driver(self, found: list[Origin]) -> bool:
         return bool(found) and all(origin.site is not None and self._allocates(origin.site) for origin in found)
