@@ -212,8 +212,20 @@ class CppLibrary(CppCalls):
         self.solver.when(node, arrived)
 
     def cpp_stream_of(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
-        """A stream that exists is stored where a pointer says (``cublasGetStream(handle, &stream)``)."""
-        self.into(row, arguments, target, self.objects(LibraryObject, "cudaStream_t", "stream", str(row.get("which")), arguments.site))
+        """A stream that exists is stored where a pointer says (``cublasGetStream(handle, &stream)``): the one that a handle stands for."""
+
+        def stored(which: str) -> None:
+            self.into(row, arguments, target, self.objects(LibraryObject, "cudaStream_t", "stream", which, arguments.site))
+
+        def arrived(value: Object) -> None:
+            if isinstance(value, LibraryObject) and value.kind == "stream":
+                stored(value.detail)
+
+        stored(str(row.get("which")))
+        source = row.get("from")
+        handle = self.selected(source if isinstance(source, Selector) else None, receiver, arguments)
+        if handle is not None:
+            self.solver.when(handle, arrived)
 
     def is_zero(self, value: Object) -> bool:
         """Whether a constant is 0."""

@@ -110,7 +110,9 @@ class Lanes:
         is_one_of = is_element and has_others and bool(details & {"current", "default"})
         if is_one_of:
             details -= {"current", "default"}  # that one of several is the current one tells nothing of each
-        if details & {"current", "default"} or ("null" in details and not (function.is_cpp and details & _CREATED)):  # it was null before
+        if details & {"current", "default", "attribute"} or (
+            "null" in details and not (function.is_cpp and details & _CREATED)
+        ):  # it was null before
             names = (*names, AMBIENT)
         one_made = function.definitions[register]
         is_found = one_made is not None and one_made[0] == op.PHI and self.places.of(function, register).root[0] != "register"

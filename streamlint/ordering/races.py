@@ -98,7 +98,10 @@ class Races(Repeated):
         self._hands_over: dict[Unit, bool] = {}
         self._waits_in: dict[Function, bool] = {}
         self._recorded_events: dict[tuple[Function, int], bool] = {}
-        self._chosen: dict[tuple[Instruction, ...], Lane] = {}  # by the calls that lead to a caller: what is current there
+        self._chosen: dict[tuple[Instruction, ...], Lane] = {}  # by the calls that lead to a caller: what is current there, or handed down
+        self._left: dict[
+            tuple[Function, tuple[Instruction, ...]], tuple[Function, ...]
+        ] = {}  # by the same calls: functions up to the caller
         self._moves_modules = False
         self._out_of_view = ""
         self._site: Site
@@ -387,7 +390,8 @@ class Races(Repeated):
             return None  # what a method of an object out of view does is its own affair, and what a value from out of view does
         if work.assumed and not runs and any(self._leads_to_order(state, register, one) for register in work.reads):
             return ORDERED
-        is_held = self._lane.kind == NAMED and self._lane.blocking is not False and work.library not in ("", "torch", *_ON_HOST)
+        mine = self._mine(state)
+        is_held = mine.kind == NAMED and mine.blocking is not False and work.library not in ("", "torch", *_ON_HOST)
         if is_held and (null := self.lanes.of(state.frame, one, work.stream)).kind == CURRENT and null.blocking:
             if self.transfer.passed is None:
                 return ORDERED  # the null stream waits for blocking streams, and they for it
@@ -709,7 +713,22 @@ class Races(Repeated):
                 up = up._replace(tracked=(up.tracked - moved) | renamed)
                 if self._lane.kind == CURRENT:
                     self._chosen[up.path] = lane
+            if self._lane.kind == NAMED and (self._lane.blocking is None or AMBIENT in self._lane.places):
+                up = self._handed_down(state, up)
             yield up
+
+    def _handed_down(self, state: State, up: State) -> State:
+        """A path that has left a function by a call: the stream of the work is the one that this call hands down, of all that calls do."""
+        home = self._site.function
+        functions = self._left[home, up.path] = (*self._left.get((home, state.path), (home,)), up.frame.function)
+        frame = Frame(functions[-1], None, None, 0)
+        for function, call in zip(reversed(functions[:-1]), reversed(up.path), strict=True):
+            frame = Frame(function, frame, call, frame.depth + 1)
+        given = self.lanes.of(frame, self._site.instruction, self._stream(home, self._work))
+        if given.kind != NAMED or given.blocking is None:
+            return up
+        self._chosen[up.path] = given
+        return up if AMBIENT in given.places else up._replace(tracked=up.tracked - {Tracked(STREAM, AMBIENT)})
 
     def _again(self, state: State) -> Iterator[State]:
         """A method that nobody in view calls runs once more on the same object, if the stream never leaves that."""
