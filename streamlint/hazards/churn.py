@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
+from streamlint.facts.counters import is_counter
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import Site
 from streamlint.hazards.every_round import EveryRound
@@ -13,8 +14,9 @@ from streamlint.hazards.repetition import DEEPEST, Round
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import Loop
+from streamlint.ordering.leading import leads_to
 from streamlint.ordering.lifetimes import End, Ends, Held, Lifetimes
-from streamlint.ordering.places import Place, Places, register_place
+from streamlint.ordering.places import Element, Place, Places, cell_of, register_place
 from streamlint.transfer.contexts import Context as Calling
 from streamlint.transfer.guards import Guards
 from streamlint.transfer.transfer import Transfer
@@ -77,7 +79,7 @@ class Churning:
     def _paired(self, held: Held, made: tuple[Site, ...], loops: list[Loop], ends: list[End]) -> Iterator[Churn]:
         home = self.rounds.body(held.function).home
         for loop in loops:
-            inside = [end for end in ends if home[end.instruction] in loop.body]
+            inside = [end for end in ends if home[end.instruction] in loop.body and not self._is_of_another_round(held, loop, end)]
             for end in inside:
                 ended = (Site(held.function, end.instruction), *end.calls)
                 if not self._is_retry(held, loop, end) and self._is_churn(held.function, loop, made, ended):
@@ -88,6 +90,32 @@ class Churning:
         end = ends[0]
         if not loops:
             yield from self._repeated(held, made, (Site(held.function, end.instruction), *end.calls))
+
+    def _is_of_another_round(self, held: Held, loop: Loop, end: End) -> bool:
+        """Whether a round ends what was there before it makes the object: for each of many owners, of which the round has one."""
+        if leads_to(held.function, held.instruction, end.instruction, loop.header):
+            return False
+        return all(self._is_of_round(held.function, loop, place) for place in held.places)
+
+    def _is_of_round(self, function: Function, loop: Loop, place: Place) -> bool:
+        """Whether a place is another one in each round: of a variable that the round sets first, or an element that the loop counts."""
+        body = self.rounds.body(function)
+        if any(isinstance(key, Element) and self._is_counted(function, loop, key) for key in place.path):
+            return True
+        if place.root[0] == "cell":
+            stores = [one for one in function.by_opcode[op.STORE] if cell_of(function, one[2]).root == place.root]
+            return bool(stores) and all(body.home[one] in loop.body for one in stores)
+        one = function.definitions[int(str(place.root[1]))] if place.root[0] == "register" else None
+        return one is not None and one[0] != op.PHI and body.home[one] in loop.body
+
+    def _is_counted(self, function: Function, loop: Loop, key: Element) -> bool:
+        """Whether the index of an element counts the rounds of a loop."""
+        body = self.rounds.body(function)
+        register = key.key[0] if isinstance(key.key, tuple) and len(key.key) == 1 else None
+        one = function.definitions[register] if isinstance(register, int) else None
+        if one is None or not isinstance(register, int) or body.graph.innermost[body.home[one]] != body.graph.innermost[loop.header]:
+            return False
+        return is_counter(function, body.graph, body.home, register)
 
     def _is_retry(self, held: Held, loop: Loop, end: End) -> bool:
         """Whether a round ends what did not do, and the last one keeps it: the loop is only left between the two."""
