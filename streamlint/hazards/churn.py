@@ -16,7 +16,7 @@ from streamlint.ir import opcodes as op
 from streamlint.ir.graph import Loop
 from streamlint.ordering.leading import leads_to
 from streamlint.ordering.lifetimes import End, Ends, Held, Lifetimes
-from streamlint.ordering.places import Element, Place, Places, cell_of, register_place
+from streamlint.ordering.places import Element, Place, Places, cell_of
 from streamlint.transfer.contexts import Context as Calling
 from streamlint.transfer.guards import Guards
 from streamlint.transfer.transfer import Transfer
@@ -147,8 +147,9 @@ class Churning:
         return self._is_returned(held)
 
     def _is_returned(self, held: Held) -> bool:
-        returned = {end[2] for end in held.function.by_opcode[op.RETURN]}
-        return any(register_place(register) in held.places for register in returned if register >= 0)
+        """Whether a function gives an object back, alone or in a tuple."""
+        returned = {("register", end[2]) for end in held.function.by_opcode[op.RETURN]}
+        return any(place.root in returned for place in held.places)
 
     def _leaves(self, held: Held) -> bool:
         """Whether an object leaves the function that made it."""

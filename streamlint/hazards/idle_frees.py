@@ -38,7 +38,7 @@ class IdleFrees:
 
     @cached_property
     def _streams(self) -> Streams:
-        return Streams(self.context, presumes=True, deepest=_DEEPEST)
+        return Streams(self.context, deepest=_DEEPEST)
 
     @cached_property
     def _records(self) -> LastRecords:
@@ -59,10 +59,16 @@ class IdleFrees:
         queued = (event for event in events if event.work is not None and not event.work.waits)
         needed = {choice for event in queued if (choice := _as_null(event.choice)) is not None}
         for wait in waits:
-            here = [one for event in events if event.at == wait for one in self._waited(event)]
+            met = [event for event in events if event.at == wait] or list(self._deeper(wait))
+            here = [one for event in met for one in self._waited(event)]
             if not all(any(waits_for(one._replace(choice=_as_null(one.choice)), choice) for one in here) for choice in needed):
                 return False
         return True
+
+    def _deeper(self, wait: Site) -> Iterator[Event]:
+        """A wait that is further from the loop than its work is looked for, for a stream that its function knows by itself."""
+        own = (event for event in self._streams.beside.own(wait.function) if event.instruction == wait.instruction)
+        return (event for event in own if event.choice is None or (event.choice.kind != PARAMETER and not event.choice.calls))
 
     def _waited(self, event: Event) -> Iterator[Event]:
         """A wait for each stream that it waits for: that of an event's last record, or the one that a fetch works on."""
