@@ -24,6 +24,8 @@ from streamlint.transfer.origins import Origins
 
 _DEEPEST = 5
 """Calls from a loop to the work of its rounds."""
+_MOST = 20
+"""Waits behind one another that are looked at."""
 
 
 class IdleFrees:
@@ -50,19 +52,23 @@ class IdleFrees:
         if self.drained.has_emptied(death):
             return True
         waits = self.drained.waits(death)
-        return bool(waits) and self._covers(churn, waits)
+        return bool(waits) and self._is_waited_for(churn, death, waits)
 
-    def _covers(self, churn: Churn, waits: frozenset[Site]) -> bool:
-        """Whether each of some waits waits for all streams that a round of a loop puts work on."""
+    def _is_waited_for(self, churn: Churn, death: Death, waits: frozenset[Site]) -> bool:
+        """Whether the host has waited for all streams that a round of a loop puts work on, at some waits and those right before them."""
         blocks, homes = self.rounds.blocks(churn.function, churn.loop), churn.function.blocks
         events = [event for event in self._streams.beside.events(churn.function) if homes[event.instruction] in blocks]
         queued = (event for event in events if event.work is not None and not event.work.waits)
         needed = {choice for event in queued if (choice := _as_null(event.choice)) is not None}
-        for wait in waits:
+        waiting = [(wait, frozenset(needed)) for wait in waits]
+        for number, (wait, left) in enumerate(waiting):
             met = [event for event in events if event.at == wait] or list(self._deeper(wait))
-            here = [one for event in met for one in self._waited(event)]
-            if not all(any(waits_for(one._replace(choice=_as_null(one.choice)), choice) for one in here) for choice in needed):
+            here = [one._replace(choice=_as_null(one.choice)) for event in met for one in self._waited(event)]
+            left = frozenset(choice for choice in left if not any(waits_for(one, choice) for one in here))
+            before = self.drained.waits_before(wait, death._replace(passed=())) if left and number < _MOST else frozenset()
+            if left and not before:
                 return False
+            waiting += ((each, left) for each in before)
         return True
 
     def _deeper(self, wait: Site) -> Iterator[Event]:

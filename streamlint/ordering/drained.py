@@ -63,7 +63,7 @@ class Drained:
         between; none where an end has none. Each waits for one stream alone."""
         found: set[Site] = set()
         for end in death.ends:
-            near = self._waits_before(end, death) or self._waits_behind(end, death.passed)
+            near = self.waits_before(end, death) or self._waits_behind(end, death.passed)
             if not near:
                 return frozenset()
             found |= near
@@ -113,8 +113,8 @@ class Drained:
 
     # --- around an end
 
-    def _waits_before(self, end: Site, death: Death) -> frozenset[Site]:
-        """The waits that all ways to an end come to last, with no work behind them."""
+    def waits_before(self, end: Site, death: Death) -> frozenset[Site]:
+        """The waits that all ways to an end, or to another wait, come to last, with no work behind them."""
         found: set[Site] = set()
 
         def judge(other: Site, _: Site) -> bool | None:
