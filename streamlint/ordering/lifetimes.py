@@ -204,8 +204,10 @@ class Lifetimes:
         return any(rest_behind(name, place) is not None for name in names for place in held.places)
 
     def is_moved(self, function: Function, register: int) -> bool:
-        """C++: whether the object at the end of a scope has been moved away."""
+        """C++: whether the object at the end of a scope has been moved away, or is an owner that has given up what it owned."""
         one = function.definitions[register] if register >= 0 else None
+        if one is not None and one[0] == op.CONSTRUCT and self._is_smart(function, one):
+            return any(use[0] == op.INVOKE and use[3] == register and function.text(use[4]) == "release" for use in function.uses[register])
         return one is not None and one[0] == op.REBIND and self._moves(function, one[3])
 
     def _moves(self, function: Function, register: int) -> bool:
