@@ -10,6 +10,7 @@ from streamlint.facts.objects import Site
 from streamlint.hazards.every_round import EveryRound
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Loop
+from streamlint.ordering.choice import behind_copies
 from streamlint.ordering.leading import leads_to
 from streamlint.ordering.lifetimes import End, Held, given_for
 from streamlint.ordering.places import Element, Place, Places, cell_of, rest_behind
@@ -40,9 +41,11 @@ class Owners:
         count = next((number for number, site in enumerate(made) if site.function is held.function), 0)
         if not count or len(ended) <= count or leads_to(held.function, made[count].instruction, ended[count].instruction):
             return False
-        places: frozenset[Place] = held.places
-        for place in range(count - 1, -1, -1):
-            site, callee = made[place], made[place + 1].function
+        places = frozenset(self._named(held, End(ended[count].instruction, ())) or held.places)
+        for number in range(count - 1, -1, -1):
+            site, callee = made[number], made[number + 1].function
+            if places and all(self._is_made_here(callee, each) for each in places):
+                return True
             if site.instruction[0] in _MAKING and callee.has_receiver:
                 return True
             places = frozenset(self._outside(site, callee, places))
@@ -57,6 +60,12 @@ class Owners:
                     yield self.places.of(site.function, given).behind(*place.path)
             elif place.root[0] not in ("register", "cell"):
                 yield place
+
+    def _is_made_here(self, function: Function, place: Place) -> bool:
+        """Whether each call of a function makes the owner at a place."""
+        register = behind_copies(function, int(str(place.root[1]))) if place.root[0] == "register" else NOBODY
+        one = function.definitions[register] if register >= 0 else None
+        return one is not None and one[0] in _MAKING
 
     def _is_of_round(self, function: Function, loop: Loop, place: Place) -> bool:
         """Whether a place is another one in each round: of a variable that the round sets first, or an element that the loop counts."""
