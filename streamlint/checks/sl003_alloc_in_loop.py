@@ -45,10 +45,10 @@ class AllocInLoop(Check):
     ``cudaMallocAsync``, RMM, the caching allocators of PyTorch and CuPy.
 
     Some waits cost little, and are reported with ``evidence = "possible"`` only: in a loop with long iterations (a thrust sort, a
-    collective, an inner loop of device work), in a loop with an inner loop that synchronizes, where the iteration fetches a result right
-    before or after the free and queues nothing in between (numba frees later, but only where an array is dropped), right after a thrust
-    call that has synchronized, and ``empty_cache()`` outside of training loops and module methods. So is a numba kernel whose arrays may
-    be on the device already.
+    collective, an inner loop of device work), in a loop with an inner loop that synchronizes, where the iteration fetches a result, or
+    waits for the only stream that it uses, right before or after the free and queues nothing in between (numba frees later, but only
+    where an array is dropped), right after a thrust call that has synchronized, and ``empty_cache()`` outside of training loops and
+    module methods. So is a numba kernel whose arrays may be on the device already.
 
     ## Verify
     A gate blocks a stream: ``cudaFree`` of unrelated memory returns only after the gate opens; ``cudaFreeAsync`` returns at once.

@@ -288,6 +288,12 @@ class Function:
         value = self.unit.ir.constants[found[3]]
         return value if isinstance(value, (str, int)) and not isinstance(value, bool) else None
 
+    def truth(self, register: int) -> bool | None:
+        """The truth value that a register is known to hold."""
+        found = self.definitions[register] if register >= 0 else None
+        value = self.unit.ir.constants[found[3]] if found is not None and found[0] == op.CONST else None
+        return value if isinstance(value, bool) else None
+
     def is_parameter(self, register: int, index: int = 0) -> bool:
         """Whether a register holds a parameter of this function, or of one around it (through a cell)."""
         found = self.definitions[register] if register >= 0 else None

@@ -9,12 +9,14 @@ from typing import NamedTuple
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import Site
 from streamlint.hazards.every_round import EveryRound
+from streamlint.hazards.owners import Owners
 from streamlint.hazards.repetition import DEEPEST, Round
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import Loop
+from streamlint.ordering.leading import leads_to
 from streamlint.ordering.lifetimes import End, Ends, Held, Lifetimes
-from streamlint.ordering.places import Place, Places, register_place
+from streamlint.ordering.places import Place, Places
 from streamlint.transfer.contexts import Context as Calling
 from streamlint.transfer.guards import Guards
 from streamlint.transfer.transfer import Transfer
@@ -46,6 +48,7 @@ class Churning:
         self.places = transfer.one_of(Places, transfer.facts)
         self.lifetimes = Lifetimes(transfer, self.places, ends)
         self.rounds = EveryRound(transfer, self.places)
+        self.owners = Owners(self.rounds, self.places)
         self.guards = transfer.one_of(Guards, transfer)
         self._few = few
         self.kept: set[tuple[Function, Loop]] = set()
@@ -53,8 +56,8 @@ class Churning:
 
     def follow(self, first: Held, keeps: bool = False) -> Iterator[Churn]:
         """The loops that make and end an object in their rounds."""
-        waiting, seen = [first], set[tuple[Function, Instruction]]()
-        for held in waiting:
+        waiting, seen = [(first, keeps)], set[tuple[Function, Instruction]]()
+        for held, is_kept in waiting:
             if (held.function, held.instruction) in seen:
                 continue
             seen.add((held.function, held.instruction))
@@ -65,22 +68,24 @@ class Churning:
             ends = [end for end in self.lifetimes.ends(held) if end.instruction != held.instruction or not held.is_owned]
             if ends:
                 yield from self._paired(held, made, loops, ends)
+                if not any(leads_to(held.function, held.instruction, end.instruction) for end in ends):
+                    waiting += ((each, False) for each in self.lifetimes.outside(held))  # they end what was there before
             elif held.is_owned and loops:
-                yield from self._dropped(held, made, loops[0], keeps)
+                yield from self._dropped(held, made, loops[0], is_kept)
             elif held.is_owned and not self._leaves(held):
                 yield from self._repeated(held, made, ())
             else:
-                if keeps:
+                if is_kept:
                     self.kept.update((held.function, loop) for loop in loops)
-                waiting += self.lifetimes.outside(held)
+                waiting += ((each, is_kept) for each in self.lifetimes.outside(held))
 
     def _paired(self, held: Held, made: tuple[Site, ...], loops: list[Loop], ends: list[End]) -> Iterator[Churn]:
         home = self.rounds.body(held.function).home
         for loop in loops:
-            inside = [end for end in ends if home[end.instruction] in loop.body]
+            inside = [end for end in ends if home[end.instruction] in loop.body and not self.owners.is_of_another_round(held, loop, end)]
             for end in inside:
                 ended = (Site(held.function, end.instruction), *end.calls)
-                if not self._is_retry(held, loop, end) and self._is_churn(held.function, loop, made, ended):
+                if not self._is_retry(held, loop, end) and self._is_churn(held, held.function, loop, made, ended):
                     yield Churn(held, held.function, loop, made, ended)
                     return
             if inside:
@@ -101,7 +106,7 @@ class Churning:
         if self._outlives(held, loop):
             if keeps:
                 self.kept.add((held.function, loop))
-        elif self._is_churn(held.function, loop, made, ()):
+        elif self._is_churn(held, held.function, loop, made, ()):
             yield Churn(held, held.function, loop, made, ())
 
     def _outlives(self, held: Held, loop: Loop) -> bool:
@@ -119,8 +124,9 @@ class Churning:
         return self._is_returned(held)
 
     def _is_returned(self, held: Held) -> bool:
-        returned = {end[2] for end in held.function.by_opcode[op.RETURN]}
-        return any(register_place(register) in held.places for register in returned if register >= 0)
+        """Whether a function gives an object back, alone or in a tuple."""
+        returned = {("register", end[2]) for end in held.function.by_opcode[op.RETURN]}
+        return any(place.root in returned for place in held.places)
 
     def _leaves(self, held: Held) -> bool:
         """Whether an object leaves the function that made it."""
@@ -138,7 +144,7 @@ class Churning:
                 site = Site(*start)
                 before = (site, *first), (site, *last)
                 loop = next(self.rounds.loops(*start), None)
-                if loop is not None and self._is_churn(site.function, loop, *before):
+                if loop is not None and self._is_churn(held, site.function, loop, *before):
                     yield Churn(held, site.function, loop, *before)
                 elif loop is None and site not in seen and self._may_run(site) and not self._is_left_out(before[0]):
                     seen.add(site)
@@ -154,8 +160,8 @@ class Churning:
         ways = ((site, entered[: number + 1]) for number, site in enumerate(made[1:]))
         return any(self.guards.excluded(site.function, site.function.blocks[site.instruction], context) for site, context in ways)
 
-    def _is_churn(self, function: Function, loop: Loop, made: tuple[Site, ...], ended: tuple[Site, ...]) -> bool:
-        if self.rounds.is_special(function, loop, self._few):
+    def _is_churn(self, held: Held, function: Function, loop: Loop, made: tuple[Site, ...], ended: tuple[Site, ...]) -> bool:
+        if self.rounds.is_special(function, loop, self._few) or self.owners.are_new(held, function, loop, made, ended):
             return False
         is_new = False
         for number, site in enumerate(made):

@@ -73,7 +73,7 @@ class DefaultStream(StreamFiles):
         if not race and self._is_timed(holder):
             return ""
         is_at_hand = self._has_stream_at_hand(holder, choice) or self._works_on_another(holder)
-        if is_at_hand and not is_chosen_by_branch(self.transfer, function, one):
+        if is_at_hand and not is_chosen_by_branch(self.streams.launches, function, one, work):
             return "a stream is in scope"
         if self._is_held_up(holder, place, beside):
             return "other streams have work in flight"
@@ -194,13 +194,14 @@ class DefaultStream(StreamFiles):
         return False
 
     def _choosers(self, holder: Function) -> list[Function]:
-        """The functions that could have handed a stream: the one that chose, and those of its file that call it."""
+        """The functions that could have handed a stream: the one that chose, and those of its file that call it; no constructor, whose
+        object nobody works with yet."""
         found = lexical(holder)
         for function in found:
             if len(found) > 12:
                 break
             for caller, call in self.facts.call_places(function):
-                is_near = caller.unit is holder.unit and caller not in found and caller.code.kind != "module"
+                is_near = caller.unit is holder.unit and caller not in found and caller.code.kind != "module" and not is_constructor(caller)
                 if is_near and any(edge.callee is function and edge.is_followed for edge in self.transfer.edges(caller, call)):
                     found.append(caller)
         return found

@@ -9,7 +9,7 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ordering.lifetimes import Held, Lifetimes, made_by
+from streamlint.ordering.lifetimes import Held, Lifetimes, given_for, made_by
 from streamlint.ordering.places import ANY, Element, Key, Place, Places, cell_of, register_place, rest_behind
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import CALLING, Transfer
@@ -165,7 +165,7 @@ class Events:
     def _enter(self, held: Held, one: Instruction, callee: Function, depth: int) -> None:
         """Follow the event into a function that it is given to."""
         for param in callee.by_opcode[op.PARAM]:
-            register = self.lifetimes.operand(held.function, one, callee, param[3])
+            register = given_for(held.function, one, callee, param[3])
             if register is None or register < 0:
                 continue
             rests = self._rests(held, register)

@@ -12,6 +12,7 @@ from streamlint.facts.loops import Body
 from streamlint.facts.objects import Site
 from streamlint.facts.trials import is_search
 from streamlint.hazards.growth import Edge, Growth
+from streamlint.hazards.kept_sizes import KeptSizes
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import Loop
@@ -29,6 +30,7 @@ class EveryRound:
     def __init__(self, transfer: Transfer, places: Places) -> None:
         self.transfer = transfer
         self.places = places
+        self.sizes = KeptSizes(transfer, places)
         self._bodies: dict[Function, Body] = {}
         self._kept: dict[tuple[Function, Loop | None, bool], frozenset[Edge]] = {}
         self._runs: dict[tuple[Site, Loop | None, bool], bool] = {}
@@ -79,7 +81,7 @@ class EveryRound:
         if found is None:
             body = self.body(function)
             within = sorted(loop.body) if loop is not None else body.graph.order
-            growth = Growth(self.places, function, body.graph, is_new)
+            growth = Growth(self.sizes, function, body.graph, is_new)
             rare = {(one.block, one.after) for one in body.conditions.rare_at(within, by_values=False)}
             rare |= self._counted(function, within)
             rare.update(growth.edges(loop.body if loop is not None else None))

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from streamlint.facts.functions import Function
+from streamlint.hazards.kept_sizes import KeptSizes, bare
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Graph
-from streamlint.ordering.places import ADDRESS, POINTEE, Element, Place, Places, cell_of
+from streamlint.ordering.places import ADDRESS, POINTEE, Element, Place, cell_of
 from streamlint.waits.operands import behind, operand_of
 from streamlint.waits.questions import unnegated
 
 Edge = tuple[int, int]
 _LARGER = {">": True, ">=": True, "<": False, "<=": False}
 _THIS = ("parameter", 0)
+_OF_CONTAINERS = frozenset({"at", "size", "front", "back", "get", "find", "count", "contains"})
 _CHANGING = frozenset({op.NEXT, op.INPLACE, op.ITEM, op.CALL, op.INVOKE})
 _COMPUTING = frozenset({op.PHI, op.COPY, op.CAST, op.BINARY, op.UNARY})
 
@@ -22,9 +24,10 @@ _COMPUTING = frozenset({op.PHI, op.COPY, op.CAST, op.BINARY, op.UNARY})
 class Growth:
     """The edges of a function's branches behind which what the branch asks for is changed so that the edge is not taken again."""
 
-    def __init__(self, places: Places, function: Function, graph: Graph, is_new: bool) -> None:
+    def __init__(self, kept: KeptSizes, function: Function, graph: Graph, is_new: bool) -> None:
         """``is_new``: the function works for a constructor, so that nothing was kept in its object before."""
-        self.places = places
+        self.kept = kept
+        self.places = kept.places
         self.function = function
         self.graph = graph
         self.is_new = is_new
@@ -37,9 +40,10 @@ class Growth:
             if end[0] != op.BRANCH or end[3] == end[4]:
                 continue
             register, turned = unnegated(self.function, end[2])
-            for truth, after in ((True, end[3]), (False, end[4])):
-                reached = self._behind(number, after, within)
-                if self._settles(register, truth != turned, reached, within):
+            behind_each = [self._behind(number, after, within) for after in end[3:5]]
+            for truth, after, reached, other in zip((True, False), end[3:5], behind_each, behind_each[::-1], strict=True):
+                is_settled = self._settles(register, truth != turned, reached, within)
+                if is_settled or self._is_settled_inside(register, truth != turned, reached - other):
                     yield number, after
 
     def _behind(self, block: int, after: int, within: frozenset[int] | None) -> frozenset[int]:
@@ -64,7 +68,7 @@ class Growth:
             if operator in _LARGER:
                 larger, smaller = (left, right) if _LARGER[operator] == truth else (right, left)
                 return self._is_raised(smaller, larger, reached)
-            if operator in ("==", "!=", "is", "is not") and self._is_nothing(right):
+            if operator in ("==", "!=", "is", "is not") and (self._is_nothing(right) or self._is_end(left, right)):
                 return (operator in ("==", "is")) == truth and self._is_filled(left, reached)
             return operator in ("==", "!=") and (operator == "!=") == truth and self._is_kept_for(left, right, reached, within)
         return not truth and self._is_filled(register, reached)
@@ -98,7 +102,7 @@ class Growth:
     def _is_raised(self, smaller: int, larger: int, reached: frozenset[int]) -> bool:
         """Whether the smaller side is set to something that is computed from the larger one, and not from itself."""
         mine, wanted = self._leaves([smaller]), self._leaves([larger])
-        for value in (*self._assigned(smaller, reached), *self._carried(smaller, reached)):
+        for value in (*self._assigned(smaller, reached), *self._carried(smaller, reached), *self._of_variable(smaller, reached)):
             leaves = self._leaves([value])
             if leaves & wanted and not leaves & mine:
                 return True
@@ -112,7 +116,7 @@ class Growth:
         for number in reached:
             for one in self.function.code.blocks[number]:
                 for target, value in self.places.assigned(self.function, one):
-                    if _general(target) == place or (one[0] == op.SET_DEREF and self._element_of(one[2]) == place):
+                    if self._home(target) == place or (one[0] == op.SET_DEREF and self._element_of(one[2]) == place):
                         yield value
 
     def _carried(self, register: int, reached: frozenset[int]) -> Iterator[int]:
@@ -132,6 +136,16 @@ class Growth:
             elif self.home[one] in reached:
                 yield value
 
+    def _of_variable(self, register: int, reached: frozenset[int]) -> Iterator[int]:
+        """What a static variable, or a parameter that is a reference, is given: neither has a place of its own."""
+        one = self.function.definitions[register] if register >= 0 else None
+        index = one[3] if one is not None and one[0] == op.PARAM else op.NONE
+        is_static = register in self.function.code.statics
+        names = {use[2] for use in self.function.uses[register] if use[0] == op.BIND} if is_static else set[int]()
+        for each in (each for number in reached for each in self.function.code.blocks[number]):
+            if (each[0] == op.BIND and each[2] in names) or (each[0] == op.OUT and each[2] == index and each[3] != register):
+                yield each[3]
+
     def _place(self, register: int) -> Place | None:
         """The place that a register was read from, whichever element it is; None for a value that is computed, or not kept yet."""
         place = self.places.of(self.function, register)
@@ -142,36 +156,71 @@ class Growth:
             return self._element_of(register)
         return _general(place)
 
+    def _home(self, target: Place) -> Place | None:
+        """The place that is assigned to; the container, by what it has given."""
+        return self._element_of(int(str(target.root[1]))) if target.root[0] == "register" else _general(target)
+
     def _element_of(self, register: int) -> Place | None:
-        """``held.at(i)``, ``held.size()``: the container."""
+        """``held.at(i)``, ``held.size()``, ``held.find(i)->second``: the container."""
         one = self.function.definitions[register] if register >= 0 else None
-        if one is None or one[0] != op.INVOKE or self.function.text(one[4]) not in ("at", "size", "front", "back", "get"):
+        while one is not None and one[0] in (op.ATTR, op.DEREF, op.COPY):
+            one = self.function.definitions[one[3]]
+        if one is None or one[0] != op.INVOKE or self.function.text(one[4]) not in _OF_CONTAINERS:
             return None
         place = self.places.of(self.function, one[3])
         return None if place.root[0] == "register" or (self.is_new and place.root == _THIS) else _general(place)
 
     def _leaves(self, registers: Iterable[int]) -> frozenset[object]:
-        """What values are computed from: places, and registers that nothing is computed for. Indices do not count."""
-        found: set[object] = set()
+        return self.kept.leaves(self.function, registers)
 
-        def onward(one: Instruction) -> Iterable[int]:
-            place = self.places.of(self.function, one[2])
-            if place.root[0] != "register":
-                found.add(_general(place))
-                return ()
-            if one[0] in (op.PARAM, op.PHI, op.NEXT, op.INVOKE, op.CALL):
-                found.add(one[2])
-            return op.reads(one)[:1] if one[0] == op.ITEM else op.reads(one) if one[0] != op.PHI else ()
+    # --- what called functions ask and set
 
-        for _ in behind(self.function, registers, onward):
-            pass
-        return frozenset(found)
+    def _is_settled_inside(self, register: int, truth: bool, only: frozenset[int]) -> bool:
+        """Whether a branch asks for a larger size, by itself or in a function, and a function that its way alone calls keeps it."""
+        function = self.function
+        asked = self.kept.answer(function, register)
+        holder, inner = (asked[1], asked[2]) if asked is not None else (function, register)
+        inner, turned = unnegated(holder, inner)
+        one = holder.definitions[inner] if inner >= 0 else None
+        if one is None or one[0] != op.COMPARE or holder.text(one[3]) not in _LARGER:
+            return False
+        is_left = _LARGER[holder.text(one[3])] == (truth != turned)
+        larger, smaller = (one[4], one[5]) if is_left else (one[5], one[4])
+        kept, wanted = self._size(holder, smaller), self.kept.leaves(holder, [larger])
+        if asked is not None and kept is not None:
+            kept, wanted = self.kept.outer(function, *asked[:2], kept), self.kept.outer_leaves(function, *asked[:2], wanted)
+        return kept is not None and not (self.is_new and kept.root == _THIS) and self._is_set(bare(kept), wanted, only)
+
+    def _size(self, holder: Function, register: int) -> Place | None:
+        """The place of a size, also of one that a function gives."""
+        given = self.kept.answer(holder, register)
+        if given is not None:
+            one, callee, inner = given
+            place = self.kept.outer(holder, one, callee, self.places.of(callee, inner))
+        else:
+            place = self.places.of(holder, register)
+        return place if place is not None and (place.path or place.root[0] == "global") else None
+
+    def _is_set(self, kept: Place, wanted: frozenset[object], only: frozenset[int]) -> bool:
+        """Whether some blocks set a place, in functions too, to what is computed from something and not from itself."""
+        for one in (one for number in only for one in self.function.code.blocks[number]):
+            found = list(self.kept.assigned(self.function, one)) if one[0] in (op.CALL, op.INVOKE) else []
+            found += [(place, self._leaves([value])) for place, value in self.places.assigned(self.function, one)]
+            if any(bare(place) == kept and leaves & wanted and kept not in leaves for place, leaves in found):
+                return True
+        return False
 
     # --- what is made once
 
     def _is_nothing(self, register: int) -> bool:
         one = self.function.definitions[register] if register >= 0 else None
         return one is not None and one[0] == op.CONST and not self.function.unit.ir.constants[one[3]]
+
+    def _is_end(self, left: int, right: int) -> bool:
+        """``held.find(i) == held.end()``: the container holds no such element."""
+        one = self.function.definitions[right] if right >= 0 else None
+        is_end = one is not None and one[0] == op.INVOKE and self.function.text(one[4]) in ("end", "cend")
+        return is_end and one is not None and self._element_of(left) == _general(self.places.of(self.function, one[3]))
 
     def _is_filled(self, register: int, reached: frozenset[int]) -> bool:
         """Whether a variable that holds nothing is given something: it is assigned, or its address is passed on."""

@@ -1,4 +1,4 @@
-"""Branches whose ways differ in the stream of a launch alone: who takes one chooses the stream."""
+"""Branches whose ways differ in the stream of a launch, a copy or a memset alone: who takes one chooses the stream."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import FunctionObject
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.ordering.choice import behind_copies
+from streamlint.transfer.launch_rows import GIVEN, Queued
+from streamlint.transfer.launches import Launches
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.questions import alike
 
@@ -13,18 +16,46 @@ _STREAM = 3
 """The number of the stream in the configuration of a launch."""
 
 
-def is_chosen_by_branch(transfer: Transfer, function: Function, one: Instruction) -> bool:
-    """Whether a launch stands on one way of a branch, and the same launch with a stream on the other one."""
-    if one[0] != op.LAUNCH or not _is_plain(transfer, function, one):
+def is_chosen_by_branch(launches: Launches, function: Function, one: Instruction, work: Queued) -> bool:
+    """Whether work stands on one way of a branch, and the same work with a stream on the other one."""
+    if work.kind in ("copy", "memset"):
+        mine = _moved(function, work)
+        others = (
+            (other, each)
+            for other, each in launches.of(function)
+            if each.how == GIVEN and each.kind == work.kind and _moved(function, each) == mine
+        )
+        return any(_is_on_other_way(function, one, other) for other, _ in others)
+    if one[0] != op.LAUNCH or not _is_plain(launches.transfer, function, one):
         return False
-    controlled, homes = function.control.controlled_by, function.homes
-    mine = dict(controlled[homes[one][0]])
-    for other in function.by_opcode[op.LAUNCH]:
-        if other is not one and other[5] > _STREAM and _but_for_stream(function, other) == _but_for_stream(function, one):
-            theirs = dict(controlled[homes[other][0]])
-            if any(branch in theirs and theirs[branch] != edge for branch, edge in mine.items()):
-                return True
-    return False
+    return any(
+        other[5] > _STREAM and _but_for_stream(function, other) == _but_for_stream(function, one) and _is_on_other_way(function, one, other)
+        for other in function.by_opcode[op.LAUNCH]
+    )
+
+
+def _is_on_other_way(function: Function, one: Instruction, other: Instruction) -> bool:
+    """Whether a branch leads to one of two instructions on one way, and to the other one on the other."""
+    mine, theirs = _ways(function, one), _ways(function, other)
+    return any(branch in theirs and theirs[branch].isdisjoint(edges) for branch, edges in mine.items())
+
+
+def _ways(function: Function, one: Instruction) -> dict[int, set[int]]:
+    """The branches that decide whether an instruction runs, directly or through others, by the blocks that they lead on to."""
+    found: dict[int, set[int]] = {}
+    waiting = [function.homes[one][0]]
+    while waiting:
+        for branch, edge in function.control.controlled_by[waiting.pop()]:
+            if branch not in found:
+                waiting.append(branch)
+            found.setdefault(branch, set()).add(edge)
+    return found
+
+
+def _moved(function: Function, work: Queued) -> tuple[object, ...]:
+    """The memory that a copy or a memset reads and writes."""
+    sides = (tuple(alike(function, behind_copies(function, each)) for each in side) for side in (work.reads, work.writes))
+    return tuple(sides)
 
 
 def _but_for_stream(function: Function, one: Instruction) -> tuple[object, ...]:

@@ -206,7 +206,7 @@ class Beside:
 
     def _ends(self, function: Function, wait: Event, choice: Choice, one: Instruction) -> bool:
         """Whether a wait of the host waits for a stream; for one of several, if a loop of its own goes through them."""
-        if not _waits_for(wait, choice):
+        if not waits_for(wait, choice):
             return False
         is_several = any(made.site is not None and self.is_repeated(made.site.function, made.site.instruction) for made in choice.made)
         return wait.choice is None or not is_several or self._is_loop_of_its_own(function, wait.instruction, one)
@@ -242,7 +242,7 @@ class Beside:
         return known
 
 
-def _waits_for(wait: Event, choice: Choice) -> bool:
+def waits_for(wait: Event, choice: Choice) -> bool:
     """Whether a wait of the host waits for a stream."""
     if wait.choice is None:
         return True

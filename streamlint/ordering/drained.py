@@ -7,12 +7,11 @@ from functools import cached_property
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Constant, LibraryObject, Site
+from streamlint.facts.objects import Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.earlier import Earlier, Life
-from streamlint.transfer.actions import NAMED, Copied, Read
-from streamlint.transfer.launch_rows import CURRENT, FIXED, GIVEN, OMITTED, OWN, Queued
+from streamlint.transfer.actions import Copied, Read, Synchronized
 from streamlint.transfer.launches import Launches
 from streamlint.transfer.modelled import operands_of
 
@@ -29,9 +28,9 @@ class Death(NamedTuple):
 
 
 class _Ahead(NamedTuple):
-    """What the ways on from a place come to: a fetch, work, and the returns of the function."""
+    """What the ways on from a place come to: waits of the host, work, and the returns of the function."""
 
-    fetches: bool = False
+    waits: frozenset[Site] = frozenset()
     queues: bool = False
     returns: tuple[Instruction, ...] = ()
 
@@ -59,29 +58,22 @@ class Drained:
         """
         return all(self.earlier.all_paths(end, lambda other, at: self._empties(other), death.passed, death.life) for end in death.ends)
 
-    def is_fetched(self, death: Death) -> bool:
-        """Whether the host fetches from the device right before or right behind each of the ends, with no work started in between.
-
-        A fetch waits for the null or current stream alone: ask ``names_stream`` of the work that may be on others.
-        """
-        return bool(death.ends) and all(
-            self.earlier.all_paths(end, lambda other, at: self._judge(other), death.passed, death.life)
-            or self._is_fetched_behind(end, death.passed)
-            for end in death.ends
-        )
-
-    def names_stream(self, site: Site) -> bool:
-        """Whether an instruction puts work on another stream than the null or current one, or makes a stream the current one."""
-        function, one = site
-        if one[0] == op.ENTER:
-            return any(isinstance(value, LibraryObject) and value.kind == "stream" for value in self.transfer.values(function, one[3]))
-        return any(self._is_elsewhere(function, work) for work in self._launches.at(function, one))
+    def waits(self, death: Death) -> frozenset[Site]:
+        """The waits of the host, for what it fetches, a stream or an event, right before or right behind the ends, with no work started in
+        between; none where an end has none. Each waits for one stream alone."""
+        found: set[Site] = set()
+        for end in death.ends:
+            near = self.waits_before(end, death) or self._waits_behind(end, death.passed)
+            if not near:
+                return frozenset()
+            found |= near
+        return frozenset(found)
 
     # --- what instructions do
 
     def _judge(self, site: Site) -> bool | None:
-        """Whether an instruction fetches, or starts work; None for neither."""
-        if self._fetches(site.function, site.instruction):
+        """Whether the host waits at an instruction, or starts work; None for neither."""
+        if self._fetches(site.function, site.instruction) or self._is_for_one(site.function, site.instruction):
             return True
         return False if self.earlier.queues(site.function, site.instruction) else self._empties(site)
 
@@ -98,40 +90,53 @@ class Drained:
         return False if any(self.earlier.is_on_device(function, register) for register in given) else None
 
     def _fetches(self, function: Function, one: Instruction) -> bool:
-        """Whether the host waits at an instruction for what a device holds, on the null or current stream."""
+        """Whether the host waits at an instruction for what a device holds."""
         for action in self.transfer.of(function, one):
             if isinstance(action, Copied) and action.direction == "d2h" and action.asynchronous is False:
                 is_cuda = action.call.row is not None and action.call.row.library != "torch"
-                if action.stream.kind != NAMED and (is_cuda or self.earlier.is_on_device(function, action.source)):
+                if is_cuda or self.earlier.is_on_device(function, action.source):
                     return True
             elif isinstance(action, Read) and action.waits and self.earlier.is_on_device(function, action.register):
                 return True
         return False
 
-    def _is_elsewhere(self, function: Function, work: Queued) -> bool:
-        if work.how != GIVEN:
-            return work.how not in (OMITTED, FIXED, CURRENT, OWN)
-        values = list(self.transfer.values(function, work.operand))
-        return not values or not all(isinstance(value, Constant) and not value.value for value in values)
+    def _is_for_one(self, function: Function, one: Instruction) -> bool:
+        """Whether the host waits at an instruction for a stream or an event; a free that may wait is none."""
+        rows = [call.row for call in self.transfer.modelled(function, one)] if one[0] in (op.CALL, op.INVOKE) else []
+        return any(row.effect == "synchronize" for row in rows) and any(
+            isinstance(action, Synchronized) and action.of is not None for action in self.transfer.of(function, one)
+        )
 
     @cached_property
     def _launches(self) -> Launches:
         return Launches(self.transfer, presumes=True)
 
-    # --- behind an end
+    # --- around an end
 
-    def _is_fetched_behind(self, end: Site, passed: tuple[Site, ...]) -> bool:
-        """Whether all ways on from an end, out of the calls that lead to it, come to a fetch before any work, in the same round."""
+    def waits_before(self, end: Site, death: Death) -> frozenset[Site]:
+        """The waits that all ways to an end, or to another wait, come to last, with no work behind them."""
+        found: set[Site] = set()
+
+        def judge(other: Site, _: Site) -> bool | None:
+            verdict = self._judge(other)
+            if verdict:
+                found.add(other)
+            return verdict
+
+        return frozenset(found) if self.earlier.all_paths(end, judge, death.passed, death.life) else frozenset()
+
+    def _waits_behind(self, end: Site, passed: tuple[Site, ...]) -> frozenset[Site]:
+        """The waits that all ways on from an end, out of the calls that lead to it, come to before any work, in the same round."""
         block, index = end.function.homes[end.instruction]
         function, ahead = end.function, self._on(end.function, block, index + (end.instruction[0] != op.RETURN), frozenset(), 0)
         carried: frozenset[int] = frozenset()
         for call in reversed(passed):
-            if ahead.queues or ahead.fetches or not ahead.returns:
+            if ahead.queues or ahead.waits or not ahead.returns:
                 break
             carried = self._carriers(call, ahead.returns, function, carried)
             function, (block, index) = call.function, call.function.homes[call.instruction]
             ahead = self._on(function, block, index + 1, carried, 0)
-        return ahead.fetches and not (ahead.queues or ahead.returns)
+        return frozenset() if ahead.queues or ahead.returns else ahead.waits
 
     def _carriers(self, call: Site, returns: Iterable[Instruction], inner: Function, carried: frozenset[int]) -> frozenset[int]:
         """The registers of a function that hold memory of a device since a call has returned. ``carried``: those of the inner function."""
@@ -150,15 +155,15 @@ class Drained:
         graph, blocks = function.control, function.code.blocks
         headers = {loop.header for loop in graph.loops if block in loop.body}
         waiting, seen = [(block, index)], set[int]()
-        fetches, returns = False, list[Instruction]()
+        waits, returns = set[Site](), list[Instruction]()
         while waiting:
             number, start = waiting.pop()
             verdicts = (self._ahead(Site(function, each), depth) for each in blocks[number][start:])
             verdict = next((each for each in verdicts if each is not None), None)
-            if verdict is False or len(seen) > _MOST:
+            if (verdict is not None and not verdict) or len(seen) > _MOST:
                 return _Ahead(queues=True)
-            fetches = fetches or verdict is True
             if verdict:
+                waits |= verdict
                 continue
             end = blocks[number][-1]
             returns += [end] if end[0] == op.RETURN else []
@@ -168,15 +173,16 @@ class Drained:
                 if after not in seen and not self.earlier.is_against(function, number, after, carried):
                     seen.add(after)
                     waiting.append((after, 0))
-        return _Ahead(fetches, False, tuple(returns))
+        return _Ahead(frozenset(waits), False, tuple(returns))
 
-    def _ahead(self, site: Site, depth: int) -> bool | None:
-        """The same of an instruction, and of the functions that it enters."""
+    def _ahead(self, site: Site, depth: int) -> frozenset[Site] | None:
+        """The waits of an instruction, and of the functions that it enters; empty where it starts work, None where it does neither."""
         function, one = site
         edges = self.transfer.edges(function, one) if one[0] in (op.CALL, op.INVOKE) and depth < _DEEPEST else ()
         inside = [self._on(edge.callee, 0, 0, frozenset(), depth + 1) for edge in edges if edge.is_followed and not edge.is_handed]
         if any(each.queues for each in inside):
-            return False
-        if inside and all(each.fetches and not each.returns for each in inside):
-            return True
-        return self._judge(site)
+            return frozenset()
+        if inside and all(each.waits and not each.returns for each in inside):
+            return frozenset[Site]().union(*(each.waits for each in inside))
+        verdict = self._judge(site)
+        return None if verdict is None else frozenset({site} if verdict else ())

@@ -89,6 +89,15 @@ class Earlier:
 
     def ways(self, function: Function, life: Life) -> set[tuple[int, int]]:
         """The steps from block to block that an object takes from where it is made, in the same round of its loop."""
+        against: set[tuple[int, int]] = set()
+        while True:
+            found = self._ways(function, life, against)
+            more = set(self._flagged(function, life, found)) - against
+            if not more:
+                return found
+            against |= more
+
+    def _ways(self, function: Function, life: Life, against: set[tuple[int, int]]) -> set[tuple[int, int]]:
         graph, found = function.control, set[tuple[int, int]]()
         start = function.blocks[life.made.instruction]
         index = graph.innermost[start]
@@ -97,10 +106,27 @@ class Earlier:
         while waiting:
             block = waiting.pop()
             for after in graph.successors[block]:
-                if (block, after) not in found and after != header and not self.is_against(function, block, after, life.registers):
+                if (block, after) in found or (block, after) in against or after == header:
+                    continue
+                if not self.is_against(function, block, after, life.registers):
                     found.add((block, after))
                     waiting.append(after)
         return found
+
+    def _flagged(self, function: Function, life: Life, found: set[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+        """The steps that are not taken, since a flag says otherwise that was set to a constant on all ways which the object has come."""
+        graph, start = function.control, function.blocks[life.made.instruction]
+        for block in {after for _, after in found}:
+            end = function.code.blocks[block][-1]
+            register, turned = unnegated(function, end[2]) if end[0] == op.BRANCH else (op.NONE, False)
+            phi = function.definitions[register] if register >= 0 else None
+            if phi is None or phi[0] != op.PHI or graph.dominates(function.blocks[phi], start):
+                continue
+            home = function.blocks[phi]
+            come = [value for number, value in zip(function.phi_order[home], phi[3:], strict=False) if (number, home) in found]
+            truths = set(map(function.truth, come))
+            if len(truths) == 1 and (truth := truths.pop()) is not None:
+                yield block, end[4] if truth != turned else end[3]
 
     def is_against(self, function: Function, block: int, after: int, registers: frozenset[int]) -> bool:
         """Whether a branch asks where an object is, and leads there only for one that is not on a device."""

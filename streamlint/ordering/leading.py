@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from streamlint.facts.functions import Function
 from streamlint.ir import Instruction
+from streamlint.ir.graph import NOBODY
 
 
-def leads_to(function: Function, first: Instruction, second: Instruction) -> bool:
-    """Whether a path leads from behind one instruction to another one."""
+def leads_to(function: Function, first: Instruction, second: Instruction, without: int = NOBODY) -> bool:
+    """Whether a path leads from behind one instruction to another one; not through a block, say the head of a loop, for another round."""
     (block, index), (other, place) = function.homes[first], function.homes[second]
     if block == other and index < place:
         return True
-    waiting, seen = list(function.control.successors[block]), set[int]()
+    waiting, seen = list(function.control.successors[block]), {without}
     while waiting:
         one = waiting.pop()
         if one not in seen:
             seen.add(one)
             waiting += function.control.successors[one]
-    return other in seen
+    return other in seen - {without}

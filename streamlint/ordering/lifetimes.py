@@ -204,8 +204,10 @@ class Lifetimes:
         return any(rest_behind(name, place) is not None for name in names for place in held.places)
 
     def is_moved(self, function: Function, register: int) -> bool:
-        """C++: whether the object at the end of a scope has been moved away."""
+        """C++: whether the object at the end of a scope has been moved away, or is an owner that has given up what it owned."""
         one = function.definitions[register] if register >= 0 else None
+        if one is not None and one[0] == op.CONSTRUCT and self._is_smart(function, one):
+            return any(use[0] == op.INVOKE and use[3] == register and function.text(use[4]) == "release" for use in function.uses[register])
         return one is not None and one[0] == op.REBIND and self._moves(function, one[3])
 
     def _moves(self, function: Function, register: int) -> bool:
@@ -216,7 +218,7 @@ class Lifetimes:
         """Whether what a callee ends, by its name for it, is the object."""
         if place.root[0] != "parameter":
             return place.root[0] == "global" and place in held.places
-        register = self.operand(held.function, one, callee, int(str(place.root[1])))
+        register = given_for(held.function, one, callee, int(str(place.root[1])))
         if register is None or register < 0 or self.is_moved(held.function, register):
             return False
         outer = [name.behind(*place.path) for name in self.places.names(held.function, register)]
@@ -235,7 +237,7 @@ class Lifetimes:
                     found.append((place, (Site(function, one),)))
             for callee in self._entered(function, one):
                 for inner, calls in self.ended_inside(callee, depth - 1):
-                    register_given = self.operand(function, one, callee, int(str(inner.root[1]))) if inner.root[0] == "parameter" else None
+                    register_given = given_for(function, one, callee, int(str(inner.root[1]))) if inner.root[0] == "parameter" else None
                     if register_given is not None and (place := self._outer(function, register_given)) is not None:
                         found.append((place.behind(*inner.path), (Site(function, one), *calls)))
         return found
@@ -270,24 +272,6 @@ class Lifetimes:
 
     # --- callers
 
-    def operand(self, function: Function, one: Instruction, callee: Function, index: int) -> int | None:
-        """The register that an instruction gives for a parameter of a function that it enters."""
-        if index == 0 and callee.has_receiver:
-            if one[0] in (op.DESTROY, op.DELETE, op.DECLARE, op.CONSTRUCT, op.NEW):
-                return one[2]
-            if one[0] == op.CALL and callee.code.name == "__init__":
-                return one[2]
-            if one[0] == op.CALL and function.is_cpp:
-                return next((param[2] for param in function.by_opcode[op.PARAM] if param[3] == 0), None) if function.has_receiver else None
-            if one[0] == op.ENTER:
-                return one[3]
-        if one[0] in (op.CALL, op.INVOKE):
-            return operand_of(function, one, callee, index)
-        if one[0] in (op.CONSTRUCT, op.NEW):
-            given = one[5:]
-            return given[index - 1] if 0 <= index - 1 < len(given) else None
-        return None
-
     def outside(self, held: Held) -> Iterator[Held]:
         """The object in the functions that call this one, as far as it is handed to them."""
         function = held.function
@@ -316,9 +300,28 @@ class Lifetimes:
             if place.root[0] == "global":
                 yield place
             elif place.root[0] == "parameter" and (place.path or held.is_given):
-                given = self.operand(caller, call, function, int(str(place.root[1])))
+                given = given_for(caller, call, function, int(str(place.root[1])))
                 if given is not None and given >= 0:
                     yield from (name.behind(*place.path) for name in self.places.names(caller, given))
+
+
+def given_for(function: Function, one: Instruction, callee: Function, index: int) -> int | None:
+    """The register that an instruction gives for a parameter of a function that it enters."""
+    if index == 0 and callee.has_receiver:
+        if one[0] in (op.DESTROY, op.DELETE, op.DECLARE, op.CONSTRUCT, op.NEW):
+            return one[2]
+        if one[0] == op.CALL and callee.code.name == "__init__":
+            return one[2]
+        if one[0] == op.CALL and function.is_cpp:
+            return next((param[2] for param in function.by_opcode[op.PARAM] if param[3] == 0), None) if function.has_receiver else None
+        if one[0] == op.ENTER:
+            return one[3]
+    if one[0] in (op.CALL, op.INVOKE):
+        return operand_of(function, one, callee, index)
+    if one[0] in (op.CONSTRUCT, op.NEW):
+        given = one[5:]
+        return given[index - 1] if 0 <= index - 1 < len(given) else None
+    return None
 
 
 def pointees(places: Places, function: Function, register: int) -> frozenset[Place]:

@@ -33,7 +33,8 @@ def transfer(call: ModelledCall) -> Iterator[Action]:
             yield _copied(call, target, source, "d2h")
         if "device" in spaces:  # a setting says which of the two it is
             yield _copied(call, target, source, "h2d")
-        yield Viewed(source)
+        if call.space(source) != "device":
+            yield Viewed(source)
     elif to == "device" or ("device" in spaces and not (to == "argument" and not named and _is_cast(call))):
         yield _copied(call, target, source, "h2d")
     else:

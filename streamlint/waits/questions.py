@@ -17,7 +17,10 @@ _EXPORTS = frozenset("is_tracing is_scripting is_in_onnx_export is_exporting is_
 _LOUD = frozenset({"isEnabledFor"})
 _TRAINS = frozenset({"is_grad_enabled"})
 _DEEPEST = 8
-_ASKED_AGAIN = frozenset({op.ATTR, op.ITEM, op.UNARY, op.BINARY, op.COMPARE, op.CALL, op.INVOKE, op.NAME, op.LOAD, op.CONST})
+_ASKED_AGAIN = frozenset(
+    {op.ATTR, op.ITEM, op.UNARY, op.BINARY, op.COMPARE, op.CALL, op.INVOKE, op.NAME, op.LOAD, op.CONST}
+    | {op.ADDRESS, op.ADDRESS_NAME, op.ADDRESS_ATTR, op.ADDRESS_ITEM}
+)
 
 
 def unnegated(function: Function, register: int) -> tuple[int, bool]:

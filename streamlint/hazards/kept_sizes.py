@@ -1,0 +1,96 @@
+"""What called functions say of a size that is kept: whether another one is larger, what it is, and what it is set to.
+
+Their parameters stand for what the call gives: an object, a pointer, a size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from streamlint.facts.functions import Function
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.ordering.lifetimes import given_for
+from streamlint.ordering.places import ADDRESS, POINTEE, Element, Place, Places
+from streamlint.transfer.transfer import Transfer
+from streamlint.waits.operands import behind
+
+Leaves = frozenset[object]
+_DEEPEST = 2
+_LEAVES = frozenset({op.PARAM, op.PHI, op.NEXT, op.INVOKE, op.CALL})
+
+
+class KeptSizes:
+    """Looks into the functions that a call enters."""
+
+    def __init__(self, transfer: Transfer, places: Places) -> None:
+        self.transfer = transfer
+        self.places = places
+
+    def answer(self, function: Function, register: int) -> tuple[Instruction, Function, int] | None:
+        """The call that has given a value, the only function that it enters, and the register that this gives back at its only end."""
+        one = function.definitions[register] if register >= 0 else None
+        if one is None or one[0] not in (op.CALL, op.INVOKE):
+            return None
+        edges = self.transfer.edges(function, one)
+        ends = edges[0].callee.by_opcode[op.RETURN] if len(edges) == 1 and edges[0].is_followed and not edges[0].is_handed else []
+        return (one, edges[0].callee, ends[0][2]) if len(ends) == 1 and ends[0][2] >= 0 else None
+
+    def outer(self, function: Function, one: Instruction, callee: Function, place: Place) -> Place | None:
+        """A place of a function by the name that its caller has for it."""
+        if place.root[0] == "global":
+            return place
+        given = given_for(function, one, callee, int(str(place.root[1]))) if place.root[0] == "parameter" else None
+        return self.places.of(function, given).behind(*place.path) if given is not None and given >= 0 else None
+
+    def outer_leaves(self, function: Function, one: Instruction, callee: Function, found: Leaves) -> Leaves:
+        """What a value of a function is computed from, as its caller has it."""
+        result: set[object] = set()
+        for leaf in found:
+            if not isinstance(leaf, Place):
+                continue
+            given = given_for(function, one, callee, int(str(leaf.root[1]))) if leaf.root[0] == "parameter" and not leaf.path else None
+            if given is not None and given >= 0:
+                result |= self.leaves(function, [given])
+            elif (outer := self.outer(function, one, callee, leaf)) is not None:
+                result.add(bare(outer))
+        return frozenset(result)
+
+    def assigned(self, function: Function, one: Instruction, depth: int = _DEEPEST) -> Iterator[tuple[Place, Leaves]]:
+        """The places that a call assigns to, and what the values are computed from, as the caller has both."""
+        for edge in self.transfer.edges(function, one) if depth else ():
+            if not edge.is_followed or edge.is_handed:
+                continue
+            for place, found in self._assigned(edge.callee, depth):
+                outer = self.outer(function, one, edge.callee, place)
+                if outer is not None:
+                    yield outer, self.outer_leaves(function, one, edge.callee, found)
+
+    def _assigned(self, callee: Function, depth: int) -> Iterator[tuple[Place, Leaves]]:
+        for inner in callee.code.instructions():
+            if inner[0] in (op.CALL, op.INVOKE):
+                yield from self.assigned(callee, inner, depth - 1)
+            for place, value in self.places.assigned(callee, inner):
+                yield place, self.leaves(callee, [value])
+
+    def leaves(self, function: Function, registers: Iterable[int]) -> Leaves:
+        """What values are computed from: places, and registers that nothing is computed for. Indices do not count."""
+        found: set[object] = set()
+
+        def onward(one: Instruction) -> Iterable[int]:
+            place = self.places.of(function, one[2])
+            if place.root[0] != "register":
+                found.add(bare(place))
+                return ()
+            if one[0] in _LEAVES:
+                found.add(one[2])
+            return op.reads(one)[:1] if one[0] == op.ITEM else op.reads(one) if one[0] != op.PHI else ()
+
+        for _ in behind(function, registers, onward):
+            pass
+        return frozenset(found)
+
+
+def bare(place: Place) -> Place:
+    """A place without its elements' keys, however many pointers lead there."""
+    return Place(place.root, tuple(key for key in place.path if not isinstance(key, Element) and key not in (ADDRESS, POINTEE)))
