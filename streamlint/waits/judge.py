@@ -21,6 +21,7 @@ from streamlint.records import replace
 from streamlint.waits.captures import warms_up
 from streamlint.waits.found import WaitFinder
 from streamlint.waits.handed import is_plain
+from streamlint.waits.host_rounds import HostRounds
 from streamlint.waits.idle import Idle
 from streamlint.waits.losses import LossSlice
 from streamlint.waits.measuring import is_stopped, measures
@@ -45,6 +46,7 @@ _PLACES = ("cuda", "device", "gpu", "GPU", "ccelerat", "ightning", "deepspeed", 
 
 NO_LOOP = "it stands in no loop that trains"
 ON_HOST = "the program makes its own models, and no code of it puts anything on a device"
+TRAINS_ON_HOST = "the modules of the loop are made on the host, and no code moves them"
 MEASURES = "the code around it tests or measures: waits are its purpose"
 WARMS_UP = "its rounds warm up for a capture, which would refuse it"
 NOT_ON_DEVICE = "nothing shows that the value is on the device: it comes from no loss, output, parameter or moved batch"
@@ -179,6 +181,10 @@ class HotWaits:
         return Quiet(self.graph)
 
     @cached_property
+    def _host_rounds(self) -> HostRounds:
+        return HostRounds(self.hot)
+
+    @cached_property
     def _uses(self) -> Uses:
         return Uses(self.hot)
 
@@ -261,6 +267,8 @@ class HotWaits:
             if reason is None:
                 return DIFFERS
             origin = reason
+        if self._host_rounds.holds(region):
+            return TRAINS_ON_HOST
         return Hazard(wait, region, origin, trains(region), self._place(wait, region))
 
     def _may_step(self, function: Function) -> bool:
