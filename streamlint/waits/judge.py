@@ -32,6 +32,7 @@ from streamlint.waits.origins import GRADIENTS, INPUT, PARAMETERS, TERM, UNSURE,
 from streamlint.waits.piecemeal import Piecemeal
 from streamlint.waits.quiet import Quiet
 from streamlint.waits.regions import LAUNCH, WEIGHTS, WaitRegions, trains
+from streamlint.waits.round_values import RoundValues
 from streamlint.waits.schedules import handed_over
 from streamlint.waits.uploads import upload_reason
 from streamlint.waits.uses import Uses
@@ -185,6 +186,10 @@ class HotWaits:
         return HostRounds(self.hot)
 
     @cached_property
+    def _values(self) -> RoundValues:
+        return RoundValues(self.hot)
+
+    @cached_property
     def _uses(self) -> Uses:
         return Uses(self.hot)
 
@@ -201,7 +206,7 @@ class HotWaits:
         found = []
         for wait in waits:
             regions = self.hot.regions_of(wait.function, self.hot.body(wait.function).home[wait.instruction])
-            if any(self._origin(wait, region.chain()[0]) is not None for region in regions):
+            if any(self._origin(wait, region) is not None for region in regions):
                 found.append(wait)
         return found
 
@@ -248,7 +253,7 @@ class HotWaits:
             return MEASURES
         if warms_up(self.hot, region):
             return WARMS_UP
-        origin = self._origin(wait, first)
+        origin = self._origin(wait, region)
         if origin is None or (wait.what in (READ, CAST) and is_plain(self.hot, region, wait.function, wait.value)):
             return NOT_ON_DEVICE
         if not is_met(self.hot, wait, region, self.all_loops):
@@ -308,12 +313,14 @@ class HotWaits:
                 return Site(first.function, call)
         return Site(wait.function, wait.instruction)
 
-    def _origin(self, wait: Wait, first: Region) -> str | None:
+    def _origin(self, wait: Wait, region: Region) -> str | None:
         """What the host waits for; None where nothing shows that it is on the device."""
+        first = region.chain()[0]
         if wait.what in (DEVICE, CACHE, UPLOAD):
             return ""
         is_read = wait.what == READ and wait.name.endswith(("item", "tolist"))  # what else is moved may be a module
-        reasons = self.finder.reasons(wait.function, wait.value, is_read)
+        held = self._values.of(region, wait)
+        reasons = [reason for function, register in held for reason in self.finder.reasons(function, register, is_read)]
         if wait.what == SIZE or (wait.what == FETCH and not wait.instead):
             return ON_DEVICE if "literal" in reasons else None
         is_computed = self._is_computed(wait)
