@@ -130,12 +130,12 @@ class _Search:
         if copy.direction == "h2d" and (self._is_idle(copy) or (size.bytes is None and self._is_on_new_stream(copy))):
             return False
         sites = [*origin.passed, Site(call.function, call.instruction)]
-        if any(self._is_once(site.function, site.instruction) for site in sites) or self._is_of_setup(sites):
+        if any(self._is_once(site.function, site.instruction) for site in sites):
             return False
         made = [] if origin.site is None else [origin.site]
         if any(self.stand_ins.holds(site.function) for site in (*sites, *made)):
             return False
-        if size.bytes is not None or self._is_repeated(sites):
+        if size.bytes is not None or (self._is_repeated(sites) and not self._is_of_setup(sites)):
             return True
         if call.function.is_cpp and "Tensor" not in origin.type and not self.sizes.is_of_array(origin, call):
             return False
