@@ -15,7 +15,7 @@ from typing import NamedTuple
 from streamlint.facts.aliases import SELF, path_of, source_of
 from streamlint.facts.counters import is_counter
 from streamlint.facts.facts import Facts
-from streamlint.facts.flags import Flags, own_flag
+from streamlint.facts.flags import Flags, comparison, own_flag
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import Constant, Instance, LibraryObject, Object
 from streamlint.ir import Instruction
@@ -88,6 +88,11 @@ class Conditions:
             if parameter is not None and parameter[0] == op.PARAM:
                 found.add(parameter[3])
         return frozenset(found)
+
+    def texts(self) -> frozenset[int]:
+        """The parameters that are compared with texts."""
+        asked = (comparison(self.function, one) for one in self.function.by_opcode[op.COMPARE])
+        return frozenset(found[0] for found in asked if found is not None)
 
     # --- one branch
 
@@ -164,12 +169,18 @@ class Conditions:
     def _by_flag(self, block: int, end: Instruction, flags: Flags) -> list[Rare]:
         register, turned = self._unnegated(end[2])
         one = self._definition(register)
-        key = (one[3] if one[0] == op.PARAM else own_flag(self.function, one)) if one is not None else None
-        if key is None or key not in flags:
-            return []
-        taken = flags[key] != turned
-        name = key if isinstance(key, str) else self.function.code.parameters[key].name
-        return [Rare(block, end[4] if taken else end[3], f"{name} is {'true' if flags[key] else 'false'} in this call", True)]
+        compared = comparison(self.function, one) if one is not None else None
+        if one is not None and compared is not None and isinstance(text := flags.get(compared[0]), str):
+            taken = (text in compared[1]) == (self._operator(one) in ("==", "in"))
+            name, said = self.function.code.parameters[compared[0]].name, repr(text)
+        else:
+            key = (one[3] if one[0] == op.PARAM else own_flag(self.function, one)) if one is not None else None
+            if key is None or key not in flags:
+                return []
+            taken = bool(flags[key])
+            name = key if isinstance(key, str) else self.function.code.parameters[key].name
+            said = "true" if taken else "false"
+        return [Rare(block, end[4] if taken != turned else end[3], f"{name} is {said} in this call", True)]
 
     def _values(self, register: int) -> list[Object]:
         return list(self.facts.values(self.function, register).values)

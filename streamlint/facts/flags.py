@@ -1,9 +1,10 @@
-"""What a call decides the truth of: parameters, by a constant, by what the caller was told, or by leaving it to the default; attributes of
-the receiver that were set before, as long as its own methods call one another."""
+"""What a call decides: the truth of parameters and the texts that they are, by a constant, by what the caller was told, or by leaving it to
+the default; attributes of the receiver that were set before, as long as its own methods call one another."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from typing import Final
 
 from streamlint.facts.autograd import offset_of
 from streamlint.facts.functions import Function
@@ -11,15 +12,20 @@ from streamlint.facts.instructions import arguments_of
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 
-Flags = Mapping[int | str, bool]
-"""Whether parameters, by number, and attributes of the receiver, by name, are true."""
+NOT_KNOWN: Final = object()
+"""Stands for what a call does not decide."""
+Flags = Mapping[int | str, bool | str]
+"""Whether parameters, by number, and attributes of the receiver, by name, are true; or the text that a parameter is."""
 
 
-def decided(caller: Function, known: Flags, call: Instruction, callee: Function, wanted: Iterable[int]) -> dict[int | str, bool]:
-    """What is true in a call, and what is false. ``known`` are the flags of the caller, ``wanted`` the parameters that are asked for."""
+def decided(
+    caller: Function, known: Flags, call: Instruction, callee: Function, wanted: Iterable[int], texts: Collection[int] = ()
+) -> dict[int | str, bool | str]:
+    """What is true in a call, and what is false. ``known`` are the flags of the caller, ``wanted`` the parameters that are asked for, and
+    ``texts`` those of which the text is asked for."""
     if call[0] not in (op.CALL, op.INVOKE):
         return {}
-    found: dict[int | str, bool] = {}
+    found: dict[int | str, bool | str] = {}
     if call[0] == op.INVOKE and callee.has_receiver and is_own(caller, call[3]):
         found.update({name: truth for name, truth in known.items() if isinstance(name, str)})
     offset = offset_of(caller, call, callee)
@@ -27,16 +33,19 @@ def decided(caller: Function, known: Flags, call: Instruction, callee: Function,
         return found
     given = list(arguments_of(caller, call))
     spreads = any(kind in (1, 2) for _, kind in given)
-    for index in wanted:
+    for index in {*wanted, *texts}:
         parameter = callee.code.parameters[index]
         register = next(
             (held for place, (held, kind) in enumerate(given) if kind == parameter.name or (kind is None and place + offset == index)), None
         )
         if register is None and spreads:
             continue
-        truth = _truth(caller, known, register) if register is not None else _of_default(callee, index)
-        if truth is not None:
-            found[index] = truth
+        value = _constant(caller, known, register) if register is not None else _of_default(callee, index)
+        text = text_of(caller, known, register) if register is not None else value
+        if index in texts and isinstance(text, str):
+            found[index] = text
+        elif value is not NOT_KNOWN and index in wanted:
+            found[index] = bool(value)
     return found
 
 
@@ -53,13 +62,38 @@ def own_flag(function: Function, one: Instruction) -> str | None:
     return function.text(one[4]) if one[0] == op.ATTR and is_own(function, one[3]) else None
 
 
-def _truth(function: Function, known: Flags, register: int) -> bool | None:
-    one = function.definitions[register]
+def text_of(function: Function, known: Flags, register: int) -> str | None:
+    """The text that a register holds, by what a call has told: a constant, a parameter, or both joined by ``+``."""
+    one = function.definitions[register] if register >= 0 else None
+    if one is not None and one[0] == op.BINARY and function.text(one[3]) == "+":
+        parts = [text_of(function, known, part) for part in one[4:6]]
+        return "".join(part for part in parts if part is not None) if None not in parts else None
+    value = _constant(function, known, register)
+    return value if isinstance(value, str) else None
+
+
+def comparison(function: Function, one: Instruction) -> tuple[int, frozenset[str]] | None:
+    """The parameter that is compared with texts, and these: ``kind == "train"``, ``kind in ("train", "check")``."""
+    if one[0] != op.COMPARE or function.text(one[3]) not in ("==", "!=", "in", "not in"):
+        return None
+    left, right = function.definitions[one[4]], function.definitions[one[5]]
+    if left is None or right is None or left[0] != op.PARAM:
+        return None
+    is_many = function.text(one[3]).endswith("in")
+    if is_many != (right[0] == op.BUILD):
+        return None
+    held = [function.constant(register) for register in (right[4:] if is_many else one[5:6])]
+    return (left[3], frozenset(map(str, held))) if held and all(isinstance(each, str) for each in held) else None
+
+
+def _constant(function: Function, known: Flags, register: int) -> object:
+    """The constant that a register holds, or the flag of the parameter that it is."""
+    one = function.definitions[register] if register >= 0 else None
     if one is not None and one[0] == op.PARAM:
-        return known.get(one[3])
-    return bool(function.unit.ir.constants[one[3]]) if one is not None and one[0] == op.CONST else None
+        return known.get(one[3], NOT_KNOWN)
+    return function.unit.ir.constants[one[3]] if one is not None and one[0] == op.CONST else NOT_KNOWN
 
 
-def _of_default(function: Function, index: int) -> bool | None:
-    register = function.default_register(index)
-    return _truth(function.parent, {}, register) if register is not None and function.parent is not None else None
+def _of_default(callee: Function, index: int) -> object:
+    register = callee.default_register(index)
+    return _constant(callee.parent, {}, register) if register is not None and callee.parent is not None else NOT_KNOWN

@@ -19,6 +19,7 @@ from streamlint.facts.functions import Function
 from streamlint.facts.gradients import Gradients
 from streamlint.facts.handlers import Handlers
 from streamlint.facts.loops import Body
+from streamlint.facts.named import NamedMembers
 from streamlint.facts.objects import Site
 from streamlint.facts.reaching import reaching
 from streamlint.facts.settings import set_before
@@ -33,6 +34,8 @@ TRAINING: Final = frozenset({"backward", "optimizer", "accumulate"})
 """What loops that train do."""
 MOST_VERSIONS = 4
 """Sets of flags that a function is entered with; behind that all its branches are looked at."""
+MOST_NAMED = 24
+"""Sets of flags that one is entered with that takes members by their names: each of them leads to others."""
 MOST_REASONS = 3
 """Loops and steps for which a function is entered with the same flags."""
 
@@ -82,10 +85,11 @@ class HotRegions:
         self.handlers = Handlers(self.rounds, lambda function: function in effects.leading(Effect.BACKWARD | Effect.OPTIMIZER))
         self.frameworks = effects.facts.frameworks
         self.gradients = Gradients(self.graph)
+        self.named = NamedMembers(self.graph)
         self.regions: dict[Function, list[Region]] = {}
         self._bodies: dict[Function, Body] = {}
-        self._progress: dict[tuple[Function, tuple[tuple[int | str, bool], ...]], dict[int, Progress]] = {}
-        self._versions: dict[Function, dict[tuple[tuple[int | str, bool], ...], set[tuple[Function, Loop | None]]]] = {}
+        self._progress: dict[tuple[Function, tuple[tuple[int | str, bool | str], ...]], dict[int, Progress]] = {}
+        self._versions: dict[Function, dict[tuple[tuple[int | str, bool | str], ...], set[tuple[Function, Loop | None]]]] = {}
         self._waiting: deque[tuple[Function, Region, Instruction, bool]] = deque()
 
     def find(self) -> None:
@@ -157,7 +161,7 @@ class HotRegions:
                 yield Progress(one.row.does, one.instruction)
         entered: dict[Instruction, list[Function]] = defaultdict(list)
         for edge in self.graph.calls(function).edges:
-            if edge.is_followed and "generator" not in edge.callee.code.flags:
+            if edge.is_followed and "generator" not in edge.callee.code.flags and self.named.is_meant(function, flags, edge):
                 entered[edge.instruction].append(edge.callee)
         for call, callees in entered.items():
             yield from self._agreed(function, flags, call, callees)
@@ -172,7 +176,8 @@ class HotRegions:
 
     def _told(self, caller: Function, known: Flags, call: Instruction, callee: Function) -> Flags:
         """The flags that a call decides."""
-        return decided(caller, known, call, callee, self.body(callee).conditions.flags())
+        conditions = self.body(callee).conditions
+        return decided(caller, known, call, callee, conditions.flags(), conditions.texts() | self.named.parameters(callee))
 
     # --- regions
 
@@ -228,6 +233,8 @@ class HotRegions:
         for edge in self.graph.calls(region.function).edges:
             if not edge.is_followed or body.home[edge.instruction] not in region.blocks:
                 continue
+            if not self.named.is_meant(region.function, region.flags, edge):
+                continue
             is_resumed = edge.instruction[0] in (op.NEXT, op.AWAIT, op.YIELD_FROM)
             if is_resumed and edge.callee.code.name == "__iter__" and "generator" not in edge.callee.code.flags:
                 continue
@@ -247,7 +254,8 @@ class HotRegions:
             flags = self._told(caller.function, caller.flags, call, function)
             versions = self._versions.setdefault(function, {})
             key = (*_sorted(flags), (NOBODY, resumed))
-            if key not in versions and len(versions) >= MOST_VERSIONS:
+            most = MOST_NAMED if self.named.parameters(function) else MOST_VERSIONS
+            if key not in versions and len(versions) >= most:
                 key, flags = ((NOBODY, resumed),), {}
             first, entered = caller.chain()[0], versions.setdefault(key, set())
             if len(entered) >= MOST_REASONS or (first.function, first.loop) in entered:
@@ -257,7 +265,7 @@ class HotRegions:
             self._region(function, None, None, (caller, call), flags, caller.does, is_generator and resumed)
 
 
-def _sorted(flags: Flags) -> tuple[tuple[int | str, bool], ...]:
+def _sorted(flags: Flags) -> tuple[tuple[int | str, bool | str], ...]:
     return tuple(sorted(flags.items(), key=str))
 
 

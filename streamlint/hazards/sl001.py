@@ -135,7 +135,7 @@ class _Search:
         made = [] if origin.site is None else [origin.site]
         if any(self.stand_ins.holds(site.function) for site in (*sites, *made)):
             return False
-        if size.bytes is not None or self._is_repeated(sites):
+        if size.bytes is not None or (self._is_repeated(sites) and not self._is_of_setup(sites)):
             return True
         if call.function.is_cpp and "Tensor" not in origin.type and not self.sizes.is_of_array(origin, call):
             return False
@@ -195,6 +195,24 @@ class _Search:
             return True
         asked = {place for condition, _ in conditions(function, home) for place in read_from(function, condition)}
         return bool(asked) and not asked.isdisjoint(stored_in(function, one[2]))
+
+    def _is_of_setup(self, sites: list[Site]) -> bool:
+        """Whether a constructor makes the copy, once for its object, and no loop makes one object after the other."""
+        for place, site in enumerate(sites):
+            if self._sets_up(site.function, _DEEPEST):
+                return not self._is_repeated(sites[:place]) if place else True
+        return False
+
+    def _sets_up(self, function: Function, depth: int) -> bool:
+        """Whether a function is a constructor that no loop runs but those of constructors, or is called by such alone."""
+        if function.is_cpp or depth == 0:
+            return False
+        is_constructor = function.owner is not None and function.code.name == "__init__"
+        callers = [each for each in self.context.transfer.callers(function) if each[0] is not function]
+        return (is_constructor or bool(callers)) and all(
+            self._sets_up(caller, depth - 1) or (is_constructor and not any(True for _ in self.repetition.of(caller, one)))
+            for caller, one in callers
+        )
 
     def _is_repeated(self, sites: list[Site]) -> bool:
         """Whether a loop repeats the copy: its own, one on the way to it, or one of callers."""

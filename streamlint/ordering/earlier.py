@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
+from streamlint.facts.effects import Effect, Effects
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import LibraryObject, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.transfer.actions import Copied, Synchronized
+from streamlint.ir.graph import Loop
+from streamlint.transfer.actions import Copied, Read, Synchronized
 from streamlint.transfer.modelled import operands_of
 from streamlint.transfer.origins import Origins
 from streamlint.waits.questions import unnegated
@@ -21,6 +23,8 @@ _WORK = frozenset({"launch", "memset", "collective", "callback"})
 _COPIES = frozenset({"copy", "transfer", "module_to"})
 _MOST = 200
 _DEEPEST = 3
+_FEW = 4
+"""Callers of a function that are asked for what was before its calls."""
 
 
 class _Seen(NamedTuple):
@@ -38,6 +42,18 @@ class Life(NamedTuple):
     registers: frozenset[int] = frozenset()
 
 
+Crosses = Callable[[Function, Loop | None], bool]
+"""Whether a search that has come to the head of a loop, or of a function (None), goes on in the round or the call before."""
+
+
+class _Search(NamedTuple):
+    """What is looked for, and on which paths."""
+
+    judge: Judge
+    life: Life | None = None
+    crosses: Crosses | None = None
+
+
 class Earlier:
     """Looks back from operations: in their functions, in those that are called, and in callers."""
 
@@ -46,46 +62,59 @@ class Earlier:
         self.transfer = origins.transfer
         self.guards = origins.guards
 
-    def all_paths(self, site: Site, judge: Judge, passed: tuple[Site, ...] = (), life: Life | None = None) -> bool:
+    def all_paths(
+        self, site: Site, judge: Judge, passed: tuple[Site, ...] = (), life: Life | None = None, crosses: Crosses | None = None
+    ) -> bool:
         """Whether the nearest of the instructions that count is what is looked for, on all paths to an instruction.
 
         The search goes through the functions that are called, and before the beginning of a function through the calls of ``passed``.
         ``life``: only the paths that begin where an object is made, and that it can take, count.
         """
+        search = _Search(judge, life, crosses)
         for place in (site, *reversed(passed)):
             home, index = place.function.homes[place.instruction]
-            seen = self._back(place.function, [(home, index)], judge, None, 0, life)
+            seen = self._back(place.function, [(home, index)], search, None, 0)
             if seen.other or not seen.beginning:
                 return seen.found and not seen.other
-        return False
+        outermost = passed[0].function if passed else site.function
+        if crosses is None or not crosses(outermost, None):
+            return False
+        seen = self._inside(outermost, search, None, 0)
+        return seen.found and not (seen.other or seen.beginning)
 
-    def _back(
-        self, function: Function, waiting: list[tuple[int, int]], judge: Judge, at: Site | None, depth: int, life: Life | None = None
-    ) -> _Seen:
+    def _back(self, function: Function, starts: list[tuple[int, int]], search: _Search, at: Site | None, depth: int) -> _Seen:
         """Go back over a function from some places: blocks, and the number of their instructions that count."""
-        graph, blocks = function.control, function.code.blocks
+        graph, life = function.control, search.life
         ways = self.ways(function, life) if life is not None and life.made.function is function else None
-        seen, found, beginning = set[int](), False, False
-        headers = {loop.header for block, _ in waiting for loop in graph.loops if block in loop.body}
+        seen, found, beginning = set[tuple[int, bool]](), False, False
+        headers = {loop.header: loop for block, _ in starts for loop in graph.loops if block in loop.body}
+        waiting = [(block, end, False) for block, end in starts]
         while waiting and len(seen) < _MOST:
-            block, end = waiting.pop()
-            verdicts = (
-                False if life is not None and life.made == (function, each) else self._verdict(Site(function, each), judge, at, depth)
-                for each in reversed(blocks[block][:end])
-            )
-            verdict = next((each for each in verdicts if each is not None), None)
+            block, end, is_before = waiting.pop()
+            verdict = self._last(function, function.code.blocks[block][:end], search, at, depth)
             if verdict is False:
                 return _Seen(other=True)
             if verdict:
                 found = True
                 continue
-            if block in headers:
-                return _Seen(other=True)  # the round before
             before = [each for each in graph.predecessors[block] if ways is None or (each, block) in ways]
+            if (loop := headers.get(block)) is not None:
+                if is_before or search.crosses is None or not search.crosses(function, loop):
+                    return _Seen(other=True)  # the round before
+                is_before, before = True, [each for each in before if each in loop.body]
             beginning = beginning or not graph.predecessors[block]
-            waiting += [(each, len(blocks[each])) for each in before if each not in seen]
-            seen.update(before)
+            waiting += [(each, len(function.code.blocks[each]), is_before) for each in before if (each, is_before) not in seen]
+            seen.update((each, is_before) for each in before)
         return _Seen(found, bool(waiting), beginning)
+
+    def _last(self, function: Function, block: Sequence[Instruction], search: _Search, at: Site | None, depth: int) -> bool | None:
+        """What the last of some instructions says that says anything."""
+        for one in reversed(block):
+            is_made = search.life is not None and search.life.made == (function, one)
+            verdict = False if is_made else self._verdict(Site(function, one), search, at, depth)
+            if verdict is not None:
+                return verdict
+        return None
 
     def ways(self, function: Function, life: Life) -> set[tuple[int, int]]:
         """The steps from block to block that an object takes from where it is made, in the same round of its loop."""
@@ -137,20 +166,21 @@ class Earlier:
         holds = (after == end[3]) != turned
         return self.guards.says(function, condition, holds, registers) == "host"
 
-    def _verdict(self, site: Site, judge: Judge, at: Site | None, depth: int) -> bool | None:
+    def _verdict(self, site: Site, search: _Search, at: Site | None, depth: int) -> bool | None:
         """What is seen in the functions that an instruction enters, or else what it says itself."""
         if site.instruction[0] in (op.CALL, op.INVOKE) and depth < _DEEPEST:
             edges = [edge for edge in self.transfer.edges(site.function, site.instruction) if edge.is_followed and not edge.is_handed]
-            inside = [self._inside(edge.callee, judge, at or site, depth + 1) for edge in edges]
+            inside = [self._inside(edge.callee, search, at or site, depth + 1) for edge in edges]
             if any(each.other for each in inside):
                 return False
             if inside and all(each.found and not each.beginning for each in inside):
                 return True
-        return judge(site, at or site)
+        return search.judge(site, at or site)
 
-    def _inside(self, function: Function, judge: Judge, at: Site, depth: int) -> _Seen:
+    def _inside(self, function: Function, search: _Search, at: Site | None, depth: int) -> _Seen:
+        """What a call of a function comes to last."""
         ends = [function.homes[one] for one in function.by_opcode[op.RETURN]]
-        return self._back(function, ends, judge, at, depth)
+        return self._back(function, ends, search._replace(life=None), at, depth)
 
     def has_work(self, site: Site, passed: tuple[Site, ...] = ()) -> bool:
         """Whether work is shown to be on a device on some path to an operation, and the host has not waited for a device since."""
@@ -179,7 +209,8 @@ class Earlier:
         """Whether the host has waited for the current stream before an upload, and nothing may have been put there since.
 
         A call out of view may have put work there, unless it fills what is uploaded. ``is_condition``: the upload itself is told under the
-        condition that its device is CUDA, so that a fetch of what may be on one counts.
+        condition that its device is CUDA, so that a fetch of what may be on one counts. Rounds that do not train, and calls of a function
+        that nobody in view calls, follow one another: the host may have waited at the end of the one before.
         """
         called = filled = False
         function = site.function
@@ -193,6 +224,8 @@ class Earlier:
                     is_cuda = action.call.row is not None and action.call.row.library != "torch"
                     is_known = is_condition or is_cuda or self.is_on_device(other.function, action.source)
                     return is_known and self._is_near(at, places) and (filled or not called)
+                if isinstance(action, Read) and action.waits and self._is_read_there(other.function, action.register):
+                    return self._is_near(at, places) and (filled or not called)
             if self._fetches_size(other.function, other.instruction):
                 return self._is_near(at, places) and (filled or not called)
             if self.queues(other.function, other.instruction):
@@ -205,7 +238,32 @@ class Earlier:
                 filled = filled or (other.function is function and not mine.isdisjoint(given))
             return None
 
-        return self.all_paths(site, judge, passed)
+        if self.all_paths(site, judge, passed, crosses=self._follow):
+            return True
+        callers = list(self.transfer.callers((*passed, site)[0].function)) if len(passed) < _DEEPEST else []
+        return 0 < len(callers) <= _FEW and all(
+            self.is_idle(site, source, is_condition, (Site(caller, one), *passed)) for caller, one in callers if caller is not function
+        )
+
+    def _is_read_there(self, function: Function, register: int) -> bool:
+        """Whether a register holds memory of a device, and is not the answer to whether there is any."""
+        one = function.definitions[register] if register >= 0 else None
+        is_identity = one is not None and one[0] == op.COMPARE and function.text(one[3]) in ("is", "is not")
+        return not is_identity and self.is_on_device(function, register)
+
+    def _follow(self, function: Function, loop: Loop | None) -> bool:
+        """Whether the rounds of a loop, or the calls of a function, follow one another with nothing in between, and train nothing: reads
+        in training are there for logs, and may go."""
+        if function.is_cpp or (loop is None and any(True for _ in self.transfer.callers(function))):
+            return False
+        training = self.transfer.one_of(Effects, self.transfer.graph).leading(Effect.BACKWARD | Effect.OPTIMIZER)
+        if loop is None or function not in training:
+            return function not in training
+        entered = (edge for block in loop.body for one in function.code.blocks[block] for edge in self.transfer.edges(function, one))
+        own = self.transfer.one_of(Effects, self.transfer.graph).rounds.of(function)
+        return not any(function.blocks[one.instruction] in loop.body for one in own) and training.isdisjoint(
+            edge.callee for edge in entered
+        )
 
     def _is_near(self, at: Site, places: dict[Function, Site]) -> bool:
         """Whether no loop stands between a place and the one of its function that the search began at, or entered from."""

@@ -29,6 +29,7 @@ _WIDTHS = {
 _WHOLE = frozenset({"int64", "int32", "int", "long", "uint32", "uint64", "int16", "short", "bool", "bool_"})
 _CLASSES = {"LongTensor": "int64", "IntTensor": "int32", "ShortTensor": "int16", "BoolTensor": "bool", "ByteTensor": "uint8"}
 _PICKING = ("index_select", "gather", "take", "repeat_interleave", "repeat")
+_PUTTING_TOGETHER = frozenset({"stack", "cat", "concatenate", "concat", "hstack", "vstack"})
 _DEEPEST = 6
 _CPP_TYPES = frozenset({"pointer", "array", "std::vector", "std::array", "thrust::host_vector", "element"})
 
@@ -199,12 +200,24 @@ class Sizes:
             return self._joined(origin, list(call.operands), depth)._replace(counts=False)
         if name in ("stack", "cat", "concatenate", "pad_sequence", "repeat", "expand", "tile", "concat", "hstack", "vstack"):
             joined = self._joined(origin, list(call.operands), depth)
-            return self._at_least(joined.bytes, joined.counts)
+            total = self._of_display(origin, call, depth) if name in _PUTTING_TOGETHER else None
+            return self._at_least(joined.bytes, joined.counts) if total is None else Size(total)
         if name in _PICKING:
             context = origin.known.context
             memory = [each for each in call.operands if self.origins.of(call.function, each, context)]
             return self._joined(origin, memory[:1], depth)
         return self._joined(origin, list(call.operands), depth)
+
+    def _of_display(self, origin: Origin, call: ModelledCall, depth: int) -> int | None:
+        """The size of what is put together of the tensors in a display, if it holds no others and all of them are known."""
+        function, context = call.function, origin.known.context
+        for _, register in argument_registers(function, call.instruction)[:1]:
+            one = function.definitions[register] if register >= 0 else None
+            if one is None or one[0] != op.BUILD or any(use[0] != call.instruction[0] for use in function.uses[register]):
+                return None
+            parts = [self.of(each, depth + 1).bytes for part in one[4:] for each in self.origins.of(function, part, context)[:1]]
+            return sum(part or 0 for part in parts) if len(parts) == len(one) - 4 and None not in parts else None
+        return None
 
     def dtype_of_keyword(self, origin: Origin, call: ModelledCall) -> str:
         """The type of numbers that any argument of a call names."""

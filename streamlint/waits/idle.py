@@ -16,7 +16,7 @@ from streamlint.facts.hot import HotRegions, Region
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY
-from streamlint.waits.numbers import on_numbers
+from streamlint.waits.numbers import ELEMENT_BY_ELEMENT, on_numbers
 from streamlint.waits.questions import alike, unnegated
 from streamlint.waits.quiet import Quiet
 from streamlint.waits.steady import steadiness_of
@@ -24,7 +24,7 @@ from streamlint.waits.wait import CAST, DEVICE, FETCH, NUMBER, READ, UPLOAD, Wai
 
 _FETCHES = frozenset({"float", "int", "bool", "complex", "str", "repr", "print", "format"})
 """Casts that do nothing but fetch; others compare tensors first."""
-_ASKS = frozenset({"isnan", "isfinite", "isinf", "any", "all", "sum"})
+_ASKS = frozenset({"any", "all", "sum", *ELEMENT_BY_ELEMENT})
 _IMPLIED = frozenset({"indexing", "assignment"})
 """Uploads of indices that are on the device where the tensor is: whether they wait is not known."""
 _DEEPEST = 6
@@ -49,6 +49,14 @@ class _Limits(NamedTuple):
     within: frozenset[int] | None
     without: frozenset[tuple[int, int]]
     facts: Mapping[Fact, bool]
+
+
+class _Way(NamedTuple):
+    """A block that is come to, with what computes a value that was not read yet; ``is_next``: in the round that follows."""
+
+    block: int
+    pending: frozenset[Instruction]
+    is_next: bool
 
 
 class Idle:
@@ -92,14 +100,14 @@ class Idle:
         return nearest[0]
 
     def after(self, wait: Wait, region: Region, needed: Callable[[Wait], bool]) -> Wait | None:
-        """The wait right behind one, which has to stay, in every round in which that is met."""
+        """The wait right behind one, which has to stay, in every round in which that is met. It may stand in the round that follows."""
         is_met = wait.what == UPLOAD or self._at.get(wait.function, {}).get(wait.instruction) is not None
-        if not is_met or wait.what not in (READ, CAST, UPLOAD):
+        if not is_met or wait.what not in (READ, CAST, UPLOAD, DEVICE):
             return None
 
         def on(current: Region, at: Instruction) -> Reach:
             block, index = self._place(current.function, at)
-            return self._on(current.function, (block, index + 1), self._limits(current, {}), _DEEPEST)
+            return self._on(current.function, (block, index + 1), self._limits(current, {}), _DEEPEST, needed)
 
         nearest = self._nearest(region, wait.instruction, on)
         if not nearest or not all(self._covers(later, wait, region) and needed(later) for later in nearest):
@@ -185,40 +193,58 @@ class Idle:
                         waiting.append((before, len(function.code.blocks[before])))
         return Reach(tuple(waits), passes)
 
-    def _on(self, function: Function, start: tuple[int, int], limits: _Limits, depth: int) -> Reach:
-        """What the ways on from a place come to. What computes the value that is read next does not count as work."""
+    def _on(
+        self, function: Function, start: tuple[int, int], limits: _Limits, depth: int, needed: Callable[[Wait], bool] | None = None
+    ) -> Reach:
+        """What the ways on from a place come to, in the round that follows too. What computes the value that is read next does not count as
+        work, and a wait of the function itself that is not ``needed`` is passed by."""
         body = self.hot.body(function)
         waits: dict[Wait, None] = {}
         passes = False
-        seen: set[tuple[int, frozenset[Instruction]]] = set()
-        waiting: list[tuple[int, int, frozenset[Instruction]]] = [(*start, frozenset())]
+        seen: set[tuple[_Way, int]] = set()
+        waiting: list[tuple[_Way, int]] = [(_Way(start[0], frozenset(), False), start[1])]
         while waiting:
-            block, index, pending = waiting.pop()
-            ended = False
-            for one in function.code.blocks[block][index:]:
-                reach = self._met(function, one, limits.facts, depth, True)
-                if reach is not None and reach.queues and one in self._preparing(function):
-                    pending |= {one}
-                elif reach is not None and (reach.queues or (reach.waits and not self._is_prepared(function, pending, reach.waits))):
-                    return _QUEUES
-                elif reach is not None:
-                    waits.update(dict.fromkeys(reach.waits))
-                    ended = not reach.passes
-                if ended:
-                    break
-            if ended:
+            way, index = waiting.pop()
+            reach, pending = self._along(function, way, index, limits, depth, needed)
+            if reach.queues:
+                return _QUEUES
+            waits.update(dict.fromkeys(reach.waits))
+            if not reach.passes:
                 continue
-            ends = function.code.blocks[block][-1][0] == op.RETURN or limits.head in body.graph.successors[block]
+            ends = function.code.blocks[way.block][-1][0] == op.RETURN
+            for after in body.graph.successors[way.block]:
+                is_next = after == limits.head
+                if is_next and way.is_next:
+                    ends = True  # two rounds without any
+                    continue
+                step = (_Way(after, pending, way.is_next or is_next), 0)
+                if step not in seen and self._is_way(function, way.block, after, limits):
+                    seen.add(step)
+                    waiting.append(step)
             if ends and pending:
                 return _QUEUES
             passes = passes or ends
-            for after in body.graph.successors[block]:
-                if after == limits.head:
-                    continue
-                if (after, pending) not in seen and self._is_way(function, block, after, limits):
-                    seen.add((after, pending))
-                    waiting.append((after, 0, pending))
         return Reach(tuple(waits), passes)
+
+    def _along(
+        self, function: Function, way: _Way, index: int, limits: _Limits, depth: int, needed: Callable[[Wait], bool] | None
+    ) -> tuple[Reach, frozenset[Instruction]]:
+        """What a way comes to in its block, and what computes a value on it that was not read yet."""
+        pending = way.pending
+        for one in function.code.blocks[way.block][index:]:
+            reach = self._met(function, one, limits.facts, depth, True)
+            if reach is None:
+                continue
+            own = self._at.get(function, {}).get(one)
+            if reach.queues and one in self._preparing(function):
+                pending |= {one}
+            elif reach.queues or (reach.waits and not self._is_prepared(function, pending, reach.waits)):
+                return _QUEUES, pending
+            elif own is not None and needed is not None and not needed(own):
+                pending = frozenset()
+            elif reach.waits or not reach.passes:
+                return reach, pending
+        return Reach(passes=True), pending
 
     def _is_way(self, function: Function, before: int, after: int, limits: _Limits) -> bool:
         """Whether a round may take an edge."""

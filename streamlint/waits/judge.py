@@ -21,6 +21,7 @@ from streamlint.support.records import replace
 from streamlint.waits.captures import warms_up
 from streamlint.waits.found import WaitFinder
 from streamlint.waits.handed import is_plain
+from streamlint.waits.host_rounds import HostRounds
 from streamlint.waits.idle import Idle
 from streamlint.waits.losses import LossSlice
 from streamlint.waits.measuring import is_stopped, measures
@@ -31,6 +32,7 @@ from streamlint.waits.origins import GRADIENTS, INPUT, PARAMETERS, TERM, UNSURE,
 from streamlint.waits.piecemeal import Piecemeal
 from streamlint.waits.quiet import Quiet
 from streamlint.waits.regions import LAUNCH, WEIGHTS, WaitRegions, trains
+from streamlint.waits.round_values import RoundValues
 from streamlint.waits.schedules import handed_over
 from streamlint.waits.uploads import upload_reason
 from streamlint.waits.uses import Uses
@@ -45,6 +47,7 @@ _PLACES = ("cuda", "device", "gpu", "GPU", "ccelerat", "ightning", "deepspeed", 
 
 NO_LOOP = "it stands in no loop that trains"
 ON_HOST = "the program makes its own models, and no code of it puts anything on a device"
+TRAINS_ON_HOST = "the modules of the loop are made on the host, and no code moves them"
 MEASURES = "the code around it tests or measures: waits are its purpose"
 WARMS_UP = "its rounds warm up for a capture, which would refuse it"
 NOT_ON_DEVICE = "nothing shows that the value is on the device: it comes from no loss, output, parameter or moved batch"
@@ -179,6 +182,14 @@ class HotWaits:
         return Quiet(self.graph)
 
     @cached_property
+    def _host_rounds(self) -> HostRounds:
+        return HostRounds(self.hot)
+
+    @cached_property
+    def _values(self) -> RoundValues:
+        return RoundValues(self.hot)
+
+    @cached_property
     def _uses(self) -> Uses:
         return Uses(self.hot)
 
@@ -195,7 +206,7 @@ class HotWaits:
         found = []
         for wait in waits:
             regions = self.hot.regions_of(wait.function, self.hot.body(wait.function).home[wait.instruction])
-            if any(self._origin(wait, region.chain()[0]) is not None for region in regions):
+            if any(self._origin(wait, region) is not None for region in regions):
                 found.append(wait)
         return found
 
@@ -242,7 +253,7 @@ class HotWaits:
             return MEASURES
         if warms_up(self.hot, region):
             return WARMS_UP
-        origin = self._origin(wait, first)
+        origin = self._origin(wait, region)
         if origin is None or (wait.what in (READ, CAST) and is_plain(self.hot, region, wait.function, wait.value)):
             return NOT_ON_DEVICE
         if not is_met(self.hot, wait, region, self.all_loops):
@@ -261,6 +272,8 @@ class HotWaits:
             if reason is None:
                 return DIFFERS
             origin = reason
+        if self._host_rounds.holds(region):
+            return TRAINS_ON_HOST
         return Hazard(wait, region, origin, trains(region), self._place(wait, region))
 
     def _may_step(self, function: Function) -> bool:
@@ -300,12 +313,14 @@ class HotWaits:
                 return Site(first.function, call)
         return Site(wait.function, wait.instruction)
 
-    def _origin(self, wait: Wait, first: Region) -> str | None:
+    def _origin(self, wait: Wait, region: Region) -> str | None:
         """What the host waits for; None where nothing shows that it is on the device."""
+        first = region.chain()[0]
         if wait.what in (DEVICE, CACHE, UPLOAD):
             return ""
         is_read = wait.what == READ and wait.name.endswith(("item", "tolist"))  # what else is moved may be a module
-        reasons = self.finder.reasons(wait.function, wait.value, is_read)
+        held = self._values.of(region, wait)
+        reasons = [reason for function, register in held for reason in self.finder.reasons(function, register, is_read)]
         if wait.what == SIZE or (wait.what == FETCH and not wait.instead):
             return ON_DEVICE if "literal" in reasons else None
         is_computed = self._is_computed(wait)

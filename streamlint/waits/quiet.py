@@ -19,6 +19,8 @@ _QUIET_OPCODES = frozenset(
 _ARITHMETIC = frozenset({op.UNARY, op.BINARY, op.INPLACE, op.COMPARE})
 _FETCHING = frozenset({"item", "tolist", "cpu", "numpy", "detach"})
 """Methods of tensors that put no work on a stream but what they wait for."""
+_LISTING = frozenset({"state_dict", "parameters", "named_parameters", "buffers", "modules", "named_modules", "children"})
+"""Methods of modules that give what is there."""
 _SIZES = frozenset({"size", "numel", "nelement", "dim", "element_size", "get_device"})
 _NUMBERS = frozenset({"float", "int", "bool", "complex", "str", "repr", "len", "isinstance", "hasattr", "callable"})
 _HANDED_ON = frozenset({"range", "super", "getattr", "enumerate", "zip", "reversed", "functools.partial", "typing.cast"})
@@ -172,17 +174,30 @@ class Quiet:
     def _calls(self, function: Function, one: Instruction) -> bool:
         calls = self.library(function, one)
         is_unknown = one in self.graph.calls(function).unknown
-        if one[0] == op.INVOKE and function.text(one[4]) in (_FETCHING | _SIZES) and not self.entered(function, one):
+        if one[0] == op.INVOKE and function.text(one[4]) in (_FETCHING | _SIZES | _LISTING) and not self.entered(function, one):
             return any(call.row is not None and self._works(function, call) for call in calls)
         if is_unknown or not (calls or self.entered(function, one)):
-            return True
+            return not self._only_tells(function, one)
         return any(self._works(function, call) for call in calls)
+
+    def _only_tells(self, function: Function, one: Instruction) -> bool:
+        """Whether code out of view is given numbers and texts alone, and gives nothing back that is used: a log, a bar, a setting."""
+        given = one[6 if one[0] == op.INVOKE else 5 :]
+        return bool(given) and not function.uses[one[2]] and all(self._is_plain_data(function, register) for register in given)
+
+    def _is_plain_data(self, function: Function, register: int) -> bool:
+        """Whether a register holds a number or a text, or a display of such."""
+        one = function.definitions[register] if register >= 0 else None
+        if one is not None and one[0] in (op.BUILD, op.DICT):
+            parts = one[4:] if one[0] == op.BUILD else one[3:]
+            return all(part >= 0 and self._is_plain_data(function, part) for part in parts)
+        return self.is_plain(function, register)
 
     def _works(self, function: Function, call: LibraryCall) -> bool:
         one, row = call.instruction, call.row
         if row is None:
             name = call.name.removeprefix("builtins.")
-            if name in _HANDED_ON or name.startswith("container."):
+            if name in _HANDED_ON or name.startswith("container.") or self._only_tells(function, one):
                 return False
             is_plain = all(self.is_plain(function, register) for register in one[6 if one[0] == op.INVOKE else 5 :])
             is_of_host = call.receiver is None or isinstance(call.receiver, (Constant, Scalar))

@@ -1,0 +1,76 @@
+"""Members that a text names: the parameters that are such texts, and what a call leads to that was given one."""
+
+from __future__ import annotations
+
+from streamlint.facts.autograd import offset_of
+from streamlint.facts.call_graph import CallGraph, Edge
+from streamlint.facts.flags import Flags, text_of
+from streamlint.facts.functions import Function
+from streamlint.facts.instructions import arguments_of, uncast
+from streamlint.facts.objects import Constant, Text
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+
+_DEEPEST = 4
+"""Functions that hand a name on to one another."""
+
+
+class NamedMembers:
+    """Answers for the functions of a program: ``getattr(callback, name)()``, which a method is called for with the name."""
+
+    def __init__(self, graph: CallGraph) -> None:
+        self.graph = graph
+        self._parameters: dict[Function, frozenset[int]] = {}
+
+    def parameters(self, function: Function, depth: int = _DEEPEST) -> frozenset[int]:
+        """The parameters of which the text names a member that is taken, here or in what they are handed on to."""
+        if function in self._parameters or depth == 0 or function.is_cpp:
+            return self._parameters.get(function, frozenset())
+        self._parameters[function] = frozenset()  # while it is asked
+        found = {index for one in function.by_opcode[op.CALL] for index in self._named(function, _name_of(function, one))}
+        for opcode in (op.CALL, op.INVOKE) if len(function.code.parameters) > len(found) else ():
+            for call in function.by_opcode[opcode]:
+                given = {held: names for held, _ in arguments_of(function, call) if (names := self._named(function, held))}
+                if any(not names <= found for names in given.values()):
+                    found |= self._handed_on(function, call, given, depth)
+        self._parameters[function] = frozenset(found)
+        return self._parameters[function]
+
+    def is_meant(self, function: Function, flags: Flags, edge: Edge) -> bool:
+        """Whether a call with these flags may enter what an edge leads to: not if it takes another member by its name."""
+        one = edge.instruction
+        taken = function.definitions[uncast(function, one[3])] if flags and one[0] == op.CALL and one[3] >= 0 else None
+        name = _name_of(function, taken) if taken is not None and taken[0] == op.CALL else op.NONE
+        text = text_of(function, flags, name) if name != op.NONE else None
+        called = edge.callee.code.name
+        return text is None or called == text or not self._may_be(function, name, called)
+
+    def _may_be(self, function: Function, name: int, called: str) -> bool:
+        """Whether a register may hold the name of a function, in whichever call."""
+        for value in self.graph.facts.values(function, name).values:
+            if (isinstance(value, Constant) and value.value == called) or (isinstance(value, Text) and called.startswith(value.prefix)):
+                return True
+        return False
+
+    def _named(self, function: Function, name: int) -> set[int]:
+        """The parameters that a name is made of."""
+        one = function.definitions[name] if name >= 0 else None
+        if one is None or (one[0] != op.BINARY and one[0] != op.PARAM):
+            return set()
+        return {one[3]} if one[0] == op.PARAM else {index for part in one[4:6] for index in self._named(function, part)}
+
+    def _handed_on(self, function: Function, call: Instruction, given: dict[int, set[int]], depth: int) -> set[int]:
+        """The parameters in the arguments of a call, by their registers, that name members for what it enters."""
+        found = set[int]()
+        for edge in self.graph.of_call(function, call).edges:
+            wanted, offset = self.parameters(edge.callee, depth - 1), offset_of(function, call, edge.callee)
+            names = {edge.callee.code.parameters[index].name for index in wanted}
+            for place, (held, kind) in enumerate(arguments_of(function, call)) if wanted and offset is not None else ():
+                if held in given and (kind in names or (kind is None and place + (offset or 0) in wanted)):
+                    found |= given[held]
+        return found
+
+
+def _name_of(function: Function, one: Instruction) -> int:
+    """The register of the name by which a call takes a member; NONE for other calls."""
+    return one[6] if len(one) > 6 and function.dotted(one[3]) == "getattr" else op.NONE
