@@ -228,39 +228,55 @@ class Transfer:
             yield from (Edge(one, callee) for callee in self.facts.enters(function, one))
 
     def _find(self, function: Function, one: Instruction) -> Iterator[Action]:
-        opcode = one[0]
-        if opcode in language.OPERATORS:
-            yield from language.operator(function, one)
-        elif opcode == op.ATTR:
-            if function.text(one[4]) in self.view_names or self.is_part(function, one):
-                yield Viewed(one[3])
-            elif not function.is_cpp and function.text(one[4]) in self._asking:
-                yield from self._asked(function, one)
-            elif function.is_cpp:
-                yield Read(one[3], "member access", False, False, (0, VARIABLE))
-                yield from member(self.facts, function, one)
-        elif opcode == op.SET_ATTR:
-            if function.is_cpp:
-                yield from member(self.facts, function, one)
-            elif function.text(one[3]) in self.replacing:
-                yield from replaced(self.facts.models, function, one, self.values)
-        elif function.is_cpp and opcode in (op.LOAD, op.NAME):
+        finder = _FINDERS.get(one[0])
+        if finder is not None:
+            yield from finder(self, function, one)
+        if one[0] in CALLING:
+            yield from self._of_call(function, one)
+
+    def _operator(self, function: Function, one: Instruction) -> Iterator[Action]:
+        return language.operator(function, one)
+
+    def _attribute(self, function: Function, one: Instruction) -> Iterator[Action]:
+        if function.text(one[4]) in self.view_names or self.is_part(function, one):
+            yield Viewed(one[3])
+        elif not function.is_cpp and function.text(one[4]) in self._asking:
+            yield from self._asked(function, one)
+        elif function.is_cpp:
+            yield Read(one[3], "member access", False, False, (0, VARIABLE))
+            yield from member(self.facts, function, one)
+
+    def _attribute_store(self, function: Function, one: Instruction) -> Iterator[Action]:
+        if function.is_cpp:
+            yield from member(self.facts, function, one)
+        elif function.text(one[3]) in self.replacing:
+            yield from replaced(self.facts.models, function, one, self.values)
+
+    def _variable(self, function: Function, one: Instruction) -> Iterator[Action]:
+        if function.is_cpp:
             yield Read(one[2], "variable", False, False, (VARIABLE,))
-        elif function.is_cpp and opcode == op.ITER:
+
+    def _iteration(self, function: Function, one: Instruction) -> Iterator[Action]:
+        if function.is_cpp:
             yield Read(one[3], "loop", False)
-        if opcode in language.ELEMENTS:
-            yield from language.element(function, one, self.values, self.is_tensor)
-            if function.is_cpp and opcode == op.ITEM:
-                yield Read(one[2], "element", False, False, (VARIABLE,))
-            elif opcode == op.ITEM and indices.is_masked(self.facts, function, one[4]) and self.is_tensor(function, one[3]):
-                yield Read(one[3], MASKING)
-        if opcode == op.CONSTRUCT and any(map(_is_container, self.values(function, one[2]))):
+
+    def _element(self, function: Function, one: Instruction) -> Iterator[Action]:
+        yield from language.element(function, one, self.values, self.is_tensor)
+        if function.is_cpp and one[0] == op.ITEM:
+            yield Read(one[2], "element", False, False, (VARIABLE,))
+        elif one[0] == op.ITEM and indices.is_masked(self.facts, function, one[4]) and self.is_tensor(function, one[3]):
+            yield Read(one[3], MASKING)
+
+    def _construction(self, function: Function, one: Instruction) -> Iterator[Action]:
+        if any(map(_is_container, self.values(function, one[2]))):
             yield from (Read(register, "copying", False) for register in one[5:])
-        if opcode == op.EXIT and self._is_capture(function, one[3]):
+
+    def _end_of_scope(self, function: Function, one: Instruction) -> Iterator[Action]:
+        if self._is_capture(function, one[3]):
             yield Synchronized(None, "capture")  # what was captured runs when the graph is replayed
-        if opcode not in CALLING:
-            return
-        if function.is_cpp and opcode in (op.CALL, op.INVOKE):
+
+    def _of_call(self, function: Function, one: Instruction) -> Iterator[Action]:
+        if function.is_cpp and one[0] in (op.CALL, op.INVOKE):
             yield Touched(operands_of(function, one))
         yield from language.filled(function, one)
         if self.facts.program.declares:
@@ -273,9 +289,8 @@ class Transfer:
         if self._is_inside(function, one):
             if not modelled:
                 yield Viewed(one[3])
-            return
-        if self._is_lost(function, one, modelled):
-            yield Lost(operands_of(function, one), function.text(one[4]) if opcode == op.INVOKE else "")
+        elif self._is_lost(function, one, modelled):
+            yield Lost(operands_of(function, one), function.text(one[4]) if one[0] == op.INVOKE else "")
             yield from self._given_back(function, one)
 
     def _given_back(self, function: Function, one: Instruction) -> Iterator[Action]:
@@ -415,17 +430,19 @@ class Transfer:
         named = (unit for names in tables.values() for name in names for unit in self.facts.program.mentioning(name))
         units = {unit.number: unit for unit in named if among is None or unit in among}
         for _, unit in sorted(units.items()):
-            wanted = tables[unit.is_cpp]
-            calls = self._calls_of(unit)
-            others = {other: wanted[name] for other, name in self._renamed(unit, wanted).items() if name in wanted}
-            found: dict[int, tuple[Function, Instruction]] = {}
-            for name, rows in (*others.items(), *wanted.items()):
-                for place, function, one, is_prepared in calls.get(name, ()):
-                    if one[0] == op.CONSTRUCT and key:
-                        continue
-                    if is_prepared or any(_may_set(function, one, row, key) for row in rows):
-                        found[place] = function, one
-            yield from (found[place] for place in sorted(found))
+            yield from self._candidates_in(unit, tables[unit.is_cpp], key)
+
+    def _candidates_in(self, unit: Unit, wanted: dict[str, list[Row]], key: str) -> Iterator[tuple[Function, Instruction]]:
+        calls = self._calls_of(unit)
+        others = {other: wanted[name] for other, name in self._renamed(unit, wanted).items() if name in wanted}
+        found: dict[int, tuple[Function, Instruction]] = {}
+        for name, rows in (*others.items(), *wanted.items()):
+            for place, function, one, is_prepared in calls.get(name, ()):
+                if one[0] == op.CONSTRUCT and key:
+                    continue
+                if is_prepared or any(_may_set(function, one, row, key) for row in rows):
+                    found[place] = function, one
+        yield from (found[place] for place in sorted(found))
 
     def copies(self) -> Iterator[tuple[ModelledCall, Copied]]:
         """The copies of the files in question that may be asynchronous, each with its call."""
@@ -548,6 +565,19 @@ class Transfer:
         if one is None or any(isinstance(action, Copied) and action.target == one[2] for action in self.of(function, one)):
             return False
         return one[0] != op.ITEM or any(isinstance(value, Memory) for value in self.values(function, register))
+
+
+_FINDERS: dict[int, Callable[[Transfer, Function, Instruction], Iterator[Action]]] = {
+    **dict.fromkeys(language.OPERATORS, Transfer._operator),
+    **dict.fromkeys(language.ELEMENTS, Transfer._element),
+    op.ATTR: Transfer._attribute,
+    op.SET_ATTR: Transfer._attribute_store,
+    **dict.fromkeys((op.LOAD, op.NAME), Transfer._variable),
+    op.ITER: Transfer._iteration,
+    op.CONSTRUCT: Transfer._construction,
+    op.EXIT: Transfer._end_of_scope,
+}
+"""By opcode: what finds the actions of an instruction, beside those of a call."""
 
 
 def _kind_of(receiver: Object | None) -> object:
