@@ -41,7 +41,7 @@ def function_pointer(node: Syntax) -> FunctionPointer | None:
     parameters = outer.child_by_field_name("arguments")
     if name is None or parameters is None:
         return None
-    if returns.type != "primitive_type" and (value is None or not _declares(node, name, [returns, *parameters.named_children])):
+    if returns.type != "primitive_type" and (value is None or not _are_types(node, name, [returns, *parameters.named_children])):
         return None
     return FunctionPointer(returns, name, value)
 
@@ -55,7 +55,7 @@ def _dereferenced(arguments: Syntax | None) -> Syntax | None:
     return name if name is not None and name.type == "identifier" and pointer.children[0].type == "*" else None
 
 
-def _declares(node: Syntax, variable: Syntax, types: list[Syntax]) -> bool:
+def _are_types(node: Syntax, variable: Syntax, types: list[Syntax]) -> bool:
     """Whether all of ``types`` may be types, and no declaration before makes one of them, or the variable, something else."""
     if any(each.type not in _PARAMETERS for each in types):
         return False
