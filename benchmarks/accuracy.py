@@ -1,6 +1,6 @@
 """The page on accuracy, from the ledger and the record of recall.
 
-python benchmarks/accuracy.py             write docs/accuracy.md, and streamlint/accuracy.json for the rules' pages
+python benchmarks/accuracy.py             write docs/accuracy.md, and streamlint/verify/accuracy.json for the rules' pages
 python benchmarks/accuracy.py --check     write nothing; exit 1 if either is not what the records give
 """
 
@@ -17,7 +17,7 @@ import ledger
 from shares import share
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE, DATA = ROOT / "docs" / "accuracy.md", ROOT / "streamlint" / "accuracy.json"
+PAGE, DATA = ROOT / "docs" / "accuracy.md", ROOT / "streamlint" / "verify" / "accuracy.json"
 RECALL = Path(__file__).parent / "recall" / "outcomes.json"
 SIGHTS = Path(__file__).parent / "precision" / "first_sight.toml"
 LANGUAGES = ("Python", "C++")
@@ -90,12 +90,23 @@ def at_first_sight(
             f"and judged by one reader, those of {twice} draws by two: {told} default findings, {real} of them real "
             f"({share(real, told)}; {each})."
         )
-    for draw in draws:
-        if "marked" in draw:
-            yield (
-                f"Of the draw with seed {draw['seed']} readers who saw no finding read {draw['read']} packages and marked "
-                f"{draw['marked']} defects as sure: {draw['found']} of them are told ({share(draw['found'], draw['marked'])})."
-            )
+    yield from (marks(draw) for draw in draws if "marked" in draw)
+
+
+def marks(draw: Mapping[str, Any]) -> str:
+    """What readers marked who saw no finding, and how much of it is told; where it was counted, by the scope that the rules document."""
+    said = (
+        f"Of the draw with seed {draw['seed']} readers who saw no finding read {draw['read']} packages and marked "
+        f"{draw['marked']} defects as sure: {draw['found']} of them are told ({share(draw['found'], draw['marked'])})."
+    )
+    if "scope" in draw:
+        (told, default), (wide, all_loops) = draw["scope"]["default"], draw["scope"]["all-loops"]
+        said += (
+            f" By what the rules document, {default} of the marks are theirs by default, {told} are told ({share(told, default)}); "
+            f'{all_loops} only with `hidden-sync = "all-loops"`, {wide} of which are told with it ({share(wide, all_loops)}); '
+            f"{draw['scope']['outside']} are outside, such as reads in evaluation and blocking uploads."
+        )
+    return said
 
 
 def defaults(packages: Sequence[ledger.Package]) -> Iterator[str]:

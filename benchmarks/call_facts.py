@@ -13,7 +13,7 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import BoundMethod, Instance
 from streamlint.facts.program import Program
 from streamlint.ir import opcodes as op
-from streamlint.memory import seldom_collected
+from streamlint.support.memory import seldom_collected
 
 Target = tuple[str, str]  # file, qualified name
 

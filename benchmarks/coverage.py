@@ -82,9 +82,9 @@ Result = tuple[Row, list[Place]]
 
 def lint_tree(tree: Path) -> Report:
     """The linter's report on a tree, coverage included, whatever configuration stands around it."""
-    from streamlint.config import Resolver, Settings
-    from streamlint.linter import How
-    from streamlint.linter import run as lint
+    from streamlint.config.settings import Resolver, Settings
+    from streamlint.runner.linter import How
+    from streamlint.runner.linter import run as lint
 
     return lint([tree], Resolver(Settings(root=tree, respect_gitignore=False)), How(coverage=True))
 

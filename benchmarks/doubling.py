@@ -20,10 +20,10 @@ from pathlib import Path
 from corpus import default_folder
 from folders import report
 
-from streamlint import linter
-from streamlint.config import Resolver, Settings
+from streamlint.config.settings import Resolver, Settings
 from streamlint.discovery import triggers
 from streamlint.discovery.files import Found, discover
+from streamlint.runner import linter
 
 TWIN = "twin"
 

@@ -23,10 +23,10 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from documents import DOCUMENTS, SUFFIXES, Section, options_of, read
 from rename import File, misled, rename
 
+from streamlint.config.options import Options, Source
 from streamlint.findings import Finding
 from streamlint.hazards.findings import find, registry
-from streamlint.options import Options, Source
-from streamlint.parsing import Parser
+from streamlint.runner.parsing import Parser
 from streamlint.triage.precedence import best
 
 Place = tuple[str, int]

@@ -17,12 +17,12 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from streamlint import linter
-from streamlint.config import Resolver, Settings
+from streamlint.checks.rules import all_rules
+from streamlint.config.settings import Resolver, Settings
 from streamlint.findings import Finding, Report
 from streamlint.fix import fixer_of
-from streamlint.repairs import repairs
-from streamlint.rules import all_rules
+from streamlint.runner import linter
+from streamlint.runner.repairs import repairs
 
 CODES = [code for code, rule in all_rules().items() if rule.default != "off" or fixer_of(code) is not None]
 

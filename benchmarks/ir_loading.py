@@ -23,8 +23,8 @@ from streamlint.cache.intermediate import IntermediateCache
 from streamlint.frontends import UnreadableSource, python
 from streamlint.ir import ModuleIR
 from streamlint.ir.modules import lower
-from streamlint.memory import seldom_collected
-from streamlint.reading import Unreadable, decode
+from streamlint.support.memory import seldom_collected
+from streamlint.support.reading import Unreadable, decode
 
 MEGABYTE = 1_000_000
 MOST = 2.0  # seconds for 50 MB

@@ -24,7 +24,7 @@ from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.nodes import Node
 from streamlint.facts.objects import Instance, Memory, Object, Unknown
 from streamlint.facts.program import Program
-from streamlint.memory import seldom_collected
+from streamlint.support.memory import seldom_collected
 
 Row = tuple[str, str, str, str]  # file, qualified name of a function or class, parameter or ``.attribute``, kind
 

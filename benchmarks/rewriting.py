@@ -23,7 +23,7 @@ from rewrites.cases import REWRITES, Case, Difference, compare, difference, find
 from rewrites.labels import labelled  # noqa: E402
 
 from streamlint.checks.base import registry  # noqa: E402
-from streamlint.options import Options  # noqa: E402
+from streamlint.config.options import Options  # noqa: E402
 
 LANGUAGES = {".py": "python", ".cu": "cuda", ".cuh": "cuda", ".cpp": "cuda", ".h": "cuda"}
 

@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from streamlint import linter, parsing
-from streamlint.config import Resolver, Settings
+from streamlint.config.settings import Resolver, Settings
 from streamlint.discovery import screening
 from streamlint.discovery.files import discover
 from streamlint.frontends import python
 from streamlint.hazards import findings as hazards
-from streamlint.reading import read_source
+from streamlint.runner import linter, parsing
+from streamlint.support.reading import read_source
 from streamlint.waits import findings as waits
 
 FILES, PARSER, LOWER, WAITS, HAZARDS, REST = STAGES = (

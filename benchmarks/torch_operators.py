@@ -20,7 +20,7 @@ from torch_tables import TENSOR, Facts, public, read
 from streamlint import models as shipped
 from streamlint.models import Models, Row, builtin
 from streamlint.models.vocabulary import Selector
-from streamlint.toml import read_rows
+from streamlint.support.toml import read_rows
 
 ROWS = Path(shipped.__file__).parent / "torch_operators.toml"
 

@@ -7,12 +7,12 @@ import importlib
 TYPE_CHECKING = False  # type checkers take it for true; importing `typing` would cost a third of the start
 
 if TYPE_CHECKING:
-    from streamlint.config import Settings as Settings
-    from streamlint.errors import StreamlintError as StreamlintError
+    from streamlint.config.settings import Settings as Settings
     from streamlint.findings import Finding as Finding
     from streamlint.findings import Report as Report
-    from streamlint.linter import lint as lint
     from streamlint.record import record as record
+    from streamlint.runner.linter import lint as lint
+    from streamlint.support.errors import StreamlintError as StreamlintError
 
 __version__ = "0.1.0"
 __all__ = ["Finding", "Report", "Settings", "StreamlintError", "__version__", "lint", "record"]
@@ -20,9 +20,9 @@ __all__ = ["Finding", "Report", "Settings", "StreamlintError", "__version__", "l
 _HOMES = {
     "Finding": "streamlint.findings",
     "Report": "streamlint.findings",
-    "Settings": "streamlint.config",
-    "StreamlintError": "streamlint.errors",
-    "lint": "streamlint.linter",
+    "Settings": "streamlint.config.settings",
+    "StreamlintError": "streamlint.support.errors",
+    "lint": "streamlint.runner.linter",
     "record": "streamlint.record",
 }
 

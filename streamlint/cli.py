@@ -9,7 +9,7 @@ import os
 import sys
 
 from streamlint import TYPE_CHECKING, __version__
-from streamlint.errors import StreamlintError, did_you_mean
+from streamlint.support.errors import StreamlintError, did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -61,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if words:
             words[0] = ALIASES.get(words[0], words[0])
         if arguments is None and words[:1] == ["check"]:
-            from streamlint.guard import supervised  # start-up: no other command has a child
+            from streamlint.support.guard import supervised  # start-up: no other command has a child
 
             return supervised(lambda: _run(words))
         return _run(words)

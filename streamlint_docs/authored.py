@@ -8,7 +8,7 @@ from pathlib import Path
 import yaml
 
 from streamlint.commands.telling import summary_line
-from streamlint.options import Source
+from streamlint.config.options import Source
 from streamlint_docs import DOCS, ROOT
 from streamlint_docs.programs import SUFFIXES, lint, output, selected
 

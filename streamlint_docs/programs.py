@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from streamlint.checks.base import registry
-from streamlint.config import Resolver, Settings
+from streamlint.config.options import Source
+from streamlint.config.settings import Resolver, Settings
 from streamlint.findings import Report
-from streamlint.linter import run_text
-from streamlint.measured import best
-from streamlint.options import Source
-from streamlint.repairs import repairs
 from streamlint.report import View, render
+from streamlint.runner.linter import run_text
+from streamlint.runner.repairs import repairs
 from streamlint.verify import evidence
+from streamlint.verify.measured import best
 
 FENCE = re.compile(r"^```(?P<language>python|cuda)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
 SUFFIXES = {"python": ".py", "cuda": ".cu"}

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from streamlint.checks.base import Check, registry
+from streamlint.checks.rules import all_rules
 from streamlint.cuda_model import SENTENCES
 from streamlint.cuda_model.facts import GROUPS
-from streamlint.measured import VERDICTS, judged, judged_text, platform_text
 from streamlint.report.pages import STATUS
-from streamlint.rules import all_rules
+from streamlint.verify.measured import VERDICTS, judged, judged_text, platform_text
 from streamlint_docs.programs import FENCE, blocks, lint, mended, output, selected, shipped, whole
 
 STRENGTH = ("does not happen", "may happen", "observed", "guaranteed")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 
-from streamlint.addresses import SCHEMAS
-from streamlint.config import FLAGS, GLOBS, PATHS, SELECTORS, WORDS, Settings
+from streamlint.commands.schema import TELLS
+from streamlint.config.settings import FLAGS, GLOBS, PATHS, SELECTORS, WORDS, Settings
 from streamlint.discovery.files import DEFAULT_FOLDERS
-from streamlint.schema import TELLS
+from streamlint.support.addresses import SCHEMAS
 
 # An example for each key, as it stands under ``[tool.streamlint]``.
 EXAMPLES = {

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from streamlint import catalog, rules, selection
+from streamlint.checks import catalog, rules
 from streamlint.checks.base import Category, Check
+from streamlint.config import selection
 
 # `--import-mode=importlib` leaves the path alone: the helpers of this folder (`rename`) and the tool of the documentation are found
 # through here.

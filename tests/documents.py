@@ -11,7 +11,7 @@ from pathlib import Path
 from rename import File
 
 from streamlint.checks.base import registry
-from streamlint.options import Options
+from streamlint.config.options import Options
 
 ON = frozenset(code for code, check in registry().items() if check.default == "on")
 DOCUMENTS = sorted((Path(__file__).parent / "rules").glob("*.md"))

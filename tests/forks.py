@@ -288,12 +288,19 @@ def _import_all() -> None:
     import importlib
     import multiprocessing.connection  # noqa: F401
 
-    from streamlint import cli, linter
-    from streamlint.config import FORMATS, Resolver, Settings
+    from streamlint import cli
+    from streamlint.config.settings import FORMATS, Resolver, Settings
+    from streamlint.runner import linter
 
     modules = [cli.COMMANDS[word][0] for word in ("check", "merge", "clean", "rule")]
     modules += [f"streamlint.commands.{name}" for name in ("fixing", "shard", "watch")]
-    modules += ["streamlint.guard", "streamlint.git", "streamlint.triage.changes", "streamlint.triage.baseline", "streamlint.tasks"]
+    modules += [
+        "streamlint.support.guard",
+        "streamlint.support.git",
+        "streamlint.triage.changes",
+        "streamlint.triage.baseline",
+        "streamlint.runner.tasks",
+    ]
     modules += [f"streamlint.report.{format.replace('-', '_')}" for format in FORMATS]
     for module in modules:
         importlib.import_module(module)

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from streamlint.checks.base import registry
-from streamlint.engine import analyse
+from streamlint.config.options import Options, Source
 from streamlint.findings import Finding
-from streamlint.options import Options, Source
+from streamlint.runner.engine import analyse
 from streamlint.verify.cases import SNIPPETS
 from streamlint_docs.programs import blocks
 

@@ -10,8 +10,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from streamlint import engine, memory, tasks, workers
-from streamlint.options import Options, Source
+from streamlint.config.options import Options, Source
+from streamlint.runner import engine, tasks, workers
+from streamlint.support import memory
 
 
 def test_a_run_gives_back_after_so_much_source(monkeypatch: pytest.MonkeyPatch) -> None:

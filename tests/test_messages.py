@@ -12,7 +12,7 @@ from snippets import real_findings
 from wording import MOST_WORDS, avoided, faults, misworded
 
 from streamlint.checks.base import registry
-from streamlint.rules import all_rules
+from streamlint.checks.rules import all_rules
 
 PACKAGE = Path(__file__).parents[1] / "streamlint"
 CHECK_FILES = sorted((PACKAGE / "checks").glob("sl*.py"))

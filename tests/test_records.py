@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from streamlint.findings import Category, Finding, Report, Span
-from streamlint.records import field, is_record, names_of, record, replace
+from streamlint.support.records import field, is_record, names_of, record, replace
 
 
 @record(frozen=True, slots=True, order=True)

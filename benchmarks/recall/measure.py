@@ -155,8 +155,8 @@ def lint(clone: Clone, revision: str, fix: Fix, folder: Path, limit: float) -> L
 
 def child(folder: Path) -> None:
     """Lint a folder with all rules, whatever configuration stands around it, and print the places of its findings as JSON."""
-    from streamlint.config import Settings
-    from streamlint.linter import lint as run
+    from streamlint.config.settings import Settings
+    from streamlint.runner.linter import lint as run
 
     settings = replace(Settings.of(select=["ALL"]), root=folder, default_excludes=False, respect_gitignore=False)
     found = run([folder], settings).findings

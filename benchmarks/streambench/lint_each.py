@@ -21,7 +21,7 @@ from typing import Any
 
 from benchmarks.streambench.sarif import log, result
 from streamlint import Settings, lint
-from streamlint.catalog import checks
+from streamlint.checks.catalog import checks
 
 RULES: dict[str, dict[str, Any]] = {
     "default": {},

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from streamlint import TYPE_CHECKING
 from streamlint.build_files import cmake
-from streamlint.reading import Unreadable, read_bytes
+from streamlint.support.reading import Unreadable, read_bytes
 
 if TYPE_CHECKING:
     from typing import Any, TypeVar

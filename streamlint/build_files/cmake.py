@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from streamlint.records import record
+from streamlint.support.records import record
 
 PER_THREAD = re.compile(r"CUDA_API_PER_THREAD_DEFAULT_STREAM(?!\s*=\s*0)|default-stream[\"',;\s=]+per-thread")
 _COMMAND = re.compile(r"(?<![\w$])([A-Za-z_]\w*)\s*\(")

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from streamlint.cache.store import digest
-from streamlint.options import Source
+from streamlint.config.options import Source
 
 if TYPE_CHECKING:
     from streamlint.frontends.cuda_headers import Headers

@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING
 
 from streamlint.cache.includes import Includes
 from streamlint.cache.store import INTERMEDIATE, Store, digest
+from streamlint.config.options import Source
 from streamlint.ir import ModuleIR
-from streamlint.options import Source
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from streamlint.frontends.cuda_headers import Headers
 
-MADE_BY = ("frontends", "ir", "program", "declared_words.py", "lines.py", "records.py", "recursion.py")
+MADE_BY = ("frontends", "ir", "program", "support/lines.py", "support/records.py", "support/recursion.py")
 """The folders and files of streamlint that decide what a file's intermediate representation is."""
 
 

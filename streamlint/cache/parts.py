@@ -8,8 +8,8 @@ from streamlint import build_files
 from streamlint.cache import records
 from streamlint.cache.shapes import PART, fits
 from streamlint.cache.store import Store, digest
+from streamlint.config.options import Options, Source
 from streamlint.findings import Part
-from streamlint.options import Options, Source
 
 
 class Parts:

@@ -19,8 +19,8 @@ from streamlint.cache.shapes import is_run
 from streamlint.cache.store import Store, digest
 from streamlint.discovery.files import Found
 from streamlint.findings import Finding, Fix, Problem, Report
-from streamlint.reading import Unreadable, read_source
-from streamlint.records import field, record
+from streamlint.support.reading import Unreadable, read_source
+from streamlint.support.records import field, record
 
 if TYPE_CHECKING:
     from typing import Any

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from streamlint import TYPE_CHECKING
-from streamlint.reading import Unreadable, home_folder, open_regular, read_bytes
+from streamlint.support.reading import Unreadable, home_folder, open_regular, read_bytes
 
 if TYPE_CHECKING:
     from typing import Any

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import ClassVar
 
 from streamlint.findings import Category, Finding, Span, Step
-from streamlint.operations import Conflict, Operation
+from streamlint.findings.operations import Conflict, Operation
 
 __all__ = ["HEADINGS", "Category", "Check", "registry"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Span, Step
-from streamlint.operations import Copy, Direction, Evidence, call_trail
-from streamlint.records import replace
+from streamlint.findings.operations import Copy, Direction, Evidence, call_trail
+from streamlint.support.records import replace
 
 # Of tensors and arrays a size that is not known is data, as a rule.
 _ARRAYS = frozenset({"torch", "cupy", "numba", "python"})

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Span, Step
-from streamlint.records import replace
+from streamlint.support.records import replace
 
 
 class ImplicitDefaultStream(Check):

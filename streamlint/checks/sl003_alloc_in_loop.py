@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Span, Step
-from streamlint.operations import Free, LoopFrame, Memory, Operation
-from streamlint.records import replace
+from streamlint.findings.operations import Free, LoopFrame, Memory, Operation
+from streamlint.support.records import replace
 
 
 class AllocInLoop(Check):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Span, Step
-from streamlint.operations import Block, Copy, Launch, Operation
+from streamlint.findings.operations import Block, Copy, Launch, Operation
 
 
 class CudaCallInHostCallback(Check):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Span, Step
-from streamlint.operations import Conflict, Drop, Operation
+from streamlint.findings.operations import Conflict, Drop, Operation
 
 
 class MissingRecordStream(Check):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Step
-from streamlint.operations import Conflict, Copy, Direction, Free, call_trail
+from streamlint.findings.operations import Conflict, Copy, Direction, Free, call_trail
 
 
 class HostBufferReusedInFlight(Check):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Step
-from streamlint.operations import Copy
+from streamlint.findings.operations import Copy
 
 
 class PageableD2hStall(Check):

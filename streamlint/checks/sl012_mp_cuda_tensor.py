@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Span, Step
-from streamlint.operations import (
+from streamlint.findings.operations import (
     Operation,
     call_trail,
 )
-from streamlint.records import replace
+from streamlint.support.records import replace
 
 # Words of calls out of view that wait for another process: they may be the answer that a tensor is no longer needed.
 

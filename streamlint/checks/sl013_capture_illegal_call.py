@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Span, Step
-from streamlint.operations import Copy, Direction, Launch, Operation, Refusal
+from streamlint.findings.operations import Copy, Direction, Launch, Operation, Refusal
 
 # What happens, and what to do, by the kind of a refusal.
 _MESSAGES = {

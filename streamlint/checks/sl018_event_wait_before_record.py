@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Span, Step
-from streamlint.operations import Operation, call_trail
+from streamlint.findings.operations import Operation, call_trail
 
 
 class _Words(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Span, Step
-from streamlint.operations import Copy, call_trail
+from streamlint.findings.operations import Copy, call_trail
 
 
 class PeerCopyUnprepared(Check):

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Span, Step
-from streamlint.operations import DRAWN, FILLED, HostWait
-from streamlint.records import replace
+from streamlint.findings.operations import DRAWN, FILLED, HostWait
+from streamlint.support.records import replace
 
 _ONCE = "create the tensor once before the loop"
 # What to do about a wait: the first advice whose case it is.

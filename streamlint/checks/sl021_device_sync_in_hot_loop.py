@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Step
-from streamlint.operations import HostWait
+from streamlint.findings.operations import HostWait
 
 
 class DeviceSyncInHotLoop(Check):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Span, Step
-from streamlint.operations import Operation
+from streamlint.findings.operations import Operation
 
 # What happens to the memory that the graph reads, and what to do, by kind.
 _MESSAGES = {

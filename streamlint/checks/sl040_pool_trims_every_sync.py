@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Span, Step
-from streamlint.operations import Alloc, LoopFrame
-from streamlint.records import replace
+from streamlint.findings.operations import Alloc, LoopFrame
+from streamlint.support.records import replace
 
 
 class PoolTrimsEverySync(Check):

@@ -9,13 +9,14 @@ import signal
 import sys
 import zlib
 
-from streamlint import guard, workers
 from streamlint.cluster.job import Answer, Job
-from streamlint.engine import looked_for
 from streamlint.findings import Part
-from streamlint.memory import freeze, seldom_collected
-from streamlint.parsing import Parser
-from streamlint.records import replace
+from streamlint.runner import workers
+from streamlint.runner.engine import looked_for
+from streamlint.runner.parsing import Parser
+from streamlint.support import guard
+from streamlint.support.memory import freeze, seldom_collected
+from streamlint.support.records import replace
 
 IDLE_S = 20
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from streamlint.cluster import tasks
 from streamlint.cluster.job import Answer, Answers, Job, made_of
-from streamlint.errors import StreamlintError
+from streamlint.support.errors import StreamlintError
 
 SECONDS = 10.0  # within which a scheduler answers, and has a worker
 VARIABLE = "STREAMLINT_SCHEDULER_SECONDS"

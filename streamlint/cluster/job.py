@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from streamlint import __version__
 from streamlint.cache.store import code_hash
+from streamlint.config.options import Options, Source
 from streamlint.findings import Part, Problem
-from streamlint.options import Options, Source
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ import threading
 from typing import IO, cast
 
 from streamlint.cluster.job import Answer
-from streamlint.guard import reason
+from streamlint.support.guard import reason
 
 _Child = subprocess.Popen[bytes]
 _idle: dict[str, list[_Child]] = {}  # by the key of a run

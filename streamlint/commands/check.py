@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from streamlint import TYPE_CHECKING, progress
+from streamlint import TYPE_CHECKING
 from streamlint.commands import fixing
 from streamlint.commands.check_options import build_parser
 from streamlint.commands.running import demand_files, keep_changed, profile_of, report_of, resolver_of, targets_of
 from streamlint.commands.telling import tell
-from streamlint.errors import ConfigError
+from streamlint.runner import progress
+from streamlint.support.errors import ConfigError
 
 if TYPE_CHECKING:
     import argparse

@@ -7,8 +7,8 @@ import os
 
 from streamlint import TYPE_CHECKING
 from streamlint.commands.parser import Parser
-from streamlint.config import FORMATS, parse_toml
-from streamlint.errors import ConfigError
+from streamlint.config.settings import FORMATS, parse_toml
+from streamlint.support.errors import ConfigError
 
 if TYPE_CHECKING:
     from typing import Any

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from streamlint.cache.store import clean, folder_of
 from streamlint.commands.parser import Parser
-from streamlint.config import Resolver
-from streamlint.errors import ConfigError
+from streamlint.config.settings import Resolver
 from streamlint.report.terminal import line
+from streamlint.support.errors import ConfigError
 
 EXAMPLES = (
     ("streamlint clean", "the cache that `streamlint check` uses here"),

@@ -7,7 +7,7 @@ import importlib
 
 from streamlint.cli import COMMANDS
 from streamlint.commands.parser import Parser
-from streamlint.errors import not_installed
+from streamlint.support.errors import not_installed
 
 SHELLS = ("bash", "zsh", "tcsh", "fish", "powershell")
 

@@ -6,7 +6,7 @@ import importlib
 import sys
 
 from streamlint.commands.parser import Parser
-from streamlint.errors import did_you_mean
+from streamlint.support.errors import did_you_mean
 
 SUBCOMMANDS = {
     "callees": ("streamlint.commands.debug_facts", "callees", "print what the calls on a line may enter"),

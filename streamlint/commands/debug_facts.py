@@ -8,7 +8,6 @@ from pathlib import Path
 
 from streamlint.commands.debug_ir import parsed, split_place
 from streamlint.commands.parser import Parser
-from streamlint.errors import PathError, StreamlintError, did_you_mean
 from streamlint.facts.facts import Facts, describe
 from streamlint.facts.functions import Function
 from streamlint.facts.program import Program, SourceFile, Unit
@@ -16,7 +15,8 @@ from streamlint.frontends import UnreadableSource
 from streamlint.ir import Instruction, ModuleIR
 from streamlint.ir import opcodes as op
 from streamlint.ir.modules import lower
-from streamlint.reading import Unreadable, decode, language_of, read_source
+from streamlint.support.errors import PathError, StreamlintError, did_you_mean
+from streamlint.support.reading import Unreadable, decode, language_of, read_source
 
 Answer = Callable[[Facts, Unit, str], Iterator[str]]
 _SKIPPED = frozenset({".git", ".venv", "venv", "node_modules", "__pycache__", "build"})

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamlint.commands.debug_facts import run
-from streamlint.errors import StreamlintError
 from streamlint.facts.call_graph import CallGraph
 from streamlint.facts.effects import MEANINGS, OF_ROUNDS, Effects
 from streamlint.facts.facts import Facts
@@ -15,6 +14,7 @@ from streamlint.facts.objects import Site
 from streamlint.facts.program import Unit
 from streamlint.ir.graph import NOBODY
 from streamlint.models import RoundRow
+from streamlint.support.errors import StreamlintError
 
 
 def main(words: list[str]) -> int:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 
 from streamlint.commands.parser import Parser
-from streamlint.errors import PathError, StreamlintError, did_you_mean
 from streamlint.frontends import UnreadableSource, cuda, cython, python
 from streamlint.ir import ModuleIR
 from streamlint.ir.modules import lower
 from streamlint.ir.printer import print_module
 from streamlint.program import Module
-from streamlint.reading import LANGUAGES, Unreadable, decode, language_of, read_source
+from streamlint.support.errors import PathError, StreamlintError, did_you_mean
+from streamlint.support.reading import LANGUAGES, Unreadable, decode, language_of, read_source
 
 EXAMPLES = (
     ("streamlint debug ir model.py", "all functions of a file, its body first"),

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from streamlint.commands.debug_facts import sources
 from streamlint.commands.parser import Parser
-from streamlint.errors import PathError
-from streamlint.options import Options, Source
+from streamlint.config.options import Options, Source
+from streamlint.support.errors import PathError
 from streamlint.waits.findings import find
 
 ABOUT = "Print what SL020 and SL021 tell of Python and C++ files, decided from program facts."

@@ -8,9 +8,9 @@ import sys
 from collections.abc import Iterator
 
 from streamlint.commands import fixing
-from streamlint.reading import is_notebook
 from streamlint.report.terminal import Paint, line, plain
-from streamlint.unified import unified
+from streamlint.support.reading import is_notebook
+from streamlint.support.unified import unified
 
 
 def print_diff(done: fixing.Fixed, paint: Paint) -> None:

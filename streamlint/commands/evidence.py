@@ -10,13 +10,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from streamlint.checks.rules import code_of
 from streamlint.commands.parser import Parser
-from streamlint.errors import ConfigError, did_you_mean
 from streamlint.report.terminal import line
-from streamlint.rules import code_of
+from streamlint.support.errors import ConfigError, did_you_mean
+from streamlint.support.writing import write_output
 from streamlint.verify import evidence
 from streamlint.verify.page import render
-from streamlint.writing import write_output
 
 ACTIONS = ("list", "show", "export", "import")
 EXAMPLES = (

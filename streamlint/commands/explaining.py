@@ -7,7 +7,7 @@ import json
 import sys
 
 from streamlint.commands.telling import CLEAN, write
-from streamlint.config import Resolver
+from streamlint.config.settings import Resolver
 from streamlint.silence import explain
 
 

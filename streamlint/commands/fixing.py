@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping
 
 from streamlint import TYPE_CHECKING
 from streamlint.discovery.files import shown
-from streamlint.reading import Unreadable, encode, is_notebook, language_of, read_source
-from streamlint.records import field, record
 from streamlint.report.cells import Cells
 from streamlint.report.terminal import line, tame
-from streamlint.rewriting import rewrite
+from streamlint.support.reading import Unreadable, encode, is_notebook, language_of, read_source
+from streamlint.support.records import field, record
+from streamlint.triage.rewriting import rewrite
 
 if TYPE_CHECKING:
     from streamlint.findings import Finding, Report
@@ -43,7 +43,7 @@ def worth_finding(options: argparse.Namespace, formats: list[str]) -> bool:
 
 def fix(options: argparse.Namespace, report: Report, lint: Callable[[Mapping[str, bytes]], Report]) -> Fixed:
     """Apply fixes and lint again, until nothing is left to mend. Nothing is written."""
-    from streamlint.repairs import repairs  # start-up: for the option alone
+    from streamlint.runner.repairs import repairs  # start-up: for the option alone
 
     done = Fixed(report)
     now: dict[str, bytes] = {}

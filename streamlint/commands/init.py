@@ -11,10 +11,10 @@ from streamlint.commands.init_place import HEAD, placed
 from streamlint.commands.init_text import table
 from streamlint.commands.parser import Parser
 from streamlint.commands.telling import count_of, write
-from streamlint.config import CONFIGURATIONS, Resolver, has_table
+from streamlint.config.settings import CONFIGURATIONS, Resolver, has_table
 from streamlint.discovery.survey import Survey, survey
-from streamlint.errors import ConfigError
 from streamlint.report.terminal import line
+from streamlint.support.errors import ConfigError
 
 if TYPE_CHECKING:
     import argparse

@@ -6,9 +6,9 @@ import re
 from pathlib import Path
 
 from streamlint import TYPE_CHECKING
-from streamlint.config import MOST_BYTES, parse_toml
-from streamlint.errors import ConfigError
-from streamlint.reading import BOM, Unreadable, read_bytes
+from streamlint.config.settings import MOST_BYTES, parse_toml
+from streamlint.support.errors import ConfigError
+from streamlint.support.reading import BOM, Unreadable, read_bytes
 
 if TYPE_CHECKING:
     from typing import Any

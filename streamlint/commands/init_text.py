@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 
-from streamlint.addresses import CONFIGURATION
-from streamlint.config import WORDS, Settings
+from streamlint.commands.schema import TELLS
+from streamlint.config.settings import WORDS, Settings
 from streamlint.discovery.survey import Survey
-from streamlint.schema import TELLS
+from streamlint.support.addresses import CONFIGURATION
 
 # Keys that are shown as comments, each with its default; what a project has none of is left out.
 RULES = ("extend-select", "ignore", "per-file-ignores", "preview")

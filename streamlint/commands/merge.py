@@ -5,16 +5,17 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from streamlint import guard, linter
 from streamlint.commands import fixing
 from streamlint.commands.check_options import build_parser as check_parser
 from streamlint.commands.parser import Parser
 from streamlint.commands.running import keep_changed, resolver_of, targets_of
 from streamlint.commands.shard import demand_fitting, settings_of
 from streamlint.commands.telling import tell
-from streamlint.config import FORMATS
-from streamlint.errors import ConfigError
-from streamlint.shards import Joined, read_reports
+from streamlint.config.settings import FORMATS
+from streamlint.runner import linter
+from streamlint.runner.shards import Joined, read_reports
+from streamlint.support import guard
+from streamlint.support.errors import ConfigError
 
 if TYPE_CHECKING:
     from typing import Any

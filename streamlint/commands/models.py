@@ -14,14 +14,14 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from streamlint import linter
 from streamlint.commands.parser import Parser
 from streamlint.commands.unused import place_of, unmatched
-from streamlint.config import Resolver, Settings, load
+from streamlint.config.settings import Resolver, Settings, load
 from streamlint.discovery.files import shown
-from streamlint.errors import ConfigError, PathError, did_you_mean
 from streamlint.models.listing import LANGUAGE_NAMES, Entry, find, in_words, meaning_of, of_user, shipped
 from streamlint.report.terminal import Paint, line, wants_color
+from streamlint.runner import linter
+from streamlint.support.errors import ConfigError, PathError, did_you_mean
 
 EXAMPLES = (
     ("streamlint models", "all rows, by file"),

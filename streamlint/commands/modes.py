@@ -10,11 +10,11 @@ from streamlint.commands import fixing
 from streamlint.commands.diff import print_diff
 from streamlint.commands.running import demand_files
 from streamlint.commands.telling import CLEAN, FOUND, count_of, say
-from streamlint.config import Resolver, Settings
+from streamlint.config.settings import Resolver, Settings
 from streamlint.discovery.files import discover
-from streamlint.errors import ConfigError
-from streamlint.records import names_of
 from streamlint.report.terminal import Paint, line, tame, wants_color
+from streamlint.support.errors import ConfigError
+from streamlint.support.records import names_of
 from streamlint.triage import baseline
 from streamlint.triage.ignores import add_to_files
 

@@ -8,8 +8,8 @@ import sys
 from collections.abc import Sequence
 
 from streamlint import TYPE_CHECKING
-from streamlint.errors import did_you_mean
 from streamlint.report.terminal import line
+from streamlint.support.errors import did_you_mean
 
 if TYPE_CHECKING:
     from typing import NoReturn

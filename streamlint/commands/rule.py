@@ -8,12 +8,12 @@ import sys
 import textwrap
 
 from streamlint.checks.base import Check
+from streamlint.checks.rules import all_rules, code_of
 from streamlint.commands import rules as table
 from streamlint.commands.parser import Parser
-from streamlint.errors import ConfigError, did_you_mean
 from streamlint.report.pages import as_data, markdown
 from streamlint.report.terminal import Paint, wants_color
-from streamlint.rules import all_rules, code_of
+from streamlint.support.errors import ConfigError, did_you_mean
 
 EXAMPLES = (
     ("streamlint rule", "the table of rules, as `streamlint rules` prints it"),

@@ -9,15 +9,15 @@ import textwrap
 from pathlib import Path
 
 from streamlint import TYPE_CHECKING
-from streamlint.catalog import UNREADABLE
+from streamlint.checks.catalog import UNREADABLE
+from streamlint.checks.rules import all_rules
 from streamlint.commands.check_options import add_configuration_files, add_rules
 from streamlint.commands.parser import Parser
 from streamlint.commands.running import configured
-from streamlint.config import Resolver, Settings
+from streamlint.config.selection import names_unreadable
+from streamlint.config.settings import Resolver, Settings
 from streamlint.report.entries import page
 from streamlint.report.pages import summary
-from streamlint.rules import all_rules
-from streamlint.selection import names_unreadable
 
 if TYPE_CHECKING:
     from typing import Any

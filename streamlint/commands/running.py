@@ -6,13 +6,14 @@ import os
 import sys
 from pathlib import Path
 
-from streamlint import TYPE_CHECKING, linter
+from streamlint import TYPE_CHECKING
 from streamlint.commands import fixing
 from streamlint.commands.check_options import build_parser, inline_settings, overrides
-from streamlint.config import FORMATS, Resolver, Settings, apply, load
-from streamlint.errors import ConfigError, PathError
-from streamlint.reading import MOST_BYTES
-from streamlint.targets import read_targets
+from streamlint.config.settings import FORMATS, Resolver, Settings, apply, load
+from streamlint.config.targets import read_targets
+from streamlint.runner import linter
+from streamlint.support.errors import ConfigError, PathError
+from streamlint.support.reading import MOST_BYTES
 
 if TYPE_CHECKING:
     import argparse

@@ -10,11 +10,11 @@ from typing import Any, BinaryIO
 
 from streamlint.commands.check_options import inline_settings
 from streamlint.commands.parser import Parser
-from streamlint.config import Settings, apply
-from streamlint.errors import ConfigError
+from streamlint.config.settings import Settings, apply
 from streamlint.server import child
 from streamlint.server.greeting import greet
 from streamlint.server.jobs import Setup
+from streamlint.support.errors import ConfigError
 
 EXAMPLES = (
     ("streamlint server", "as editors start it: by stdin and stdout"),

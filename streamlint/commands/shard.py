@@ -8,14 +8,14 @@ import os
 import sys
 from pathlib import Path
 
-from streamlint import linter, progress
 from streamlint.commands import fixing
 from streamlint.commands.running import demand_files, keep_changed, store_of
 from streamlint.commands.telling import exit_code, write
-from streamlint.config import Resolver
+from streamlint.config.settings import Resolver
 from streamlint.discovery.files import discover
-from streamlint.errors import ConfigError
-from streamlint.shards import Shard, read_number
+from streamlint.runner import linter, progress
+from streamlint.runner.shards import Shard, read_number
+from streamlint.support.errors import ConfigError
 
 # What asks for the whole run, or changes files.
 _ALONE = (

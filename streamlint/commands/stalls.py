@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from streamlint.config import Resolver
-from streamlint.errors import StreamlintError
+from streamlint.config.settings import Resolver
 from streamlint.silence import Answer, Reason, explain_each
+from streamlint.support.errors import StreamlintError
 from streamlint.trace.names import Names
 from streamlint.trace.prices import price
 from streamlint.trace.results import Joined, Unnamed

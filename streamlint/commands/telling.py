@@ -9,19 +9,19 @@ from collections.abc import Iterable, Iterator
 from streamlint import TYPE_CHECKING
 from streamlint.commands import fixing
 from streamlint.commands.running import profile_of
-from streamlint.errors import ConfigError
-from streamlint.reading import Unreadable, foreign_language, is_notebook, read_source
 from streamlint.report import View, render
 from streamlint.report.cells import Cells
 from streamlint.report.terminal import Paint, line, tame, told, wants_color
-from streamlint.writing import write_output
+from streamlint.support.errors import ConfigError
+from streamlint.support.reading import Unreadable, foreign_language, is_notebook, read_source
+from streamlint.support.writing import write_output
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Mapping
     from typing import Any
 
-    from streamlint.config import Resolver
+    from streamlint.config.settings import Resolver
     from streamlint.findings import Finding, Report
 
 CLEAN, FOUND, FAILED = 0, 1, 2
@@ -86,7 +86,7 @@ def _rendered(options: argparse.Namespace, report: Report, format: str, file: st
 def _evidence(report: Report) -> dict[Finding, dict[str, object]]:
     if not report.findings:
         return {}
-    from streamlint.measured import of_finding  # start-up: a run without findings
+    from streamlint.verify.measured import of_finding  # start-up: a run without findings
 
     return {finding: record for finding in report.findings if (record := of_finding(finding))}
 

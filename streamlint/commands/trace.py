@@ -9,19 +9,19 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from streamlint import measured, progress
-from streamlint.catalog import UNREADABLE
+from streamlint.checks.catalog import UNREADABLE
 from streamlint.commands.check_options import add_color, add_exclusions, add_rules, add_settings
 from streamlint.commands.parser import Parser
 from streamlint.commands.running import as_check, demand_files, report_of, resolver_of
 from streamlint.commands.stalls import give_reasons
 from streamlint.commands.telling import CLEAN, FOUND, say, write
-from streamlint.errors import PathError, StreamlintError
+from streamlint.config.targets import read_targets
 from streamlint.findings import Report
-from streamlint.reading import Unreadable, decode, language_of, read_bytes
 from streamlint.report.cells import Cells
 from streamlint.report.terminal import Paint, line, told, wants_color
-from streamlint.targets import read_targets
+from streamlint.runner import progress
+from streamlint.support.errors import PathError, StreamlintError
+from streamlint.support.reading import Unreadable, decode, language_of, read_bytes
 from streamlint.trace.analysis import costs_of
 from streamlint.trace.join import Seen, join
 from streamlint.trace.model import Trace
@@ -33,6 +33,7 @@ from streamlint.trace.recording.program import OUTPUT
 from streamlint.trace.results import Costs, Joined
 from streamlint.trace.shown import FORMATS, View, render
 from streamlint.trace.shown.words import last_line, part
+from streamlint.verify import measured
 
 _REPORTS = (".html", ".json", ".md", ".sarif", ".txt")
 _AMOUNT = re.compile(r"(\d+(?:\.\d+)?)\s*(%|ns|us|µs|ms|s)$")

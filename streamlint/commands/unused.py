@@ -6,8 +6,8 @@ import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from streamlint.catalog import UNREADABLE
-from streamlint.config import line_in
+from streamlint.checks.catalog import UNREADABLE
+from streamlint.config.settings import line_in
 from streamlint.discovery.files import shown
 from streamlint.findings import Report
 from streamlint.models.listing import Entry, of_user

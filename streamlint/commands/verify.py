@@ -9,18 +9,17 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from streamlint import measured
-from streamlint.catalog import UNREADABLE
+from streamlint.checks.catalog import UNREADABLE
+from streamlint.checks.rules import code_of
 from streamlint.commands.parser import Parser
 from streamlint.commands.running import lint
 from streamlint.commands.telling import summary_line
-from streamlint.config import FORMATS
-from streamlint.errors import did_you_mean
+from streamlint.config.settings import FORMATS
 from streamlint.report import View, render
 from streamlint.report.cells import Cells
 from streamlint.report.terminal import line, wants_color
-from streamlint.rules import code_of
-from streamlint.verify import answers, asked, command, templates
+from streamlint.support.errors import did_you_mean
+from streamlint.verify import answers, asked, command, measured, templates
 from streamlint.verify.answers import with_verdicts
 from streamlint.verify.options import FailedError, add_arguments, targets_of
 from streamlint.verify.outcome import exit_code, fail, save, write_reports

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from streamlint.discovery.files import TOOL_FOLDERS
-from streamlint.errors import ConfigError, PathError, StreamlintError, not_installed
-from streamlint.reading import language_of
 from streamlint.report.terminal import told
+from streamlint.support.errors import ConfigError, PathError, StreamlintError, not_installed
+from streamlint.support.reading import language_of
 
 T = TypeVar("T")
 CONFIGURATIONS = frozenset({"pyproject.toml", "streamlint.toml", ".streamlint.toml", ".gitignore"})

@@ -9,7 +9,7 @@ from __future__ import annotations
 import enum
 
 from streamlint.cuda_model.clocks import Clocks
-from streamlint.records import field, record
+from streamlint.support.records import field, record
 
 
 class Status(enum.IntEnum):

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from streamlint.cuda_model.effects import Work
 from streamlint.cuda_model.facts import FACTS
 from streamlint.cuda_model.strength import Strength
-from streamlint.records import record
+from streamlint.support.records import record
 
 MAIN = "main"  # the host thread of a path that knows no other
 NULL = "null"

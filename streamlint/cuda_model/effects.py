@@ -10,7 +10,7 @@ import enum
 from collections.abc import Iterable
 
 from streamlint.cuda_model.memory import Direction, Memory
-from streamlint.records import record, replace
+from streamlint.support.records import record, replace
 
 
 class Work(enum.Enum):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 
-from streamlint.records import record
+from streamlint.support.records import record
 
 
 class Strength(enum.IntEnum):

@@ -8,12 +8,12 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from streamlint import TYPE_CHECKING
-from streamlint.config import CONFIGURATIONS, Pattern, Resolver, Settings
+from streamlint.config.settings import CONFIGURATIONS, Pattern, Resolver, Settings
 from streamlint.discovery.patterns import Patterns, patterns
-from streamlint.errors import PathError
 from streamlint.findings import Problem
-from streamlint.reading import Unreadable, language_of, open_regular, read_bytes
-from streamlint.records import field, record
+from streamlint.support.errors import PathError
+from streamlint.support.reading import Unreadable, language_of, open_regular, read_bytes
+from streamlint.support.records import field, record
 from streamlint.triage.fingerprint import common_folder, forget_repositories
 
 if TYPE_CHECKING:

@@ -8,12 +8,12 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 
+from streamlint.config.options import Options, Source
 from streamlint.discovery.files import Found
 from streamlint.discovery.outlines import Reach, imports_in, outline
 from streamlint.discovery.triggers import any_of, relevant
-from streamlint.options import Options, Source
-from streamlint.reading import Unreadable, decode, read_source, shared_folders
-from streamlint.records import field, record
+from streamlint.support.reading import Unreadable, decode, read_source, shared_folders
+from streamlint.support.records import field, record
 
 # Each branch begins with a letter of its own, so that a search runs past all others.
 INCLUDE = re.compile(r"(?:#[ \t]*include[ \t]*|f(?<!\wf)rom\s*|i(?<=^i)nclude\s+)[\"'<]([^\"'>\n]+)[\"'>]", re.MULTILINE)

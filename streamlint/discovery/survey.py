@@ -8,12 +8,12 @@ from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
-from streamlint.config import Resolver, Settings
+from streamlint.config.settings import Resolver, Settings
 from streamlint.discovery.files import DEFAULT_FOLDERS, Found, discover
 from streamlint.discovery.triggers import libraries, relevant
-from streamlint.errors import PathError
-from streamlint.reading import Unreadable, read_bytes, read_source
-from streamlint.records import record
+from streamlint.support.errors import PathError
+from streamlint.support.reading import Unreadable, read_bytes, read_source
+from streamlint.support.records import record
 
 # Names of folders that hold what others wrote, what a program wrote, or what nobody ships; those of `DEFAULT_FOLDERS` are out anyway.
 FOREIGN = {

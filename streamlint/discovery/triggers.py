@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 
 from streamlint import TYPE_CHECKING
-from streamlint.shipped import head_of, model_files
+from streamlint.support.shipped import head_of, model_files
 
 if TYPE_CHECKING:
     from typing import Any

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from streamlint.facts.functions import ClassInfo, Function
 from streamlint.ir import DeclarationIR
 from streamlint.ir.code import TypeTuple
-from streamlint.records import record
+from streamlint.support.records import record
 
 if TYPE_CHECKING:
     from streamlint.facts.program import Program, Unit

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Protocol
 
-from streamlint.declared_words import ANYTHING, PREFIX, Said, said_by, word_of
 from streamlint.facts.cpp_scopes import last_part, scope_of
 from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.hierarchy import Hierarchy
@@ -16,7 +15,8 @@ from streamlint.ir import DeclarationIR, Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.code import TypeTuple
 from streamlint.models import Models
-from streamlint.records import record
+from streamlint.program.declared_words import ANYTHING, PREFIX, Said, said_by, word_of
+from streamlint.support.records import record
 
 _TYPED = frozenset({op.CAST, op.CONSTRUCT, op.DECLARE})
 _ANYTHING = frozenset({ANYTHING, "object"})

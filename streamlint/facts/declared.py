@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from streamlint.declared_words import Said
 from streamlint.facts.declarations import Declaration, Declarations
 from streamlint.facts.frames import Frame
 from streamlint.facts.functions import ClassInfo, Function
@@ -20,6 +19,7 @@ from streamlint.facts.program import Unit
 from streamlint.facts.scopes import ExternalName
 from streamlint.ir import opcodes as op
 from streamlint.ir.code import TypeTuple
+from streamlint.program.declared_words import Said
 
 _SCALARS = frozenset({"int", "float", "bool", "str", "bytes", "complex", "builtins.int", "builtins.float", "builtins.bool", "builtins.str"})
 _ITERABLES = frozenset(

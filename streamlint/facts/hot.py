@@ -27,7 +27,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Loop
 from streamlint.models import RoundRow, StepRow
-from streamlint.records import record
+from streamlint.support.records import record
 
 TRAINING: Final = frozenset({"backward", "optimizer", "accumulate"})
 """What loops that train do."""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from streamlint.facts.objects import Key, Object, Site
-from streamlint.records import field, record
+from streamlint.support.records import field, record
 
 if TYPE_CHECKING:
     from streamlint.facts.functions import Function

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from streamlint.records import record
+from streamlint.support.records import record
 
 if TYPE_CHECKING:
     from streamlint.facts.frames import Arguments, Frame

@@ -12,7 +12,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cached_property, partial
 from os.path import dirname
 
-from streamlint import declared_words
 from streamlint.facts.broken import Failure, Imports
 from streamlint.facts.cpp_scopes import CppScopes, Meaning, Variable, last_part
 from streamlint.facts.functions import ClassInfo, Function
@@ -21,7 +20,8 @@ from streamlint.facts.modules import Resolver
 from streamlint.facts.stores import Store, inner_stores
 from streamlint.ir import Code, DeclarationIR, Instruction, ModuleIR
 from streamlint.ir import opcodes as op
-from streamlint.records import field, record
+from streamlint.program import declared_words
+from streamlint.support.records import field, record
 
 _IDENTIFIER = re.compile(r"[^\W\d]\w*")
 _MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)((?:[^\n\\]+|\\\n|\\.)*)", re.MULTILINE)

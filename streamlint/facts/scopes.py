@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from streamlint.declared_words import METADATA
 from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.program import Unit
 from streamlint.ir import opcodes as op
-from streamlint.records import record
+from streamlint.program.declared_words import METADATA
+from streamlint.support.records import record
 
 DEEPEST = 12  # imports and aliases behind one another
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.records import record
+from streamlint.support.records import record
 
 if TYPE_CHECKING:
     from streamlint.facts.functions import Function

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from streamlint.findings import Edit, Fix, Span
-from streamlint.lines import split_lines
+from streamlint.support.lines import split_lines
 
 SAFE, UNSAFE = "safe", "unsafe"
 

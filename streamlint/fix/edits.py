@@ -8,8 +8,8 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 
 from streamlint.findings import Edit, Span
-from streamlint.lines import line_starts, place_at
-from streamlint.records import record
+from streamlint.support.lines import line_starts, place_at
+from streamlint.support.records import record
 
 
 class Overlap(Exception):

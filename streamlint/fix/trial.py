@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from streamlint.findings import Edit, Finding, Fix, Span
 from streamlint.fix import proposals
 from streamlint.fix.edits import Edited, Overlap
-from streamlint.lines import line_starts
-from streamlint.records import field, record, replace
+from streamlint.support.lines import line_starts
+from streamlint.support.records import field, record, replace
 
 Lint = Callable[[str, str], "Sequence[Finding] | None"]  # path, text -> findings there; None: it does not parse
 Place = tuple[str, int, int]

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from streamlint.frontends.ast_positions import Places
-from streamlint.lines import split_lines
+from streamlint.support.lines import split_lines
 
 _STRING = re.compile(
     r"(\w*)(\"\"\"(?:[^\\]|\\.)*?\"\"\"|'''(?:[^\\]|\\.)*?'''|\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*')|\s+|\\\r?\n|#[^\r\n]*", re.DOTALL

@@ -7,8 +7,8 @@ import re
 from bisect import bisect_right
 from typing import Any
 
-from streamlint.lines import line_starts, split_lines
 from streamlint.program import Position
+from streamlint.support.lines import line_starts, split_lines
 
 _BLANK = re.compile(r"(?:\s|\\\r?\n|#[^\r\n]*)*")
 _SIGN = re.compile(r"#[^\r\n]*|[(),]")

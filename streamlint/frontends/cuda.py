@@ -14,7 +14,7 @@ from streamlint.frontends.cuda_positions import Places
 from streamlint.frontends.cuda_preprocess import Preprocessed, comments_of, preprocess
 from streamlint.frontends.declarations import attach
 from streamlint.program import Defined, Module
-from streamlint.recursion import deeper
+from streamlint.support.recursion import deeper
 
 if TYPE_CHECKING:
     from tree_sitter import Parser

@@ -9,8 +9,8 @@ from streamlint.frontends.cuda_positions import Places
 from streamlint.frontends.cuda_statements import StatementReader
 from streamlint.frontends.cuda_stores import Pointers
 from streamlint.frontends.cuda_types import Declarator
-from streamlint.lines import split_lines
 from streamlint.program import Arg, Function, Module, Param, Type
+from streamlint.support.lines import split_lines
 
 if TYPE_CHECKING:
     from tree_sitter import Node as Syntax

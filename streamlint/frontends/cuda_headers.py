@@ -7,7 +7,7 @@ import re
 
 from streamlint.frontends.cuda_checks import has_effects
 from streamlint.frontends.cuda_preprocess import Macro, Preprocessed, preprocess
-from streamlint.records import field, record
+from streamlint.support.records import field, record
 
 Definitions = tuple[tuple[str, Macro | None], ...]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from bisect import bisect_right
 
 from streamlint.frontends.cuda_pieces import Pieces, Use
-from streamlint.lines import line_starts, position_at
 from streamlint.program import Position
+from streamlint.support.lines import line_starts, position_at
 
 
 class Places:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 from streamlint.frontends.cuda_conditions import ARCHITECTURE, defined, holds
-from streamlint.records import field, record
+from streamlint.support.records import field, record
 
 CHOICE = "streamlint_either_branch"
 

@@ -10,8 +10,8 @@ from streamlint.frontends import UnreadableSource
 from streamlint.frontends.cython_lines import without_line
 from streamlint.frontends.cython_text import Declared, Header, Translation, translate
 from streamlint.frontends.python import lower as lower_python
-from streamlint.lines import line_starts, place_at
-from streamlint.records import names_of
+from streamlint.support.lines import line_starts, place_at
+from streamlint.support.records import names_of
 
 _MOST_REPAIRS = 40
 _ONLY_PARSE = 0x400  # ast.PyCF_ONLY_AST, without the import

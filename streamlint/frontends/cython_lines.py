@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from streamlint.lines import line_starts
-from streamlint.records import record
+from streamlint.support.lines import line_starts
+from streamlint.support.records import record
 
 _OPAQUE = re.compile(
     r"#[^\n]*"

@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterator
 
 from streamlint.frontends.cython_lines import Line, closing, commas, logical_lines, masked, pieces, top_level
-from streamlint.lines import line_starts, place_at
-from streamlint.records import field, record
+from streamlint.support.lines import line_starts, place_at
+from streamlint.support.records import field, record
 
 _EXTERN = re.compile(r"cdef\s+extern\s+from\b")
 _CLASS = re.compile(r"(?:cdef|cpdef)\s+(?:(?:public|api|readonly)\s+)*class\b")

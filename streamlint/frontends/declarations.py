@@ -10,9 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from streamlint.declared_words import ANYTHING, METADATA, PREFIX, VOCABULARY, WAITS, words_in
 from streamlint.frontends import MISPLACED
-from streamlint.lines import line_starts, place_at, split_lines
 from streamlint.program import (
     Assign,
     AssignExpr,
@@ -29,6 +27,8 @@ from streamlint.program import (
     functions_of,
     walk,
 )
+from streamlint.program.declared_words import ANYTHING, METADATA, PREFIX, VOCABULARY, WAITS, words_in
+from streamlint.support.lines import line_starts, place_at, split_lines
 
 Target = Assign | AssignExpr | Declare | Field
 _NO_CODE = re.compile(r"\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|#.*|//.*|/\*.*?\*/")

@@ -14,7 +14,6 @@ import re
 from collections.abc import Iterator
 
 from streamlint.frontends import MissingParser, UnreadableSource
-from streamlint.lines import split_lines
 from streamlint.program import (
     Assign,
     Attr,
@@ -34,7 +33,8 @@ from streamlint.program import (
     functions_of,
     walk,
 )
-from streamlint.records import is_record, names_of, record
+from streamlint.support.lines import split_lines
+from streamlint.support.records import is_record, names_of, record
 
 TORCH_HEADER = "torch/extension.h"
 

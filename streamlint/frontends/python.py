@@ -21,8 +21,8 @@ from streamlint.frontends.ast_formatted import place
 from streamlint.frontends.ast_statements import lower_module
 from streamlint.frontends.declarations import attach
 from streamlint.frontends.python_comments import comments_of
-from streamlint.lines import line_starts, place_at
 from streamlint.program import Module
+from streamlint.support.lines import line_starts, place_at
 
 if TYPE_CHECKING:
     import ast

@@ -25,7 +25,7 @@ from streamlint.program import (
     Return,
     Statement,
 )
-from streamlint.records import record
+from streamlint.support.records import record
 
 
 @record(eq=False)

@@ -18,8 +18,8 @@ from typing import Any
 import libcst as cst
 from libcst._nodes.internal import CodegenState
 
-from streamlint.lines import line_starts, split_lines
 from streamlint.program import Position
+from streamlint.support.lines import line_starts, split_lines
 
 Positions = dict[cst.CSTNode, Position]
 

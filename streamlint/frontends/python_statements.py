@@ -12,7 +12,6 @@ from streamlint.frontends.python_lowering import Lowering, define_class, define_
 from streamlint.frontends.python_patterns import pattern, switch_labels
 from streamlint.frontends.python_positions import positions
 from streamlint.frontends.python_signatures import annotation, params
-from streamlint.lines import split_lines
 from streamlint.program import (
     Arg,
     Assert,
@@ -43,6 +42,7 @@ from streamlint.program import (
     Try,
     With,
 )
+from streamlint.support.lines import split_lines
 
 
 def lower_module(path: str, text: str, tree: cst.Module) -> Module:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from streamlint.config.options import Options, Source
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import LibraryObject, Memory, is_unknown
 from streamlint.findings import Told
@@ -12,7 +13,6 @@ from streamlint.hazards.context import Context
 from streamlint.hazards.findings import Lowered, context_of
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.options import Options, Source
 from streamlint.transfer import launch_rows, launches
 from streamlint.transfer.actions import Lost
 from streamlint.transfer.launch_rows import Queued

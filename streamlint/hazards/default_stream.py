@@ -24,6 +24,7 @@ from streamlint.ordering.choice import Choice
 from streamlint.ordering.choices import HELD, MADE, NULL, PARAMETER
 from streamlint.transfer.launch_rows import FIXED, GIVEN, OMITTED, Queued
 from streamlint.transfer.modelled import operands_of
+from streamlint.transfer.origin import Origin
 from streamlint.transfer.origins import Origins
 from streamlint.transfer.transfer import CALLING
 
@@ -265,10 +266,19 @@ class DefaultStream(StreamFiles):
     def _is_on_own_memory(self, function: Function, work: Queued) -> bool:
         """Whether all that it works on is memory that the program has from the driver: a program of its own in the extension."""
         origins = self.transfer.one_of(Origins, self.transfer)
-        made = [origins.of(function, register) for register in self._worked_on(function, work)]
-        return bool(made) and all(
-            each and all(origin.site is not None and self._allocates(origin.site) for origin in each) for each in made
-        )
+        registers = self._worked_on(function, work)
+        if not registers or any(self._holds_others(function, register) for register in registers):
+            return False
+        return all(self._is_from_driver(origins.of(function, register)) for register in registers)
+
+    def _holds_others(self, function: Function, register: int) -> bool:
+        """Whether a register may hold memory that no call of the driver made, by the program facts: no walk is needed then."""
+        node = self.facts.values(function, register)
+        makers = [list(node.trace(value))[-1:] for value in list(node.values) if isinstance(value, Memory)]
+        return any(not self._allocates(site) for sites in makers for site in sites)
+
+    def _is_from_driver(self, found: list[Origin]) -> bool:
+        return bool(found) and all(origin.site is not None and self._allocates(origin.site) for origin in found)
 
     def _allocates(self, site: Site) -> bool:
         return any(call.row.effect == "alloc" for call in self.transfer.modelled(site.function, site.instruction))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
+from streamlint.config.options import Options, Source
 from streamlint.facts.call_graph import CallGraph
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import Site
@@ -13,8 +14,7 @@ from streamlint.findings import Finding, Span
 from streamlint.hazards.context import Context, span_of
 from streamlint.hazards.findings import Lowered, context_of, hazard, registry
 from streamlint.ir import Instruction
-from streamlint.options import Options, Source
-from streamlint.records import replace
+from streamlint.support.records import replace
 from streamlint.transfer.actions import Action, Copied, Lost, Read, Stream, Synchronized
 from streamlint.transfer.call_sites import ANY_ROW, RowTest
 from streamlint.transfer.modelled import ModelledCall

@@ -9,14 +9,14 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 from typing import Protocol
 
-from streamlint import catalog
+from streamlint.checks import catalog
 from streamlint.checks.base import Check
+from streamlint.config.options import Options, Source
 from streamlint.facts.neighbours import Neighbours
 from streamlint.facts.program import Program, SourceFile
 from streamlint.findings import Finding, Told
 from streamlint.hazards.context import Context
 from streamlint.ir import ModuleIR
-from streamlint.options import Options, Source
 from streamlint.transfer.transfer import Transfer
 
 Lowered = Callable[[Source], "ModuleIR | None"]

@@ -10,13 +10,13 @@ from streamlint.facts.conditions import Conditions
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import Constant, External, Site
 from streamlint.findings import Finding, Step
+from streamlint.findings.operations import Copy, Direction, Evidence, Memory
 from streamlint.hazards.context import Context, span_of
 from streamlint.hazards.keeping import read_from, stored_in
 from streamlint.hazards.repetition import Repetition
 from streamlint.hazards.stand_ins import StandIns
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.operations import Copy, Direction, Evidence, Memory
 from streamlint.ordering.earlier import Earlier
 from streamlint.ordering.neighbours import Neighbours
 from streamlint.ordering.streams import sites_of

@@ -19,7 +19,7 @@ from streamlint.ir import Instruction
 from streamlint.ordering.choice import Choice
 from streamlint.ordering.choices import NULL
 from streamlint.ordering.kept import KeptStreams
-from streamlint.records import replace
+from streamlint.support.records import replace
 from streamlint.transfer.launch_rows import Queued
 
 RULE = ImplicitDefaultStream

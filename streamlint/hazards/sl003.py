@@ -8,6 +8,7 @@ from streamlint.checks.sl003_alloc_in_loop import AllocInLoop
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import Site
 from streamlint.findings import Finding, Span
+from streamlint.findings.operations import Alloc, Free, LoopFrame, Memory, Operation
 from streamlint.hazards.allocations import DEVICE, REGISTERED, Allocation, Allocations
 from streamlint.hazards.churn import Churn
 from streamlint.hazards.context import Context, span_of
@@ -16,10 +17,9 @@ from streamlint.hazards.repetition import Round
 from streamlint.hazards.trims import Trim, Trims
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import Loop
-from streamlint.operations import Alloc, Free, LoopFrame, Memory, Operation
 from streamlint.ordering.drained import Death, Drained
 from streamlint.ordering.earlier import Earlier, Life
-from streamlint.records import replace
+from streamlint.support.records import replace
 from streamlint.transfer.origins import Origins
 
 RULE = AllocInLoop

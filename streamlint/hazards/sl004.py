@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from streamlint import operations as ops
 from streamlint.checks.sl004_cuda_call_in_host_callback import CudaCallInHostCallback
 from streamlint.findings import Finding, Span, Step
+from streamlint.findings import operations as ops
 from streamlint.hazards.context import Context, span_of
 from streamlint.ordering.callbacks import Callbacks, InCallback
 from streamlint.transfer import device

@@ -8,9 +8,9 @@ from streamlint.checks.sl005_d2h_read_before_sync import D2hReadBeforeSync
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import Memory as Held
 from streamlint.findings import Finding
+from streamlint.findings.operations import Conflict, Copy, Direction, Evidence, HostRead, Memory
 from streamlint.hazards.context import Context, span_of
 from streamlint.ir import opcodes as op
-from streamlint.operations import Conflict, Copy, Direction, Evidence, HostRead, Memory
 from streamlint.ordering.early_reads import EarlyRead, EarlyReads
 from streamlint.transfer.actions import Copied
 

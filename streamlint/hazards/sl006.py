@@ -8,9 +8,9 @@ from streamlint.checks.sl006_cross_stream_use_without_wait import CrossStreamUse
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import Site
 from streamlint.findings import Finding, Step
+from streamlint.findings.operations import Launch
 from streamlint.hazards.context import Context, span_of
 from streamlint.hazards.streams import Streams
-from streamlint.operations import Launch
 from streamlint.ordering.lanes import Lane
 from streamlint.ordering.races import Race, Races
 from streamlint.transfer.actions import CURRENT

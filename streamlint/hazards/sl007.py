@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from streamlint.checks.sl007_missing_record_stream import MissingRecordStream
 from streamlint.findings import Finding, Step
+from streamlint.findings.operations import Drop, Launch
 from streamlint.hazards.context import Context, span_of
-from streamlint.operations import Drop, Launch
 from streamlint.ordering.lanes import Lane
 from streamlint.ordering.releases import Releases
 

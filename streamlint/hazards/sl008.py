@@ -8,8 +8,8 @@ from streamlint.checks.sl008_host_buffer_reused_in_flight import HostBufferReuse
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import Memory as Held
 from streamlint.findings import Finding, Step
+from streamlint.findings.operations import Conflict, Copy, Direction, Evidence, Free, Memory, Operation
 from streamlint.hazards.context import Context, span_of
-from streamlint.operations import Conflict, Copy, Direction, Evidence, Free, Memory, Operation
 from streamlint.ordering.reuses import Reuse, Reuses
 
 RULE = HostBufferReusedInFlight

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from streamlint import operations as ops
 from streamlint.checks.sl009_gil_held_across_cuda_call import GilHeldAcrossCudaCall
 from streamlint.facts.facts import Facts
 from streamlint.facts.functions import Function
 from streamlint.findings import Finding, Span
+from streamlint.findings import operations as ops
+from streamlint.findings.operations import Holding
 from streamlint.hazards.context import Context, span_of
 from streamlint.ir import opcodes as op
-from streamlint.operations import Holding
 from streamlint.ordering.arms import Arms, Way
 from streamlint.ordering.entries import Entry
 from streamlint.ordering.gil import FOR_DRIVER, Gil, Held

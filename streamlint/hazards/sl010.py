@@ -8,10 +8,10 @@ from streamlint.checks.sl010_pageable_d2h_stall import PageableD2hStall
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import LibraryObject, Site
 from streamlint.findings import Finding, Step
+from streamlint.findings.operations import Copy, Direction, Memory
 from streamlint.hazards.context import Context, span_of
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.operations import Copy, Direction, Memory
 from streamlint.ordering.array_streams import array_of, is_made_without
 from streamlint.ordering.streams import Currents
 from streamlint.ordering.threads import Started, Threads

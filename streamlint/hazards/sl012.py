@@ -8,9 +8,9 @@ from streamlint.checks.sl012_mp_cuda_tensor import MpCudaTensor
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import Site
 from streamlint.findings import Finding
+from streamlint.findings.operations import Operation
 from streamlint.hazards.context import Context, span_of
 from streamlint.ir import Instruction
-from streamlint.operations import Operation
 from streamlint.ordering.channel_uses import ChannelUses
 from streamlint.ordering.forks import Forks
 from streamlint.ordering.sent_tensors import LaterWrites, sent

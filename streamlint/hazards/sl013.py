@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from streamlint import operations as ops
 from streamlint.checks.sl013_capture_illegal_call import CaptureIllegalCall
 from streamlint.findings import Finding, Step
+from streamlint.findings import operations as ops
+from streamlint.findings.operations import Direction, Memory, Refusal
 from streamlint.hazards.context import Context, span_of
-from streamlint.operations import Direction, Memory, Refusal
 from streamlint.ordering.capture_walk import Refused
 from streamlint.ordering.captures import Captures
 from streamlint.transfer import device

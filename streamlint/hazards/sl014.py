@@ -9,7 +9,7 @@ from streamlint.findings import Finding
 from streamlint.hazards.context import Context, span_of
 from streamlint.hazards.legacy_waits import LegacyWaits
 from streamlint.hazards.streams import Streams
-from streamlint.records import replace
+from streamlint.support.records import replace
 
 RULE = LegacySyncMissesNonblocking
 

@@ -8,13 +8,13 @@ from streamlint.checks.sl018_event_wait_before_record import EventWaitBeforeReco
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import Site
 from streamlint.findings import Finding, Span
+from streamlint.findings.operations import Operation
 from streamlint.hazards.context import Context, span_of
 from streamlint.ir import opcodes as op
-from streamlint.operations import Operation
 from streamlint.ordering.events import EmptyWait, EmptyWaits
 from streamlint.ordering.lost_records import LostRecords
 from streamlint.ordering.missed import Missed
-from streamlint.records import replace
+from streamlint.support.records import replace
 
 RULE = EventWaitBeforeRecord
 

@@ -8,11 +8,11 @@ from streamlint.checks.sl022_pin_then_copy import PinThenCopy
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import Site
 from streamlint.findings import Finding, Step
+from streamlint.findings.operations import Copy, Direction
 from streamlint.hazards.context import Context, span_of
 from streamlint.hazards.repetition import DEEPEST, Repetition, Round
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.operations import Copy, Direction
 from streamlint.transfer.actions import Copied, Written
 from streamlint.transfer.host_copies import COPYING, HostCopies, HostCopy
 from streamlint.transfer.origin import Origin

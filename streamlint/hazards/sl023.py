@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from streamlint.checks.sl023_timing_event_for_sync import TimingEventForSync
 from streamlint.facts.objects import Constant
 from streamlint.findings import Finding
+from streamlint.findings.operations import Operation
 from streamlint.hazards.context import Context, span_at, span_of
 from streamlint.hazards.event_uses import Events
-from streamlint.operations import Operation
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.waits.questions import parts_of
 

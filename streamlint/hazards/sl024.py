@@ -8,11 +8,11 @@ from streamlint.checks.sl024_event_spin import EventSpin
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import Site
 from streamlint.findings import Finding, Span
+from streamlint.findings.operations import Operation
 from streamlint.hazards.context import Context, span_of
 from streamlint.hazards.repetition import Repetition, Round
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.operations import Operation
 from streamlint.transfer.attributes import attribute_sites
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.questions import parts_of

@@ -8,10 +8,10 @@ from streamlint.checks.sl025_cuda_in_dataloader_worker import CudaInDataloaderWo
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import Constant, Scalar, Site
 from streamlint.findings import Finding
+from streamlint.findings.operations import Operation
 from streamlint.hazards.context import Context, span_at, span_of
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.operations import Operation
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.processes import DEFAULT, FORK, Processes
 from streamlint.transfer.uses import Use, Uses

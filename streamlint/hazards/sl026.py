@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from streamlint.checks.sl026_stream_context_not_inherited import StreamContextNotInherited
 from streamlint.findings import Finding
+from streamlint.findings.operations import Operation
 from streamlint.hazards.context import Context, made_at, span_of
-from streamlint.operations import Operation
 from streamlint.ordering.thread_streams import ThreadStreams
 
 RULE = StreamContextNotInherited

@@ -8,11 +8,11 @@ from streamlint.checks.sl029_stream_churn import StreamChurn
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import Site
 from streamlint.findings import Finding
+from streamlint.findings.operations import LoopFrame, Operation
 from streamlint.hazards.churn import Churn, Churning
 from streamlint.hazards.context import Context, span_of
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.operations import LoopFrame, Operation
 from streamlint.ordering.lifetimes import Held, made_by
 from streamlint.transfer.modelled import ModelledCall
 

@@ -11,7 +11,7 @@ from streamlint.hazards.context import Context, span_of
 from streamlint.hazards.streams import Streams
 from streamlint.ordering.same_stream_waits import ITSELF, SameStreamWaits, VoidWait
 from streamlint.ordering.void_waits import RacesBehindVoid
-from streamlint.records import replace
+from streamlint.support.records import replace
 
 RULE = WaitOnWrongStream
 Pairs = dict[Site, list[tuple[Span, Span]]]

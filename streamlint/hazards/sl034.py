@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from streamlint.checks.sl034_graph_input_replaced import GraphInputReplaced
 from streamlint.findings import Finding
+from streamlint.findings.operations import Operation
 from streamlint.hazards.context import Context, span_of
-from streamlint.operations import Operation
 from streamlint.ordering.replays import Replays
 
 RULE = GraphInputReplaced

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from streamlint.checks.sl035_wrong_device_context import WrongDeviceContext
 from streamlint.facts.objects import Site
 from streamlint.findings import Finding
+from streamlint.findings.operations import Operation
 from streamlint.hazards.context import Context, span_of
-from streamlint.operations import Operation
 from streamlint.ordering.chosen_devices import ChosenDevices
 from streamlint.ordering.thread_devices import ThreadDevices
 from streamlint.ordering.unguarded_launches import UnguardedLaunches

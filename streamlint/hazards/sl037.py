@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from streamlint.checks.sl037_collectives_unordered import CollectivesUnordered
 from streamlint.facts.objects import Site
 from streamlint.findings import Finding
+from streamlint.findings.operations import Operation
 from streamlint.hazards.context import Context, span_of
-from streamlint.operations import Operation
 from streamlint.ordering.crosswise import Crosswise
 from streamlint.ordering.threaded_collectives import ThreadedCollectives
 from streamlint.ordering.unordered_collectives import UnorderedCollectives

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from streamlint.checks.sl038_use_before_allocation import UseBeforeAllocation
 from streamlint.findings import Finding, Step
+from streamlint.findings.operations import Alloc, Launch
 from streamlint.hazards.context import Context, span_of
 from streamlint.hazards.streams import Streams
-from streamlint.operations import Alloc, Launch
 from streamlint.ordering.first_uses import FirstUses
 from streamlint.ordering.lanes import Lane
 from streamlint.ordering.races import Race

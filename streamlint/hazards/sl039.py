@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from streamlint.checks.sl039_storage_released_in_flight import StorageReleasedInFlight
 from streamlint.findings import Finding, Step
+from streamlint.findings.operations import Drop, Launch
 from streamlint.hazards.context import Context, span_of
 from streamlint.ir import opcodes as op
-from streamlint.operations import Drop, Launch
 from streamlint.ordering.lanes import Lane
 from streamlint.ordering.releases import Releases
 from streamlint.transfer.actions import Released

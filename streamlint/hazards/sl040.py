@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from streamlint.checks.sl040_pool_trims_every_sync import PoolTrimsEverySync
 from streamlint.findings import Finding
+from streamlint.findings.operations import Alloc, LoopFrame
 from streamlint.hazards.context import Context, span_of
 from streamlint.hazards.inside import Inside
 from streamlint.hazards.pool_rounds import PoolRounds
-from streamlint.operations import Alloc, LoopFrame
 
 RULE = PoolTrimsEverySync
 

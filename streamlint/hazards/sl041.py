@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from streamlint.checks.sl041_dependent_launch_without_wait import DependentLaunchWithoutWait
 from streamlint.findings import Finding, Step
+from streamlint.findings.operations import Operation
 from streamlint.hazards.context import Context, span_of
 from streamlint.hazards.streams import Streams
-from streamlint.operations import Operation
 from streamlint.ordering.dependent_launches import HIGHEST, DependentLaunches
 
 RULE = DependentLaunchWithoutWait

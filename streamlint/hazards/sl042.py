@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from streamlint.checks.sl042_symmetric_memory_without_barrier import SymmetricMemoryWithoutBarrier
 from streamlint.findings import Finding
+from streamlint.findings.operations import Operation
 from streamlint.hazards.context import Context, span_of
-from streamlint.operations import Operation
 from streamlint.ordering.unguarded_peers import UnguardedPeers
 
 RULE = SymmetricMemoryWithoutBarrier

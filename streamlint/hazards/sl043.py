@@ -9,7 +9,7 @@ from streamlint.findings import Finding
 from streamlint.hazards.context import Context, span_of
 from streamlint.ordering.compiled_races import CompiledRace, CompiledRaces
 from streamlint.ordering.compiled_streams import CompiledStreams
-from streamlint.records import replace
+from streamlint.support.records import replace
 
 RULE = StreamInCompiledRegion
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from streamlint.declared_words import Said
+from streamlint.checks.rules import ContradictedDeclaration
 from streamlint.facts.declarations import Declaration
 from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.objects import Instance, LibraryObject, Memory, Site
@@ -13,7 +13,7 @@ from streamlint.hazards.context import Context, span_of
 from streamlint.hazards.streams import Streams
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.rules import ContradictedDeclaration
+from streamlint.program.declared_words import Said
 from streamlint.transfer.origin import CHOSEN, Origin
 from streamlint.transfer.origins import Origins
 

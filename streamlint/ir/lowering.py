@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from streamlint.declared_words import METADATA
 from streamlint.ir import opcodes as op
 from streamlint.ir.builder import Builder, Constants
 from streamlint.ir.code import Code, TemplateArgument, TypeTuple
 from streamlint.ir.scopes import NameScope
 from streamlint.program import NOWHERE, Attr, Call, Const, Expression, Index, Name, Position, Type
+from streamlint.program.declared_words import METADATA
 
 if TYPE_CHECKING:
     from streamlint.ir.modules import ModuleLowering

@@ -15,17 +15,17 @@ from pathlib import Path
 from typing import Any
 
 from streamlint.cuda_model import FACTS
-from streamlint.errors import StreamlintError, did_you_mean
 from streamlint.litmus import recorded, report
 from streamlint.litmus.generate import PEERS
 from streamlint.litmus.predict import strengths
 from streamlint.litmus.program import LitmusError, Program, outcome_text, parse
 from streamlint.litmus.session import NothingRanError, Session, Speaker, Tally, progress_line
+from streamlint.support.errors import StreamlintError, did_you_mean
+from streamlint.support.writing import write_output
 from streamlint.verify.device import Device
 from streamlint.verify.options import INSTALL
 from streamlint.verify.platforms import platform_facts
 from streamlint.verify.watchdog import Child, program
-from streamlint.writing import write_output
 
 FORMATS = ("full", "json")
 SELF_TEST_S = 60.0  # within which a fact that was turned round must be caught

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from streamlint.cuda_model.clocks import NULL
 from streamlint.cuda_model.effects import EFFECTS, Effect, Work
-from streamlint.errors import StreamlintError, did_you_mean
+from streamlint.support.errors import StreamlintError, did_you_mean
 
 STREAMS = ("null", "ptds", "b1", "b2", "n1", "n2")
 PEER_STREAMS = ("null", "b1", "n1", "n2", "q1")

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from streamlint.cuda_model import FACTS
-from streamlint.errors import StreamlintError
 from streamlint.litmus.predict import Outcome, Strengths, observed, strengths
 from streamlint.litmus.program import Program, outcome_text, parse
+from streamlint.support.errors import StreamlintError
 
 Run = tuple[Program, Outcome]
 

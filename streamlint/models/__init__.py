@@ -9,11 +9,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from streamlint import toml
 from streamlint.models.tables import read_head, rows
 from streamlint.models.vocabulary import ModelError, Row, Selector
-from streamlint.records import field, record, replace
-from streamlint.shipped import head_of, model_files, text_of
+from streamlint.support import toml
+from streamlint.support.records import field, record, replace
+from streamlint.support.shipped import head_of, model_files, text_of
 
 __all__ = ["ModelError", "Models", "RoundRow", "Row", "StepRow", "TypeRow", "builtin", "load", "load_file"]
 

@@ -6,7 +6,7 @@ and ``effects.py``, which holds the keys of calls and attributes by their effect
 
 from __future__ import annotations
 
-from streamlint.records import record
+from streamlint.support.records import record
 
 # The kinds of value, and how an error and the reference page describe them.
 KINDS = {

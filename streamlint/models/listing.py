@@ -11,8 +11,8 @@ from streamlint.models import builtin, is_covered, load_file, names_of, with_use
 from streamlint.models.effects import EFFECTS
 from streamlint.models.keys import ROWS, VALUES, Key
 from streamlint.models.vocabulary import DEFAULTS, Selector, parse_field
-from streamlint.records import record, replace
-from streamlint.shipped import model_files, text_of
+from streamlint.support.records import record, replace
+from streamlint.support.shipped import model_files, text_of
 
 LANGUAGE_NAMES = {"python": "Python", "cuda": "C++", "cython": "Cython", "": "all languages"}
 _ROW = re.compile(r"^\[\[(\w+)\]\]$", re.MULTILINE)

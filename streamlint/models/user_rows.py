@@ -12,8 +12,8 @@ from streamlint.models.effects import EFFECTS
 from streamlint.models.keys import ROWS, Key
 from streamlint.models.tables import rows
 from streamlint.models.vocabulary import ModelError, nearest
-from streamlint.shipped import head_of, model_files, text_of
-from streamlint.toml import read_rows
+from streamlint.support.shipped import head_of, model_files, text_of
+from streamlint.support.toml import read_rows
 
 __all__ = ["ModelError", "check", "is_module", "kind_of", "libraries", "shipped_types"]
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 import re
 
 from streamlint.models.keys import Key
-from streamlint.records import field, record, replace
+from streamlint.support.records import field, record, replace
 
 VERSION = 1
 PLACES = {

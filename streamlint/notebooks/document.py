@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from streamlint import TYPE_CHECKING
-from streamlint.records import record
+from streamlint.support.records import record
 
 if TYPE_CHECKING:
     from typing import Any

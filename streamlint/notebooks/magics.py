@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from streamlint.records import field, record
+from streamlint.support.records import field, record
 
 # Cell magics whose cell is Python that runs with the other cells; ruff reads those of IPython alike.
 PYTHON_CELLS = frozenset(

@@ -7,11 +7,11 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 
-from streamlint.lines import line_starts, split_lines
 from streamlint.notebooks.document import BOM, Code, Notebook, NotebookError, Place, read
 from streamlint.notebooks.magics import Escapes, put_back
-from streamlint.records import record
-from streamlint.unified import steps
+from streamlint.support.lines import line_starts, split_lines
+from streamlint.support.records import record
+from streamlint.support.unified import steps
 
 _BORDER = re.compile(r"(?m)^\f+$")
 

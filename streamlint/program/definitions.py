@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Literal
 
-from streamlint.lines import line_starts, position_at
 from streamlint.program.expressions import Arg, Const, Expression, Node, Type
 from streamlint.program.positions import NOWHERE, PACKED, Position
 from streamlint.program.statements import Body, Declare
-from streamlint.records import field, record
+from streamlint.support.lines import line_starts, position_at
+from streamlint.support.records import field, record
 
 
 @record(eq=False, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from streamlint.program.positions import NOWHERE, PACKED, Position
-from streamlint.records import field, record
+from streamlint.support.records import field, record
 
 if TYPE_CHECKING:
     from streamlint.program.definitions import Function

@@ -6,7 +6,7 @@ from typing import Literal
 
 from streamlint.program.expressions import Expression
 from streamlint.program.positions import NOWHERE, PACKED, Position
-from streamlint.records import field, record
+from streamlint.support.records import field, record
 
 
 @record(eq=False, slots=True)

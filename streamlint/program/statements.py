@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 from streamlint.program.expressions import Arg, Expression, Node, Type
 from streamlint.program.patterns import Case
-from streamlint.records import field, record
+from streamlint.support.records import field, record
 
 if TYPE_CHECKING:
     from streamlint.program.definitions import Class, Function

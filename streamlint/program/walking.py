@@ -11,7 +11,7 @@ from streamlint.program.definitions import Class, Field, Function, Module, Param
 from streamlint.program.expressions import Arg, Call, Clause, Const, Expression, Lambda, Launch, Name, Node
 from streamlint.program.positions import NOWHERE, Position
 from streamlint.program.statements import Handler
-from streamlint.records import names_of
+from streamlint.support.records import names_of
 
 _NODES = (Node, Arg, Clause, Handler, Param, Field)
 # By class: what reads the fields that may hold nodes.

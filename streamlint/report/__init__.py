@@ -6,10 +6,10 @@ import importlib
 from collections.abc import Mapping
 
 from streamlint import TYPE_CHECKING
-from streamlint.config import FORMATS
+from streamlint.config.settings import FORMATS
 from streamlint.findings import Finding, Report
-from streamlint.records import field, record
 from streamlint.report.cells import Cells
+from streamlint.support.records import field, record
 
 if TYPE_CHECKING:
     from typing import Any

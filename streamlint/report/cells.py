@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from streamlint import TYPE_CHECKING
-from streamlint.lines import split_lines
-from streamlint.reading import Unreadable, is_notebook, read_source
+from streamlint.support.lines import split_lines
+from streamlint.support.reading import Unreadable, is_notebook, read_source
 
 if TYPE_CHECKING:
     from streamlint.notebooks import Row

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from streamlint import TYPE_CHECKING
-from streamlint.addresses import RULES
 from streamlint.findings import Finding, Fix, Problem, Report, Span
 from streamlint.report import View
+from streamlint.support.addresses import RULES
 from streamlint.triage.fingerprint import Statements, with_fingerprints
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def _finding(finding: Finding, view: View) -> dict[str, Any]:
 
 
 def _problem(problem: Problem, view: View) -> dict[str, Any]:
-    from streamlint.rules import UNREADABLE, UnreadableSource  # start-up: a run that could read everything
+    from streamlint.checks.rules import UNREADABLE, UnreadableSource  # start-up: a run that could read everything
 
     span = Span(problem.file, problem.row, problem.column, problem.row, problem.column)
     finding = Finding(UNREADABLE, UnreadableSource.name, UnreadableSource.category, problem.message, span)

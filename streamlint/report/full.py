@@ -8,11 +8,11 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from streamlint.findings import Finding, Span
-from streamlint.records import field, record
 from streamlint.report import View
 from streamlint.report.causes import by_cause
 from streamlint.report.entries import costing, evidence_of, page, verified
 from streamlint.report.terminal import Paint, line, link, plain, tame, width
+from streamlint.support.records import field, record
 
 TAB = "    "
 ELLIPSIS = "..."

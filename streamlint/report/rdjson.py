@@ -6,11 +6,11 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from streamlint.addresses import SITE
-from streamlint.lines import split_lines
 from streamlint.report import View
 from streamlint.report.entries import entries, place_of
 from streamlint.report.places import byte_column, repository_path
+from streamlint.support.addresses import SITE
+from streamlint.support.lines import split_lines
 
 SEVERITIES = {"error": "ERROR", "warning": "WARNING", "note": "INFO"}
 Lines = Mapping[str, list[str]]

@@ -6,13 +6,13 @@ import json
 from typing import Any
 
 from streamlint import __version__
-from streamlint.addresses import SITE
+from streamlint.checks.rules import all_rules
 from streamlint.findings import Category
 from streamlint.report import View
 from streamlint.report.entries import entries, page, place_of
 from streamlint.report.pages import markdown
 from streamlint.report.places import as_uri, repository_path
-from streamlint.rules import all_rules
+from streamlint.support.addresses import SITE
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 LONGEST = 1024  # of a description, for GitHub

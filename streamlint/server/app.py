@@ -16,13 +16,13 @@ from pygls.protocol import LanguageServerProtocol, default_converter, lsp_method
 from pygls.uris import from_fs_path, to_fs_path
 
 from streamlint import __version__
-from streamlint.reading import LANGUAGES, is_notebook, language_of
 from streamlint.server import hover, settings, shapes
 from streamlint.server.greeting import INCREMENTAL, Incoming, Outgoing
 from streamlint.server.jobs import Range, Repair, Setup, Told
 from streamlint.server.notebooks import SYNC, Cell, Notebooks
 from streamlint.server.positions import Lines, applied
 from streamlint.server.session import Document, Session
+from streamlint.support.reading import LANGUAGES, is_notebook, language_of
 
 CONFIGURATIONS = ("pyproject.toml", "streamlint.toml", ".streamlint.toml", ".gitignore")
 BUILDS = ("setup.py", "setup.cfg", "CMakeLists.txt", "meson.build", "compile_commands.json")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 import re
 
+from streamlint.checks.rules import all_rules, code_of
 from streamlint.report.pages import markdown
-from streamlint.rules import all_rules, code_of
 from streamlint.triage.suppress import NOQA, OWN
 
 

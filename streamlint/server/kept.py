@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from streamlint.findings import Finding, Span
-from streamlint.lines import split_lines
+from streamlint.support.lines import split_lines
 
 
 @dataclass(frozen=True, slots=True)

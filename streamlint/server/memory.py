@@ -7,17 +7,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from streamlint import parsing
+from streamlint.config.options import Options, Source
 from streamlint.discovery.seams import INCLUDE
 from streamlint.findings import Finding, Problem
 from streamlint.hazards import findings as hazards
 from streamlint.ir import ModuleIR
-from streamlint.memory import freeze, thaw
-from streamlint.options import Options, Source
-from streamlint.parsing import Parser
-from streamlint.recursion import deeper
+from streamlint.runner import parsing
+from streamlint.runner.parsing import Parser
+from streamlint.runner.tasks import codes_of, kinds
 from streamlint.server.kept import Edit
-from streamlint.tasks import codes_of, kinds
+from streamlint.support.memory import freeze, thaw
+from streamlint.support.recursion import deeper
 
 MOST = 400  # files that are kept
 SOON = 200_000  # characters: a program of so many is asked between two keys

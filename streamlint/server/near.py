@@ -14,7 +14,7 @@ from pathlib import PurePosixPath
 from streamlint.discovery.files import Found
 from streamlint.discovery.outlines import imports_in
 from streamlint.discovery.seams import INCLUDE, NATIVE, OPENED
-from streamlint.reading import Unreadable, decode, is_notebook, read_source
+from streamlint.support.reading import Unreadable, decode, is_notebook, read_source
 
 MOST = 100  # files that one is read with
 

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterable
 
 from streamlint.findings import Span
-from streamlint.lines import split_lines
 from streamlint.server.jobs import Range
+from streamlint.support.lines import split_lines
 
 _WIDTHS = {"utf-8": ("utf-8", 1), "utf-16": ("utf-16-le", 2), "utf-32": ("utf-32-le", 4)}
 

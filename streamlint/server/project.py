@@ -7,22 +7,22 @@ from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from streamlint import linter
-from streamlint.config import Resolver
+from streamlint.config.options import Options, Source
+from streamlint.config.settings import Resolver
 from streamlint.discovery.files import Found, discover, left_out, matches
 from streamlint.discovery.screening import is_generated
 from streamlint.discovery.triggers import relevant, seam
 from streamlint.discovery.twins import is_port, speaks_hip_alone
-from streamlint.errors import StreamlintError
 from streamlint.findings import Finding, Report
 from streamlint.fix.trial import Trial
 from streamlint.notebooks import sources_of
-from streamlint.options import Options, Source
-from streamlint.reading import Unreadable, encode, is_notebook, language_of, read_source
-from streamlint.relint import Relint
-from streamlint.repairs import Repairs, repairs, trial_of, trials
+from streamlint.runner import linter
+from streamlint.runner.relint import Relint
+from streamlint.runner.repairs import Repairs, repairs, trial_of, trials
 from streamlint.server.memory import Memory, Part
 from streamlint.server.near import Entry, Map, program_in
+from streamlint.support.errors import StreamlintError
+from streamlint.support.reading import Unreadable, encode, is_notebook, language_of, read_source
 from streamlint.trace.profile import FILE, Profile, load
 from streamlint.triage.ignores import add_ignores
 from streamlint.triage.precedence import winners

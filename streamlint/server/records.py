@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
+from streamlint.checks.rules import UNREADABLE, UNUSED, UnreadableSource
 from streamlint.findings import Finding, Fix, Problem, Report, Severity, Span
-from streamlint.lines import split_lines
 from streamlint.report.entries import costing, page
-from streamlint.rules import UNREADABLE, UNUSED, UnreadableSource
 from streamlint.server.jobs import Range, Repair, Told
 from streamlint.server.positions import Lines, changes
+from streamlint.support.lines import split_lines
 from streamlint.trace.profile import Profile
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from streamlint.config import Resolver, Settings
+from streamlint.config.settings import Resolver, Settings
 from streamlint.server import records
 from streamlint.server.memory import Memory
 from streamlint.server.project import Project

@@ -14,15 +14,15 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from streamlint import build_files
-from streamlint.config import Resolver, Settings, load
+from streamlint.config.settings import Resolver, Settings, load
 from streamlint.discovery import files
-from streamlint.errors import StreamlintError
 from streamlint.fix.edits import Edited
-from streamlint.reading import is_notebook
 from streamlint.server import records, warm
 from streamlint.server.jobs import Answer, FixAll, Job, Lint, Linted, Repair, Repairs, Setup, Text, Touched
 from streamlint.server.memory import Memory, tidy
 from streamlint.server.project import Project
+from streamlint.support.errors import StreamlintError
+from streamlint.support.reading import is_notebook
 
 PAUSE = 0.5  # seconds without a job before it warms up further
 QUIET = 2.0  # seconds without a job before rubbish is collected

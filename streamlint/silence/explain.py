@@ -8,24 +8,24 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from streamlint.config import Resolver, Settings
+from streamlint.checks.rules import all_rules
+from streamlint.config.options import Options, Source
+from streamlint.config.settings import Resolver, Settings
 from streamlint.discovery.files import Found, discover, left_out, shown
 from streamlint.discovery.screening import is_generated
-from streamlint.errors import ConfigError, PathError
 from streamlint.findings import Finding, Part, Problem, Report
 from streamlint.hazards.explaining import RELEASED, SYNCHRONOUS, Silenced, silenced
 from streamlint.hazards.findings import context_of
-from streamlint.lines import split_lines
-from streamlint.linter import How, run
-from streamlint.options import Options, Source
-from streamlint.parsing import Parser
-from streamlint.reading import Unreadable, decode, is_notebook, language_of, read_source
-from streamlint.recursion import deeper
 from streamlint.report.cells import Cells
-from streamlint.rules import all_rules
+from streamlint.runner.linter import How, run
+from streamlint.runner.parsing import Parser
+from streamlint.runner.tasks import Task, kinds
 from streamlint.silence.answer import Answer
 from streamlint.silence.line import Line, dig
-from streamlint.tasks import Task, kinds
+from streamlint.support.errors import ConfigError, PathError
+from streamlint.support.lines import split_lines
+from streamlint.support.reading import Unreadable, decode, is_notebook, language_of, read_source
+from streamlint.support.recursion import deeper
 from streamlint.triage import precedence, suppress
 from streamlint.triage.layout import Layout, layout
 from streamlint.triage.settle import codes_of

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from streamlint import TYPE_CHECKING
 from streamlint.findings import Category, Finding, Span
-from streamlint.reading import language_of
-from streamlint.records import field, record
+from streamlint.support.reading import language_of
+from streamlint.support.records import field, record
 from streamlint.trace.kinds import ALLOCATE, FREE, PIN
 from streamlint.trace.prices import BORDER, by_price, largest_price, largest_wait, merged, price
 from streamlint.trace.results import Cost, Costs, Joined, Judged, Place, Unnamed

@@ -7,7 +7,7 @@ All times are nanoseconds on one clock of the run, all sizes bytes. Calls keep t
 from __future__ import annotations
 
 from streamlint import TYPE_CHECKING
-from streamlint.records import field, record
+from streamlint.support.records import field, record
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 
-from streamlint.records import field, record
+from streamlint.support.records import field, record
 
 _INSTALLED = ("/site-packages/", "/dist-packages/", "/lib/python3")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
-from streamlint.records import replace
+from streamlint.support.records import replace
 from streamlint.trace.results import Cost, OfRank
 
 BORDER = 0.005

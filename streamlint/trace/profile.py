@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from streamlint.errors import StreamlintError
 from streamlint.findings import Category, Finding
-from streamlint.reading import Unreadable, read_bytes
-from streamlint.records import field, record
 from streamlint.report.entries import cost_of, costing
+from streamlint.support.errors import StreamlintError
+from streamlint.support.reading import Unreadable, read_bytes
+from streamlint.support.records import field, record
 
 FILE = Path(".streamlint", "trace.json")
 """Where editors look for it, below the root of a project."""

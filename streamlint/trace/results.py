@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from streamlint import TYPE_CHECKING
 from streamlint.findings import Finding
-from streamlint.records import field, record
+from streamlint.support.records import field, record
 
 if TYPE_CHECKING:
     from typing import Literal

@@ -8,12 +8,12 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from streamlint.errors import ConfigError
 from streamlint.findings import Finding
-from streamlint.reading import Unreadable, read_bytes
-from streamlint.records import field, record
+from streamlint.support.errors import ConfigError
+from streamlint.support.reading import Unreadable, read_bytes
+from streamlint.support.records import field, record
+from streamlint.support.writing import write_output
 from streamlint.triage.fingerprint import repository, stable_path
-from streamlint.writing import write_output
 
 VERSION = 1
 MOST_BYTES = 1 << 26

@@ -8,12 +8,12 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from streamlint.catalog import UNREADABLE
+from streamlint.checks.catalog import UNREADABLE
 from streamlint.discovery.files import shown
-from streamlint.errors import ConfigError
 from streamlint.findings import Finding, Span
-from streamlint.git import GitError, ask
 from streamlint.report.cells import Cells
+from streamlint.support.errors import ConfigError
+from streamlint.support.git import GitError, ask
 from streamlint.triage.fingerprint import repository
 
 HUNK = re.compile(r"^@@ -\d+(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from streamlint import TYPE_CHECKING
 from streamlint.findings import Finding
-from streamlint.reading import Unreadable, language_of, nearest, read_bytes
-from streamlint.records import replace
+from streamlint.support.reading import Unreadable, language_of, nearest, read_bytes
+from streamlint.support.records import replace
 
 if TYPE_CHECKING:
     from streamlint.triage.layout import Layout

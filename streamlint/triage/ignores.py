@@ -6,12 +6,12 @@ import datetime
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from streamlint.catalog import UNREADABLE
+from streamlint.checks.catalog import UNREADABLE
 from streamlint.findings import Finding
-from streamlint.reading import language_of
-from streamlint.records import replace
-from streamlint.rewriting import rewrite
+from streamlint.support.reading import language_of
+from streamlint.support.records import replace
 from streamlint.triage.layout import layout
+from streamlint.triage.rewriting import rewrite
 from streamlint.triage.suppress import OWN, UNTIL, suppress
 
 OURS = re.compile(r"(?:#|//) streamlint: ignore\[[^\r\n]*")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import bisect
 import re
 
-from streamlint.lines import line_starts, split_lines
-from streamlint.records import field, record
+from streamlint.support.lines import line_starts, split_lines
+from streamlint.support.records import field, record
 
 _BLOCK_STRINGS = r'"""[^"\\]*(?:(?:\\.|"(?!""))[^"\\]*)*"""|' + r"'''[^'\\]*(?:(?:\\.|'(?!''))[^'\\]*)*'''"
 _PYTHON = re.compile(

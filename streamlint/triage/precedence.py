@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from streamlint.catalog import CONTRADICTED
+from streamlint.checks.catalog import CONTRADICTED
 from streamlint.findings import Category, Finding, Span
-from streamlint.records import replace
+from streamlint.support.records import replace
 
 # Of the codes on one operation the first of these wins; others follow their category (semantics: cause before effect).
 _PRECEDENCE = ("SL013", "SL018", "SL014", "SL032", "SL027", "SL026")

@@ -7,12 +7,12 @@ import os
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from streamlint.catalog import UNREADABLE, UNREADABLE_NAME, UNUSED
+from streamlint.checks.catalog import UNREADABLE, UNREADABLE_NAME, UNUSED
+from streamlint.config.selection import expand, names_unreadable
 from streamlint.discovery.files import Found, matches, shown
 from streamlint.findings import Category, Finding, Problem, Report, Span
 from streamlint.frontends import NOT_READ
-from streamlint.records import replace
-from streamlint.selection import expand, names_unreadable
+from streamlint.support.records import replace
 from streamlint.triage.fingerprint import Statements, with_fingerprints
 
 

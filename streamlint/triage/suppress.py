@@ -6,11 +6,11 @@ import datetime
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from streamlint.catalog import UNUSED, code_of
-from streamlint.declared_words import VOCABULARY, words_in
-from streamlint.errors import did_you_mean
+from streamlint.checks.catalog import UNUSED, code_of
 from streamlint.findings import Finding, Problem, Span
-from streamlint.records import field, record, replace
+from streamlint.program.declared_words import VOCABULARY, words_in
+from streamlint.support.errors import did_you_mean
+from streamlint.support.records import field, record, replace
 from streamlint.triage.layout import Comment, Layout, layout
 
 OWN = re.compile(r"streamlint:\s*(?P<form>ignore(?:-file)?)\b(?![\w-])\s*(?:\[(?P<codes>[^\]]*)\])?(?P<reason>[^\r\n]*)")
@@ -69,7 +69,7 @@ def suppress(
 
 def unused(file: str, suppressions: Iterable[Suppression], ran: frozenset[str]) -> list[Finding]:
     """``SL900`` for the codes of comments that hid nothing, among the rules that ran."""
-    from streamlint.rules import UnusedSuppression as rule  # start-up: no comment is unused
+    from streamlint.checks.rules import UnusedSuppression as rule  # start-up: no comment is unused
 
     findings = []
     for suppression in suppressions:

@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from streamlint.reading import home_folder
+from streamlint.support.reading import home_folder
 from streamlint.verify import care
 from streamlint.verify.care import Plan
 from streamlint.verify.cases import VARIANTS, Case

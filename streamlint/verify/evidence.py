@@ -15,8 +15,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from streamlint import TYPE_CHECKING
-from streamlint.reading import home_folder
-from streamlint.writing import only_writer, write_output
+from streamlint.support.reading import home_folder
+from streamlint.support.writing import only_writer, write_output
 
 if TYPE_CHECKING:
     from typing import Any

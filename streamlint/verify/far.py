@@ -6,7 +6,7 @@ import argparse
 import contextlib
 from collections.abc import Sequence
 
-from streamlint.errors import StreamlintError
+from streamlint.support.errors import StreamlintError
 from streamlint.verify import fleet, matrix
 from streamlint.verify.fleet import Grid, Member, Order
 from streamlint.verify.options import FailedError, choose, targets_of

@@ -7,8 +7,8 @@ import importlib.util
 import re
 from collections.abc import Sequence
 
-from streamlint.errors import ConfigError
-from streamlint.targets import read_targets
+from streamlint.config.targets import read_targets
+from streamlint.support.errors import ConfigError
 from streamlint.verify import templates
 from streamlint.verify.cases import Template
 from streamlint.verify.lab import MEMORY_BYTES

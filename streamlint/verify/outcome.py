@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from streamlint.support.writing import write_output
 from streamlint.verify import evidence
 from streamlint.verify.criteria import Verdict
 from streamlint.verify.progress import Progress
 from streamlint.verify.runner import Result
-from streamlint.writing import write_output
 
 
 def exit_code(results: Iterable[Result], *, self_test: bool, strict: bool) -> int:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from streamlint.facts.call_graph import CallGraph, LibraryCall
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import Memory
+from streamlint.findings.operations import DRAWN, FILLED
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Row
-from streamlint.operations import DRAWN, FILLED
 from streamlint.waits.operands import argument_registers, operand_of
 
 SHAPES = frozenset(

@@ -11,13 +11,13 @@ from functools import partial
 from streamlint import models
 from streamlint.checks.sl020_hidden_sync_in_hot_loop import HiddenSyncInHotLoop
 from streamlint.checks.sl021_device_sync_in_hot_loop import DeviceSyncInHotLoop
+from streamlint.config.options import Options, Source
 from streamlint.facts.functions import Function
 from streamlint.facts.program import Program, SourceFile
 from streamlint.findings import Finding, Span, Step, Told
+from streamlint.findings.operations import Context, HostWait, LoopFrame
 from streamlint.ir import Instruction, ModuleIR
 from streamlint.models import StepRow
-from streamlint.operations import Context, HostWait, LoopFrame
-from streamlint.options import Options, Source
 from streamlint.waits.judge import Hazard, HotWaits
 from streamlint.waits.regions import STEP, WEIGHTS
 from streamlint.waits.wait import CACHE, DEVICE

@@ -17,7 +17,7 @@ from streamlint.facts.program import Program
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Models, StepRow, last_part
-from streamlint.records import replace
+from streamlint.support.records import replace
 from streamlint.waits.captures import warms_up
 from streamlint.waits.found import WaitFinder
 from streamlint.waits.handed import is_plain

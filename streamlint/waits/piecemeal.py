@@ -10,7 +10,7 @@ from streamlint.facts.loops import Body
 from streamlint.facts.objects import Memory
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY
-from streamlint.records import replace
+from streamlint.support.records import replace
 from streamlint.waits.quiet import Quiet
 from streamlint.waits.uses import Uses
 from streamlint.waits.wait import Wait

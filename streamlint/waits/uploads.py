@@ -5,10 +5,10 @@ from __future__ import annotations
 from streamlint.facts.functions import Function
 from streamlint.facts.hot import HotRegions, Region
 from streamlint.facts.objects import Constant, Container, External, Instance, Memory, Object, Scalar, are_plain
+from streamlint.findings.operations import DRAWN, FILLED
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY
-from streamlint.operations import DRAWN, FILLED
 from streamlint.waits.fills import SHAPES, how_filled, is_only_read, is_repeated, is_size
 from streamlint.waits.handed import handed
 from streamlint.waits.indices import is_new_index

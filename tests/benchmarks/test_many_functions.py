@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from streamlint import linter
-from streamlint.config import Resolver, Settings
-from streamlint.engine import analyse
-from streamlint.options import Options, Source
+from streamlint.config.options import Options, Source
+from streamlint.config.settings import Resolver, Settings
+from streamlint.runner import linter
+from streamlint.runner.engine import analyse
 
 FOLDER = Path(__file__).parents[2] / "benchmarks"
 pytestmark = pytest.mark.skipif(not (FOLDER / "many_functions.py").is_file(), reason="benchmarks are not in the source distribution")

@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 from cache.projects import PROJECT, write
 
-from streamlint import cli, linter, parsing
+from streamlint import cli
 from streamlint.cache import open_store
-from streamlint.config import Resolver
+from streamlint.config.options import Source
+from streamlint.config.settings import Resolver
 from streamlint.findings import Part, Report
-from streamlint.options import Source
-from streamlint.tasks import Task
+from streamlint.runner import linter, parsing
+from streamlint.runner.tasks import Task
 
 OVERRIDES = {"preview": True}
 

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from streamlint import build_files, linter
+from streamlint import build_files
 from streamlint.cache import runs
 from streamlint.cache.store import Store
-from streamlint.config import Resolver
+from streamlint.config.settings import Resolver
+from streamlint.runner import linter
 
 SOURCE = "__global__ void k() {}\nvoid f() { k<<<1, 1>>>(); cudaDeviceSynchronize(); }\n"
 CMAKE = "project(a LANGUAGES CUDA)\nadd_library(a a.cu)\n"

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from streamlint import parsing
 from streamlint.cache import open_store
-from streamlint.options import Source
-from streamlint.parsing import Parser
+from streamlint.config.options import Source
+from streamlint.runner import parsing
+from streamlint.runner.parsing import Parser
 
 PYTHON = "import torch\n\n\ndef f(x, *, y=..., z=2j):\n    '''What it does.'''\n    return x[1:, None].to('cuda', non_blocking=True)\n"
 KERNEL = '#include "size.h"\nvoid g(float* to) { cudaMemcpy(to, 0, SIZE, cudaMemcpyHostToDevice); }\n'

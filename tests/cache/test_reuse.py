@@ -14,12 +14,12 @@ import pytest
 from cache.conftest import OVERRIDES, report
 from cache.projects import EDITS, PROJECT, write
 
-from streamlint import linter
 from streamlint.cache import open_store, runs
 from streamlint.cache.store import Store
-from streamlint.config import Resolver
+from streamlint.config.settings import Resolver
 from streamlint.findings import Report
-from streamlint.relint import Relint
+from streamlint.runner import linter
+from streamlint.runner.relint import Relint
 
 Check = Callable[..., tuple[int, str]]
 

@@ -125,8 +125,8 @@ def test_no_cache_writes_nothing(check: Check, cache: Path) -> None:
 
 
 HEAVY = (
-    "libcst", "tree_sitter", "tree_sitter_cuda", "streamlint.tasks", "ahocorasick_rs", "streamlint.checks.base", "streamlint.models",
-    "streamlint.operations", "multiprocessing", "tomllib",
+    "libcst", "tree_sitter", "tree_sitter_cuda", "streamlint.runner.tasks", "ahocorasick_rs", "streamlint.checks.base", "streamlint.models",
+    "streamlint.findings.operations", "multiprocessing", "tomllib",
 )  # fmt: skip
 ASK = f"import sys; from streamlint import cli; cli.main(sys.argv[1:]); print([m for m in {HEAVY} if m in sys.modules], file=sys.stderr)"
 
@@ -139,7 +139,7 @@ def modules(cache: Path, *words: str) -> str:
 
 def test_a_warm_run_loads_no_parser(cache: Path) -> None:
     words = ("app", "--no-default-excludes", "--output-format", "full")
-    assert "streamlint.tasks" in modules(cache, *words)
+    assert "streamlint.runner.tasks" in modules(cache, *words)
     for name in PROJECT:  # else the files are too fresh for their dates to be trusted, and are hashed again
         os.utime(name, (1e9, 1e9))
     modules(cache, *words)

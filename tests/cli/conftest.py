@@ -11,9 +11,9 @@ from pathlib import Path
 import forks
 import pytest
 
-from streamlint import engine
+from streamlint.config.options import Options, Source
 from streamlint.findings import Category, Finding, Report, Span, Step
-from streamlint.options import Options, Source
+from streamlint.runner import engine
 
 COMMAND = Path(sys.executable).with_name("streamlint")
 Run = Callable[..., "subprocess.CompletedProcess[str]"]

@@ -179,7 +179,7 @@ def test_start_up_imports_no_parser():
         "rich",
         "click",
         "pathspec",
-        "streamlint.engine",
+        "streamlint.runner.engine",
         "streamlint.checks.base",
         "streamlint.discovery.seams",
         "tomllib",

@@ -20,12 +20,12 @@ from streamlint.cache.parts import says_the_same
 from streamlint.checks.base import registry
 from streamlint.cluster import analyst, client, tasks
 from streamlint.cluster.job import Job
-from streamlint.engine import analyse
-from streamlint.errors import StreamlintError
+from streamlint.config.options import Options, Source
 from streamlint.findings import Finding, Part
-from streamlint.memory import is_frozen
-from streamlint.options import Options, Source
-from streamlint.parsing import Parser
+from streamlint.runner.engine import analyse
+from streamlint.runner.parsing import Parser
+from streamlint.support.errors import StreamlintError
+from streamlint.support.memory import is_frozen
 from streamlint.triage.precedence import winners
 
 ROOT = Path(__file__).parents[2]

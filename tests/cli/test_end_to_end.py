@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from streamlint.config import FORMATS
+from streamlint.config.settings import FORMATS
 
 COPY = 'host.to("cuda", non_blocking=True)'
 STALL = f"import torch\n\n\ndef load(n):\n    host = torch.empty(n)\n    return {COPY}\n"

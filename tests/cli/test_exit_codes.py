@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from streamlint import cli, engine
+from streamlint import cli
+from streamlint.runner import engine
 
 PLAIN = "print(1)\n"
 MISUSE = "import torch.cuda\nmisuse = torch.cuda.Stream()\n"

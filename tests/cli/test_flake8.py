@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from streamlint.errors import StreamlintError
-from streamlint.flake8 import Plugin
+from streamlint.commands.flake8 import Plugin
+from streamlint.support.errors import StreamlintError
 
 try:
     import tomllib

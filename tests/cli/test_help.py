@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 import streamlint
-from streamlint import cli, schema
-from streamlint.commands import check_options, completion, init, models, rule, rules
-from streamlint.config import KEYS
+from streamlint import cli
+from streamlint.commands import check_options, completion, init, models, rule, rules, schema
+from streamlint.config.settings import KEYS
 
 ROOT = Path(__file__).parents[2]
 STALL = 'import torch\n\n\ndef load(n):\n    host = torch.empty(n, 1 << 16)\n    return host.to("cuda", non_blocking=True)\n'
@@ -102,7 +102,7 @@ def test_completion_of_an_unknown_shell(run):
 @pytest.mark.parametrize("name", schema.SCHEMAS)
 def test_published_schemas_are_current(name):
     published = (ROOT / "docs" / "schemas" / f"{name}.json").read_text()
-    assert published == schema.text_of(name), f"write it anew: python -m streamlint.schema {name} > docs/schemas/{name}.json"
+    assert published == schema.text_of(name), f"write it anew: python -m streamlint.commands.schema {name} > docs/schemas/{name}.json"
 
 
 def test_each_key_is_described():

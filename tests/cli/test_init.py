@@ -12,7 +12,7 @@ from made_notebooks import code, notebook
 
 from streamlint import cli
 from streamlint.commands.init_text import NO_DEFAULT
-from streamlint.config import WORDS, Settings, load
+from streamlint.config.settings import WORDS, Settings, load
 
 ROOT = Path(__file__).parents[2]
 

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from streamlint import cli, progress
+from streamlint import cli
+from streamlint.runner import progress
 
 pytest.importorskip("tqdm")
 FILE = "import torch\n\n\ndef f(x):\n    return x.cuda()\n"

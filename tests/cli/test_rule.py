@@ -6,9 +6,10 @@ import json
 
 import pytest
 
-from streamlint import cli, measured
+from streamlint import cli
+from streamlint.checks.rules import all_rules
 from streamlint.commands.rule import wrapped
-from streamlint.rules import all_rules
+from streamlint.verify import measured
 
 RECORD = {
     "verdict": "CONFIRMED",

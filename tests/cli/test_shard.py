@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from streamlint.shards import FORMAT, dealt
+from streamlint.runner.shards import FORMAT, dealt
 
 ROOT = Path(__file__).parents[2]
 STALL = 'import torch\n\n\ndef load(n):\n    host = torch.empty(n)\n    return host.to("cuda", non_blocking=True)\n'

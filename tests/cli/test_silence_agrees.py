@@ -12,9 +12,9 @@ from snippets import snippets
 
 from streamlint import Settings
 from streamlint.checks.base import registry
-from streamlint.config import Resolver
-from streamlint.linter import run
-from streamlint.options import Source
+from streamlint.config.options import Source
+from streamlint.config.settings import Resolver
+from streamlint.runner.linter import run
 from streamlint.silence import explain
 
 

@@ -10,7 +10,7 @@ from fake_runs import MS, Run, save
 
 from streamlint import cli
 from streamlint.commands import trace as command
-from streamlint.errors import StreamlintError
+from streamlint.support.errors import StreamlintError
 from streamlint.trace.model import Frame
 from streamlint.trace.recording.sessions import Session
 
@@ -260,7 +260,7 @@ def ranks() -> None:
 def test_ranks_of_a_run_are_told_in_one_table(capsys: pytest.CaptureFixture[str]) -> None:
     import jsonschema
 
-    from streamlint import schema
+    from streamlint.commands import schema
 
     ranks()
     code, out, _ = told(capsys, "run.slt", "src", "--select", "SL020", "--output-format", "full", "--output-format", "json:out.json")
@@ -329,7 +329,7 @@ def test_check_sorts_by_cost(capsys: pytest.CaptureFixture[str], profile: str) -
 def test_what_check_writes_with_a_profile_fits_the_schema(capsys: pytest.CaptureFixture[str], profile: str) -> None:
     import jsonschema
 
-    from streamlint import schema
+    from streamlint.commands import schema
 
     rows = json.loads(checked(capsys, "--output-format", "json", "--profile", profile)[1])
     jsonschema.validate(rows, schema.findings())

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from streamlint.config import Resolver, Settings, load
-from streamlint.errors import ConfigError
+from streamlint.config.settings import Resolver, Settings, load
+from streamlint.support.errors import ConfigError
 
 pytestmark = pytest.mark.usefixtures("made_up_rules")
 

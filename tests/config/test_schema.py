@@ -8,9 +8,9 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from streamlint import schema
-from streamlint.config import FLAGS, KEYS, WORDS, Settings, load
-from streamlint.errors import ConfigError
+from streamlint.commands import schema
+from streamlint.config.settings import FLAGS, KEYS, WORDS, Settings, load
+from streamlint.support.errors import ConfigError
 
 try:
     import tomllib

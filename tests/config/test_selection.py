@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from streamlint.config import Settings
-from streamlint.selection import Selectors, is_widest, selected
+from streamlint.config.selection import Selectors, is_widest, selected
+from streamlint.config.settings import Settings
 
 pytestmark = pytest.mark.usefixtures("made_up_rules")
 ON = {"SL001", "SL005", "SL901"}

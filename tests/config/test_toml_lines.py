@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from streamlint.config import load
-from streamlint.errors import ConfigError
-from streamlint.toml_lines import heads_of, line_of
+from streamlint.config.settings import load
+from streamlint.support.errors import ConfigError
+from streamlint.support.toml_lines import heads_of, line_of
 
 PROJECT = '''[project]
 name = "selct"

@@ -6,10 +6,10 @@ import pytest
 
 import streamlint
 from streamlint.cli import main
-from streamlint.declared_words import VOCABULARY, words_in
 from streamlint.frontends import cuda, cython, python
 from streamlint.frontends.python_comments import without_comments
 from streamlint.ir.modules import lower
+from streamlint.program.declared_words import VOCABULARY, words_in
 from streamlint.triage.suppress import suppress
 
 UPLOAD = """\

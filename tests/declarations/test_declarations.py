@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from documents import ON, SUFFIXES, read
 
-from streamlint.catalog import CONTRADICTED
-from streamlint.engine import analyse
-from streamlint.options import Options, Source
+from streamlint.checks.catalog import CONTRADICTED
+from streamlint.config.options import Options, Source
+from streamlint.runner.engine import analyse
 
 SECTIONS = [section for document in sorted(Path(__file__).parent.glob("*.md")) for section in read(document)]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from streamlint import addresses
+from streamlint.support import addresses
 
 try:
     import tomllib
@@ -52,4 +52,4 @@ def test_the_authors_are_the_same():
 def test_no_other_module_has_an_address(folder):
     written = re.compile(r"streamlint\.readthedocs\.io|github\.com/streamlint")
     found = [path for path in (ROOT / folder).rglob("*.py") if written.search(path.read_text(encoding="utf-8"))]
-    assert found == ([ROOT / "streamlint" / "addresses.py"] if folder == "streamlint" else [])
+    assert found == ([ROOT / "streamlint" / "support" / "addresses.py"] if folder == "streamlint" else [])

@@ -9,14 +9,14 @@ import jsonschema
 import pytest
 import yaml
 
-from streamlint import schema
-from streamlint.config import Settings
-from streamlint.errors import ConfigError
+from streamlint.commands import schema
+from streamlint.config.settings import Settings
 from streamlint.models import load_file
 from streamlint.models.effects import EFFECTS
 from streamlint.models.keys import HEAD, ROWS, VALUES, Key
 from streamlint.models.vocabulary import DEFAULTS, PLACES
-from streamlint.shipped import model_files
+from streamlint.support.errors import ConfigError
+from streamlint.support.shipped import model_files
 from streamlint_docs import DOCS, ROOT, models
 from streamlint_docs import __main__ as site
 

@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 import yaml
 
-from streamlint import cli, measured
+from streamlint import cli
 from streamlint.checks.base import registry
+from streamlint.checks.rules import all_rules
 from streamlint.commands import check_options, evidence, init, litmus, rule, verify
 from streamlint.commands import rules as rules_command
-from streamlint.config import KEYS, WORDS, Settings, load
+from streamlint.config.settings import KEYS, WORDS, Settings, load
 from streamlint.report.entries import page
-from streamlint.rules import all_rules
-from streamlint.verify import templates
+from streamlint.verify import measured, templates
 from streamlint_docs import DOCS, ROOT, authored, commands, links, programs, rules, settings
 from streamlint_docs import __main__ as site
 

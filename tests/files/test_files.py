@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from streamlint.config import Resolver, Settings
+from streamlint.config.settings import Resolver, Settings
 from streamlint.discovery.files import discover
-from streamlint.errors import PathError
+from streamlint.support.errors import PathError
 
 pytestmark = pytest.mark.usefixtures("made_up_rules")
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 import streamlint
-from streamlint import engine
 from streamlint.discovery import triggers
 from streamlint.findings import Category, Finding, Problem, Report, Span
+from streamlint.runner import engine
 
 MISUSE = "import torch.cuda\nmisuse = torch.cuda.Stream()\n"
 

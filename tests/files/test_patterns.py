@@ -70,7 +70,7 @@ def test_most_paths_need_no_library(tmp_path: Path) -> None:
     (tmp_path / ".gitignore").write_text("\n".join(lines), encoding="utf-8")
     (tmp_path / "a.py").write_text("x = 1\n", encoding="utf-8")
     script = (
-        "import sys; from streamlint.discovery.files import discover; from streamlint.config import Resolver, Settings\n"
+        "import sys; from streamlint.discovery.files import discover; from streamlint.config.settings import Resolver, Settings\n"
         "assert [file.path for file in discover(['.'], Resolver(Settings())).files] == ['a.py']\nassert 'pathspec' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", script], cwd=tmp_path, check=True)

@@ -6,8 +6,8 @@ import os
 
 import pytest
 
-from streamlint.lines import split_lines
-from streamlint.reading import Unreadable, decode, read_bytes
+from streamlint.support.lines import split_lines
+from streamlint.support.reading import Unreadable, decode, read_bytes
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from streamlint.config import Resolver
-from streamlint.linter import run
+from streamlint.config.settings import Resolver
+from streamlint.runner.linter import run
 
 HEADER = "#pragma once\nstruct Engine;\nfloat engine_sum(Engine* engine);\n"
 BODY = '#include "engine.h"\n#include <cuda_runtime.h>\nfloat engine_sum(Engine* engine) {\n  cudaDeviceSynchronize();\n  return 0.f;\n}\n'

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from streamlint.texts import Texts
+from streamlint.runner.texts import Texts
 
 
 @pytest.mark.parametrize("text", ["", "x = 1\r\n", "µ = '…'  # \U0001f600\n", "lone \udc80 surrogate"])

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from streamlint.config import parse_toml
+from streamlint.config.settings import parse_toml
 from streamlint.discovery import triggers
-from streamlint.shipped import MODELS, head_of
+from streamlint.support.shipped import MODELS, head_of
 
 HEADS = sorted(MODELS.glob("*.toml"))
 

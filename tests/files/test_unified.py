@@ -7,8 +7,8 @@ import random
 
 import pytest
 
-from streamlint import unified as module
-from streamlint.unified import steps, unified
+from streamlint.support import unified as module
+from streamlint.support.unified import steps, unified
 
 
 @pytest.mark.parametrize("seed", range(200))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from streamlint.engine import analyse
-from streamlint.options import Options, Source
-from streamlint.parsing import Parser
-from streamlint.relint import _MOST_NEAR, Relint
+from streamlint.config.options import Options, Source
+from streamlint.runner.engine import analyse
+from streamlint.runner.parsing import Parser
+from streamlint.runner.relint import _MOST_NEAR, Relint
 
 MAKES = "import torch\n\n\ndef make(rows):\n    return torch.zeros(rows, 4096, 16)\n"
 SENDS = """import torch

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from streamlint import linter
-from streamlint.config import Resolver, Settings
+from streamlint.checks.rules import all_rules
+from streamlint.config.settings import Resolver, Settings
 from streamlint.fix import fixer_of
 from streamlint.fix.trial import Trial, together
-from streamlint.rules import all_rules
+from streamlint.runner import linter
 
 DOCUMENTS = Path(__file__).parents[1] / "rules"
 FENCE = re.compile(r"^```(?P<language>python|cuda|cython)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -585,8 +585,8 @@ def blocks(code):
 
 def test_fixes_of_python_need_no_other_parser_than_pythons_own():
     code, _, text, *_ = FIXED["an event without a clock"]
-    words = f"import sys; from streamlint import linter; from streamlint.config import Resolver, Settings; text = {text!r}.encode()"
-    words += f"; report = linter.run_text(text, 'a.py', Resolver(Settings.of(select=[{code!r}])), fixes=True)"
+    words = "import sys; from streamlint.runner import linter; from streamlint.config.settings import Resolver, Settings; "
+    words += f"text = {text!r}.encode(); report = linter.run_text(text, 'a.py', Resolver(Settings.of(select=[{code!r}])), fixes=True)"
     words += "; print([finding.fix is not None for finding in report.findings], 'libcst' in sys.modules)"
     told = subprocess.run([sys.executable, "-c", words], capture_output=True, text=True, check=True)
     assert told.stdout.split() == ["[True]", "False"]

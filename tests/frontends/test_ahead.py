@@ -6,10 +6,10 @@ import os
 
 import pytest
 
-from streamlint import parsing
+from streamlint.config.options import Source
 from streamlint.ir.printer import print_module
-from streamlint.options import Source
-from streamlint.parsing import Parser
+from streamlint.runner import parsing
+from streamlint.runner.parsing import Parser
 
 INLINE = (
     'from torch.utils.cpp_extension import load_inline\n\nmod = load_inline("m", cpp_sources="""\nvoid f() { cudaMalloc(0, 1); }\n""")\n'

@@ -11,7 +11,7 @@ import pytest
 
 from streamlint.frontends import UnreadableSource, python
 from streamlint.frontends.python_comments import without_comments
-from streamlint.records import is_record, names_of
+from streamlint.support.records import is_record, names_of
 
 SINCE_3_12 = sys.version_info >= (3, 12)
 

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from rename import File
 
-from streamlint.reading import language_of
+from streamlint.support.reading import language_of
 
 Programs = st.SearchStrategy[tuple[File, ...]]
 SUFFIXES = {"python": "a.py", "cuda": "a.cu", "cython": "a.pyx"}

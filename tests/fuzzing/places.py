@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from streamlint.lines import split_lines
+from streamlint.support.lines import split_lines
 
 
 @dataclass(frozen=True, order=True)

@@ -18,14 +18,14 @@ from fuzzing.rewriting import Choice, Rewrite, add_dead, parses, rewritten
 from rename import File
 from waiting import within
 
-from streamlint import engine, linter, parsing, tasks
 from streamlint.checks.base import registry
 from streamlint.commands.fixing import MOST_PASSES
-from streamlint.config import Resolver, Settings
+from streamlint.config.options import Options, Source
+from streamlint.config.settings import Resolver, Settings
 from streamlint.findings import Finding, Problem, Report, Span
-from streamlint.lines import split_lines
-from streamlint.options import Options, Source
-from streamlint.repairs import repairs
+from streamlint.runner import engine, linter, parsing, tasks
+from streamlint.runner.repairs import repairs
+from streamlint.support.lines import split_lines
 
 ALL = Options(codes=frozenset(registry()))
 POSSIBLE = replace(ALL, evidence="possible")

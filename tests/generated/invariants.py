@@ -21,7 +21,7 @@ from generated.texts import Program, Spec
 
 from streamlint import Settings
 from streamlint.checks.base import registry
-from streamlint.config import parse_toml
+from streamlint.config.settings import parse_toml
 
 RECORD = Path(__file__).with_name("differences.toml")
 Differences = dict[str, str]  # program → what differs; one that keeps the invariant is not there

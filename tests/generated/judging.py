@@ -11,8 +11,8 @@ from generated.texts import Program, Spec
 
 from streamlint import Finding, Settings, lint
 from streamlint.checks.base import registry
-from streamlint.engine import analyse
-from streamlint.options import Options, Source
+from streamlint.config.options import Options, Source
+from streamlint.runner.engine import analyse
 
 Found = frozenset[tuple[str, str, int]]  # code, file, row
 

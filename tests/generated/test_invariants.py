@@ -6,8 +6,8 @@ import pytest
 from generated.invariants import INVARIANTS, UNRELATED, known, sample, uniform
 from generated.programs import GRAMMARS, HAZARDS
 
-from streamlint.engine import analyse
-from streamlint.options import Options, Source
+from streamlint.config.options import Options, Source
+from streamlint.runner.engine import analyse
 
 REWRITE = "mend what is new; for what is gone, write the record anew: PYTHONPATH=tests python -m generated.invariants"
 

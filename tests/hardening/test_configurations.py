@@ -15,10 +15,10 @@ from hardening.groups import as_anyone
 from hardening.inputs import MISUSE
 
 from streamlint import cli
-from streamlint.config import KEYS, Resolver
-from streamlint.errors import ConfigError
+from streamlint.config.settings import KEYS, Resolver
 from streamlint.models.effects import EFFECTS
 from streamlint.models.keys import HEAD, ROUND, ROWS, STEP, TYPE, Key
+from streamlint.support.errors import ConfigError
 
 PACKAGE = Path(__file__).parents[2] / "streamlint"
 ODD = '"\\u001b[31m\\n::error::x\\u2028"'

@@ -14,8 +14,8 @@ from hardening.groups import begun
 from hardening.inputs import MISUSE
 from waiting import until
 
-from streamlint import git
-from streamlint.errors import ConfigError
+from streamlint.support import git
+from streamlint.support.errors import ConfigError
 from streamlint.triage import changes
 from streamlint.triage.changes import Changes
 

@@ -12,10 +12,10 @@ from hardening.inputs import CUDA, MISUSE, PYTHON
 from waiting import within
 
 import streamlint
-from streamlint import linter
-from streamlint.config import Resolver, Settings
+from streamlint.config.settings import Resolver, Settings
 from streamlint.findings import Report
-from streamlint.lines import split_lines
+from streamlint.runner import linter
+from streamlint.support.lines import split_lines
 
 SECONDS = 120  # of processor time for an input: the worst takes an eighth of it, nearly all others a hundredth
 

@@ -32,7 +32,7 @@ folder, kind, most = sys.argv[1], sys.argv[2], int(sys.argv[3])
 from fake_machine import FakeMachine
 from streamlint import cli
 from streamlint.commands import verify
-from streamlint.engine import analyse
+from streamlint.runner.engine import analyse
 
 def run(target):
     if kind == "cache":

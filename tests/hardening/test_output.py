@@ -12,7 +12,7 @@ import pytest
 
 from streamlint.findings import Category, Edit, Finding, Fix, Problem, Report, Span, Step
 from streamlint.report import FORMATS, View, render
-from streamlint.writing import write_output
+from streamlint.support.writing import write_output
 
 EVIL = (
     "a\x1b[31m\x1b]8;;http://evil\x07b",

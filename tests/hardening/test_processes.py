@@ -13,10 +13,11 @@ import pytest
 from hardening.groups import begun, ended
 from waiting import until
 
-from streamlint import guard, linter
-from streamlint.config import Resolver, Settings
+from streamlint.config.settings import Resolver, Settings
 from streamlint.hazards import sl005
-from streamlint.workers import shared
+from streamlint.runner import linter
+from streamlint.runner.workers import shared
+from streamlint.support import guard
 
 # The command line, in which the parser does something terrible to one file, or a rule to all.
 DRIVER = """

@@ -64,15 +64,15 @@ CHECK = ["check", "--isolated", "--no-cache"]
 WATCHING, WAITING = [*CHECK, "--watch", "."], [*CHECK, "-"]
 COLD, FIX, BASELINE = ("--cache-dir", "kept", "."), ("--no-cache", "--fix", "."), ("--no-cache", "--write-baseline", "known.json", ".")
 PHASES = [
-    ("streamlint.linter.discover", COLD),
+    ("streamlint.runner.linter.discover", COLD),
     ("streamlint.discovery.screening.flags_of", COLD),
     ("streamlint.frontends.python._parse", (*COLD, "--jobs", "1")),
     ("streamlint.frontends.python._parse", (*COLD, "--jobs", "2")),
     ("streamlint.hazards.sl005.find", COLD),
-    ("streamlint.workers._serve", (*COLD, "--jobs", "2")),
+    ("streamlint.runner.workers._serve", (*COLD, "--jobs", "2")),
     ("streamlint.cache.store._place", COLD),
-    ("streamlint.rewriting.read_source", FIX),
-    ("streamlint.writing.settle", BASELINE),
+    ("streamlint.triage.rewriting.read_source", FIX),
+    ("streamlint.support.writing.settle", BASELINE),
 ]
 NUMBERS = {signal.SIGINT: 130, signal.SIGTERM: -15, signal.SIGHUP: -1}
 
@@ -127,7 +127,7 @@ def test_a_report_that_is_being_written(tmp_path: Path, place: str, number: sign
     (tmp_path / "m.py").write_text(MISUSE)
     (tmp_path / "told").write_text("[]")
     words = ["--no-cache", "--output-format", "json:told", "m.py"]
-    with begun(tmp_path, str(int(number)), f"streamlint.writing.{place}", *words, script=DRIVER) as process:
+    with begun(tmp_path, str(int(number)), f"streamlint.support.writing.{place}", *words, script=DRIVER) as process:
         status, out, errors = ended(process)
     assert (status, out, b"Traceback" in errors) == (NUMBERS[number], b"", False), errors
     assert len(json.loads((tmp_path / "told").read_text())) == (place == "settle")

@@ -15,10 +15,11 @@ import pytest
 from hardening.groups import one_process
 from hardening.inputs import MISUSE
 
-from streamlint import guard, workers
-from streamlint.config import Resolver
-from streamlint.errors import ConfigError
+from streamlint.config.settings import Resolver
 from streamlint.report import FORMATS
+from streamlint.runner import workers
+from streamlint.support import guard
+from streamlint.support.errors import ConfigError
 
 ROOT = Path(__file__).parents[2]
 PLAIN = {"PYTHONPATH": str(ROOT), "STREAMLINT_NO_CACHE": ""}

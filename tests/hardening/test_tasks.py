@@ -10,7 +10,7 @@ import pytest
 
 BURN = """
 import time
-from streamlint import guard
+from streamlint.support import guard
 guard.timed()
 with guard.task("<all>", 0.3):
     end = time.process_time() + {seconds}

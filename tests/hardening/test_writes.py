@@ -15,8 +15,10 @@ import pytest
 from hardening.groups import kill_group
 from hardening.inputs import MISUSE
 
-from streamlint import cli, rewriting, writing
-from streamlint.errors import ConfigError
+from streamlint import cli
+from streamlint.support import writing
+from streamlint.support.errors import ConfigError
+from streamlint.triage import rewriting
 from streamlint.verify import evidence
 
 # A process that writes, and is killed by itself at one of the system's calls that Python makes for it.
@@ -35,8 +37,8 @@ def step(function):
             os.kill(os.getpid(), signal.SIGKILL)
         return function(*words, **more)
     return call
-from streamlint.rewriting import rewrite
-from streamlint.writing import write_output
+from streamlint.triage.rewriting import rewrite
+from streamlint.support.writing import write_output
 import tempfile, shutil, random
 before, after, path, kind = sys.argv[2:6]
 sys.addaudithook(hook)
@@ -231,7 +233,7 @@ def test_a_real_limit_on_the_size_of_files(tmp_path: Path) -> None:
 def test_what_is_no_regular_file_is_written_to_as_it_is(tmp_path: Path) -> None:
     writing.write_output("/dev/null", "x")
     assert not Path("/dev/null").is_file()
-    code = "from streamlint.writing import write_output; write_output('/dev/stdout', 'hello')"
+    code = "from streamlint.support.writing import write_output; write_output('/dev/stdout', 'hello')"
     done = forks.run(tmp_path, script=code)
     assert (done.returncode, done.stdout) == (0, "hello")
     (tmp_path / "real").write_text("old")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from streamlint.engine import analyse
-from streamlint.options import Options, Source
+from streamlint.config.options import Options, Source
+from streamlint.runner.engine import analyse
 
 MODULE = """
 import torch

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from streamlint import linter
-from streamlint.config import Resolver, Settings
+from streamlint.config.settings import Resolver, Settings
+from streamlint.runner import linter
 
 TEXT = """
 #include <ATen/cuda/CUDAContext.h>

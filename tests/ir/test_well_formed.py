@@ -14,7 +14,7 @@ from streamlint.ir import Code, ModuleIR
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import Graph
 from streamlint.ir.modules import lower
-from streamlint.reading import language_of
+from streamlint.support.reading import language_of
 
 sys.path.insert(0, str(Path(__file__).parent))
 from ir_documents import DOCUMENTS, FRONT_ENDS, read

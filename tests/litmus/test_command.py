@@ -13,10 +13,10 @@ from fake_gpu import Machine, saw
 
 from streamlint import cli
 from streamlint.cuda_model import FACTS
-from streamlint.errors import StreamlintError
 from streamlint.litmus import command
 from streamlint.litmus.command import read_programs, run
 from streamlint.litmus.program import PEER_STREAMS, LitmusError, needs_peers, parse
+from streamlint.support.errors import StreamlintError
 
 FREE = "T0 launch @n1 <gate\nT0 free"
 TWO = f"# expected h0\n{FREE}\n\n\n# a comment of its own\n\nT0 launch @n2 <gate\nT1 launch @n1\n"

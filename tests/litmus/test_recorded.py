@@ -10,10 +10,10 @@ import pytest
 
 from streamlint.commands import litmus
 from streamlint.cuda_model import FACTS
-from streamlint.errors import StreamlintError
 from streamlint.litmus import page, recorded
 from streamlint.litmus.predict import outside, strengths
 from streamlint.litmus.program import parse
+from streamlint.support.errors import StreamlintError
 
 ROOT = Path(__file__).parents[2]
 RECORDING = Path(__file__).parent / "recorded" / "nvidia-h200-driver-580.159.jsonl.gz"

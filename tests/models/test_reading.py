@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from streamlint import models
-from streamlint.toml import read_rows
+from streamlint.support.toml import read_rows
 
 try:
     import tomllib

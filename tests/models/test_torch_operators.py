@@ -10,7 +10,7 @@ import pytest
 
 from streamlint.models import Models, builtin, load_file
 from streamlint.models.vocabulary import Selector
-from streamlint.shipped import MODELS
+from streamlint.support.shipped import MODELS
 
 FOLDER = Path(__file__).parents[2] / "benchmarks"
 needs_benchmarks = pytest.mark.skipif(not FOLDER.is_dir(), reason="benchmarks are not in the source distribution")

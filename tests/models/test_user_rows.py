@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from streamlint.commands.unused import unmatched
-from streamlint.config import Resolver, Settings, load
-from streamlint.engine import analyse
-from streamlint.linter import run
+from streamlint.config.options import Options, Source
+from streamlint.config.settings import Resolver, Settings, load
 from streamlint.models import ModelError, builtin, with_user_rows
-from streamlint.options import Options, Source
+from streamlint.runner.engine import analyse
+from streamlint.runner.linter import run
 
 PAGE = (Path(__file__).parents[2] / "docs" / "models.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r"<!-- (?P<kind>rows|code): (?P<name>\w+) -->\n```\w+\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)

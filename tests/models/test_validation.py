@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from streamlint.config import Settings, load
-from streamlint.errors import ConfigError
+from streamlint.config.settings import Settings, load
 from streamlint.models import builtin, is_covered, load_file
 from streamlint.models.effects import EFFECTS, GROUPS
 from streamlint.models.keys import KINDS, ROWS, VALUES, Key
 from streamlint.models.user_rows import check, libraries, shipped_types
 from streamlint.models.vocabulary import ModelError, parse_field
-from streamlint.shipped import model_files
+from streamlint.support.errors import ConfigError
+from streamlint.support.shipped import model_files
 
 HEAD = '[[models]]\nlibrary = "torch"\n\n'
 UPLOAD = '[[models.call]]\nnames = "acme.upload"\neffect = "transfer"\nof = "0"\nto = "device"\n'

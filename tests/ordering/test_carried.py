@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from streamlint.config.options import Options, Source
 from streamlint.frontends import python
 from streamlint.hazards.findings import context_of
 from streamlint.ir import ModuleIR
 from streamlint.ir import opcodes as op
 from streamlint.ir.modules import lower
-from streamlint.options import Options, Source
 from streamlint.transfer.carried import Carriers
 
 MADE = """import functools

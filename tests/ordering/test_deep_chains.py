@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from streamlint.config.options import Options, Source
 from streamlint.frontends import cuda, python
 from streamlint.hazards.findings import find
 from streamlint.ir import ModuleIR
 from streamlint.ir.modules import lower
-from streamlint.options import Options, Source
 
 HELPER = """#include <cuda_runtime.h>
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from streamlint.config.options import Options, Source
 from streamlint.frontends import python
 from streamlint.hazards.findings import find
 from streamlint.ir import ModuleIR
 from streamlint.ir.modules import lower
-from streamlint.options import Options, Source
 
 TEXT = """import torch
 

@@ -9,9 +9,9 @@ from rename import File
 from rewrites import branches, extraction, padding, splitting
 from rewrites.labels import Label, labelled, labels_of
 
-from streamlint.engine import analyse
+from streamlint.config.options import Options, Source
 from streamlint.findings import Finding
-from streamlint.options import Options, Source
+from streamlint.runner.engine import analyse
 
 Rewrite = Callable[[list[File], list[Label]], "list[File] | None"]
 REWRITES: dict[str, Rewrite] = {

@@ -16,7 +16,7 @@ from rewrites.cases import REWRITES, Case, Difference, applying, compare
 from rewrites.labels import labelled, labels_of
 from thorough import count
 
-from streamlint.config import parse_toml
+from streamlint.config.settings import parse_toml
 
 DIFFERENCES = parse_toml((Path(__file__).parent / "differences.toml").read_bytes(), "differences.toml")
 MOST = 0.02

@@ -26,9 +26,9 @@ from documents import DOCUMENTS, SUFFIXES, Mark, Section, options_of, read
 from rename import File, misled, rename
 from wording import misworded
 
-from streamlint.engine import analyse
+from streamlint.config.options import Source
 from streamlint.findings import Finding, Report
-from streamlint.options import Source
+from streamlint.runner.engine import analyse
 
 Place = tuple[str, int, str]  # file, row, code
 

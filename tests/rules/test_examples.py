@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from streamlint.checks.base import registry
-from streamlint.engine import analyse
-from streamlint.options import Options, Source
+from streamlint.config.options import Options, Source
+from streamlint.runner.engine import analyse
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 LANGUAGES = {".py": "python", ".cu": "cuda"}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from streamlint.engine import analyse
-from streamlint.options import Options, Source
+from streamlint.config.options import Options, Source
+from streamlint.runner.engine import analyse
 
 
 def found(text: str, language: str = "python") -> list[str]:

@@ -12,7 +12,7 @@ import pytest
 
 import streamlint
 from streamlint.commands import server
-from streamlint.config import parse_toml
+from streamlint.config.settings import parse_toml
 from streamlint.server import settings
 from streamlint.server.app import SPOKEN
 

@@ -17,7 +17,17 @@ from streamlint.server.app import Server, _documents, _lifetime, _notebooks, _re
 from streamlint.server.jobs import Answer, FixAll, Linted, Repair, Repairs, Setup, Told
 from streamlint.server.session import Document, Session
 
-HEAVY = ("pygls", "lsprotocol", "attrs", "cattrs", "asyncio", "libcst", "tree_sitter", "streamlint.engine", "streamlint.linter")
+HEAVY = (
+    "pygls",
+    "lsprotocol",
+    "attrs",
+    "cattrs",
+    "asyncio",
+    "libcst",
+    "tree_sitter",
+    "streamlint.runner.engine",
+    "streamlint.runner.linter",
+)
 PLAIN = 'import torch\n\n\ndef load(n=1 << 20):\n    return torch.empty(n).to("cuda", non_blocking=True)\n'
 
 

@@ -11,18 +11,18 @@ from pathlib import Path
 
 import pytest
 
-from streamlint import linter
-from streamlint.config import Resolver, Settings
+from streamlint.config.settings import Resolver, Settings
 from streamlint.findings import Span
 from streamlint.ir import ModuleIR
-from streamlint.memory import thaw
-from streamlint.reading import language_of
+from streamlint.runner import linter
 from streamlint.server import hover
 from streamlint.server.jobs import FixAll, Lint, Repairs, Setup, Text, Touched
 from streamlint.server.memory import tidy
 from streamlint.server.near import Entry, Map
 from streamlint.server.positions import Lines, changes
 from streamlint.server.worker import Overtaken, Worker
+from streamlint.support.memory import thaw
+from streamlint.support.reading import language_of
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 HAZARD = "import torch\n\n\ndef read(x):\n    host = x.cuda().to('cpu', non_blocking=True)\n    return host.numpy()\n"
@@ -81,7 +81,7 @@ def test_the_same_text_is_not_looked_at_again(here, monkeypatch):
 
 
 def test_other_files_are_lowered_once(here, monkeypatch):
-    from streamlint import parsing
+    from streamlint.runner import parsing
 
     (here / "loaders.py").write_text("import torch\n\n\ndef make(n):\n    return torch.empty(n)\n")
     lowered = []
@@ -241,7 +241,7 @@ def read(x):
 )
 def test_a_quick_look_moves_what_was_found(before, after, stays, monkeypatch):
     """While typing in a large program; a look at the whole of it follows."""
-    from streamlint.options import Source
+    from streamlint.config.options import Source
     from streamlint.server import memory as remembering
     from streamlint.server.memory import Memory
 

@@ -17,7 +17,8 @@ import pytest
 from fake_machine import NOT_SHOWN, FakeMachine, as_predicted
 from waiting import until
 
-from streamlint import cli, schema
+from streamlint import cli
+from streamlint.commands import schema
 from streamlint.verify import device, evidence, far, fleet, matrix, templates
 from streamlint.verify.fleet import Member, Order
 from streamlint.verify.options import FailedError, add_arguments, choose

@@ -13,7 +13,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from streamlint import schema
+from streamlint.commands import schema
 from streamlint.verify import evidence
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")

@@ -10,8 +10,7 @@ from xml.etree import ElementTree
 import pytest
 from fake_machine import NOT_SHOWN, SHOWN, FakeMachine
 
-from streamlint import schema
-from streamlint.commands import verify
+from streamlint.commands import schema, verify
 from streamlint.verify import report, templates
 from streamlint.verify.cases import Case
 from streamlint.verify.criteria import Experiment, Judgement, Verdict, shown_share

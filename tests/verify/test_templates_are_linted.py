@@ -12,9 +12,9 @@ import pytest
 from rename import File, rename
 
 from streamlint.checks.base import registry
-from streamlint.engine import analyse
+from streamlint.config.options import Options, Source
 from streamlint.findings import Finding
-from streamlint.options import Options, Source
+from streamlint.runner.engine import analyse
 from streamlint.verify import templates
 from streamlint.verify.cases import VARIANTS, Case
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from functools import partial
 
 from streamlint import models
-from streamlint.engine import analyse
+from streamlint.config.options import Options, Source
 from streamlint.facts.program import Program, SourceFile
 from streamlint.frontends import cuda
 from streamlint.ir import ModuleIR
 from streamlint.ir import opcodes as op
 from streamlint.ir.modules import lower
-from streamlint.options import Options, Source
+from streamlint.runner.engine import analyse
 from streamlint.waits.judge import HotWaits
 
 TRAIN = """

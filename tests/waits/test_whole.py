@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from streamlint import engine, tasks
 from streamlint.cache.store import Store
-from streamlint.config import Settings
+from streamlint.config.options import Source
+from streamlint.config.settings import Settings
 from streamlint.findings import Report
-from streamlint.options import Source
+from streamlint.runner import engine, tasks
 from streamlint.waits import findings
 
 HELPER = "def note(loss, rows):\n    rows.append(loss.item())\n"

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 
 from streamlint import TYPE_CHECKING
-from streamlint.records import field, record
+from streamlint.support.records import field, record
 from streamlint.trace.analysis.rates import pinned_time
 from streamlint.trace.analysis.simulation import program_of
 from streamlint.trace.kinds import ALLOCATE, FREE, may_block

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections import defaultdict, deque
 
 from streamlint import TYPE_CHECKING
-from streamlint.records import record
+from streamlint.support.records import record
 from streamlint.trace.analysis.places import NO_GROUP
 from streamlint.trace.kinds import may_block
 from streamlint.trace.spans import joined_spans

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from streamlint import TYPE_CHECKING
-from streamlint.records import field, record
+from streamlint.support.records import field, record
 from streamlint.trace.kinds import GRAPH, LAUNCH, kind_of, may_block
 from streamlint.trace.results import Place
 

@@ -15,7 +15,7 @@ from bisect import bisect_left, bisect_right
 from collections import defaultdict
 
 from streamlint import TYPE_CHECKING
-from streamlint.records import field, record
+from streamlint.support.records import field, record
 from streamlint.trace.analysis.places import NO_GROUP
 from streamlint.trace.results import RankWait
 from streamlint.trace.spans import joined_spans

@@ -17,7 +17,7 @@ from bisect import bisect_right
 from collections import defaultdict
 
 from streamlint import TYPE_CHECKING
-from streamlint.records import field, record
+from streamlint.support.records import field, record
 from streamlint.trace.analysis.places import NO_GROUP
 from streamlint.trace.analysis.rates import pinned_time
 from streamlint.trace.analysis.streams import blocking_streams

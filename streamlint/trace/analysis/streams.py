@@ -10,7 +10,7 @@ from bisect import bisect_right
 from collections import defaultdict
 
 from streamlint import TYPE_CHECKING
-from streamlint.records import field, record
+from streamlint.support.records import field, record
 from streamlint.trace.analysis.places import NO_GROUP
 from streamlint.trace.kinds import LAUNCH, kind_of, may_block
 

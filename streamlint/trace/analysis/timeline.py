@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections import defaultdict
 
 from streamlint import TYPE_CHECKING
-from streamlint.records import field, record
+from streamlint.support.records import field, record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -10,7 +10,7 @@ from bisect import bisect_right
 from collections import defaultdict, deque
 
 from streamlint import TYPE_CHECKING
-from streamlint.records import field, record
+from streamlint.support.records import field, record
 from streamlint.trace.kinds import ALLOCATE, COPY, FREE, LAUNCH, PIN, WAIT, kind_of, may_block
 
 if TYPE_CHECKING:

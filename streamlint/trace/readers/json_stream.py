@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from streamlint.errors import StreamlintError
+from streamlint.support.errors import StreamlintError
 
 GZIP = b"\x1f\x8b"
 _CHUNK = 1 << 20  # bytes that are read at once

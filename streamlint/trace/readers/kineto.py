@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from streamlint.errors import StreamlintError
+from streamlint.support.errors import StreamlintError
 from streamlint.trace.model import Trace
 from streamlint.trace.readers import joining, overhead
 from streamlint.trace.readers.json_stream import EventStream

@@ -11,7 +11,7 @@ from array import array
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from streamlint.records import field, record
+from streamlint.support.records import field, record
 from streamlint.trace.kinds import plain
 from streamlint.trace.model import UNKNOWN, Call, Stream, Work
 from streamlint.trace.readers.tables import Table

@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
-from streamlint.records import field, record
+from streamlint.support.records import field, record
 from streamlint.trace.model import Call, Frame, Trace
 from streamlint.trace.readers.aligning import Alignment, Lines
 from streamlint.trace.readers.kineto_events import Events, Spans, Thread

@@ -6,7 +6,7 @@ import heapq
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from streamlint.records import field, record
+from streamlint.support.records import field, record
 from streamlint.trace.model import Call
 from streamlint.trace.readers.kineto_events import Spans
 from streamlint.trace.readers.signs import BARE, MODULE, OPERATOR, PYTHON, Sign, sign_name

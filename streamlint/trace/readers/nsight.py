@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from urllib.parse import quote
 
-from streamlint.errors import StreamlintError
-from streamlint.records import field, record
+from streamlint.support.errors import StreamlintError
+from streamlint.support.records import field, record
 from streamlint.trace.kinds import plain
 from streamlint.trace.model import UNKNOWN, Call, Stream, Trace, Work
 from streamlint.trace.readers import joining

@@ -12,7 +12,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 
-from streamlint.records import record
+from streamlint.support.records import record
 from streamlint.trace.model import Frame, Trace
 from streamlint.trace.readers.sources import Sources
 from streamlint.trace.readers.tables import Table

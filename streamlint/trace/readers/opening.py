@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from streamlint.errors import PathError, StreamlintError
+from streamlint.support.errors import PathError, StreamlintError
 from streamlint.trace.model import Trace
 from streamlint.trace.readers import kineto, nsight, recorded
 from streamlint.trace.recording import form

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from streamlint import TYPE_CHECKING
-from streamlint.errors import StreamlintError
+from streamlint.support.errors import StreamlintError
 from streamlint.trace.kinds import plain, takes_size
 from streamlint.trace.model import NO_STACK, UNKNOWN, Call, Frame, Stream, Trace, Work
 from streamlint.trace.readers import overhead

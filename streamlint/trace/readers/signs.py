@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 
 from streamlint import models
-from streamlint.records import record
+from streamlint.support.records import record
 from streamlint.trace.readers.sites import Body, Site
 
 PYTHON, BUILTIN, MODULE, OPERATOR, BARE = "python", "builtin", "module", "operator", "bare"

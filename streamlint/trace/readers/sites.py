@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Sequence
 
-from streamlint.records import field, record
+from streamlint.support.records import field, record
 from streamlint.trace.readers.syntax import BUILTIN, OPERATORS, STEP, TEXT, TRUTH, is_plain, makers, names_called
 
 _COMPREHENSIONS = {ast.ListComp: "<listcomp>", ast.SetComp: "<setcomp>", ast.DictComp: "<dictcomp>", ast.GeneratorExp: "<genexpr>"}

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
-from streamlint.records import field, record
+from streamlint.support.records import field, record
 from streamlint.trace.names import common_end
 from streamlint.trace.readers.sites import Body, bodies
 

@@ -14,7 +14,7 @@ import os
 import sys
 
 from streamlint import TYPE_CHECKING
-from streamlint.errors import StreamlintError
+from streamlint.support.errors import StreamlintError
 from streamlint.trace.recording import sessions
 from streamlint.trace.recording.recorder import start_until_exit
 

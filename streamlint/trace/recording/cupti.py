@@ -13,7 +13,7 @@ import re
 import sys
 
 from streamlint import TYPE_CHECKING
-from streamlint.errors import StreamlintError
+from streamlint.support.errors import StreamlintError
 from streamlint.trace import kinds
 from streamlint.trace.recording import layouts
 

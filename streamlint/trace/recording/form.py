@@ -32,7 +32,7 @@ import zlib
 from pathlib import Path
 
 from streamlint import TYPE_CHECKING
-from streamlint.errors import StreamlintError
+from streamlint.support.errors import StreamlintError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,7 +7,7 @@ import os
 import time
 
 from streamlint import TYPE_CHECKING
-from streamlint.errors import StreamlintError
+from streamlint.support.errors import StreamlintError
 from streamlint.trace.recording import form
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import sys
 import types
 
 from streamlint import TYPE_CHECKING
-from streamlint.errors import StreamlintError
+from streamlint.support.errors import StreamlintError
 from streamlint.trace.recording import children
 from streamlint.trace.recording.cupti import require_gpu
 from streamlint.trace.recording.recorder import start_until_exit

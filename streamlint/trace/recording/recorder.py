@@ -10,7 +10,7 @@ import threading
 import time
 
 from streamlint import TYPE_CHECKING, __version__
-from streamlint.errors import StreamlintError
+from streamlint.support.errors import StreamlintError
 from streamlint.trace import kinds
 from streamlint.trace.recording import form, layouts, sessions
 from streamlint.trace.recording.cupti import DRIVER_CALLS, RUNTIME_CALLS, gpu_name, open_cupti

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import secrets
 
-from streamlint.records import record
+from streamlint.support.records import record
 
 VARIABLE = "STREAMLINT_RECORD_SESSION"
 # What launchers tell their ranks: the number of ranks. Source: the manuals of torchrun, Open MPI, MPICH (Hydra) and Slurm.

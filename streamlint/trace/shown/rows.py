@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streamlint.records import field, record
+from streamlint.support.records import field, record
 from streamlint.trace.prices import by_price
 from streamlint.trace.results import Cost, Joined, Judged, Place, Unnamed
 

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from streamlint.records import field, record
+from streamlint.support.records import field, record
 from streamlint.trace.kinds import kind_of
 from streamlint.trace.model import Call, Stream, Trace, Work
 from streamlint.trace.results import Place

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from streamlint.findings import Report
-from streamlint.records import field, record
+from streamlint.support.records import field, record
 from streamlint.trace.model import Trace
 from streamlint.trace.results import Joined, Place
 

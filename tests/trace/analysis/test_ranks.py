@@ -6,7 +6,7 @@ import pytest
 from fake_runs import MS, Run
 
 from streamlint.findings import Category, Finding, Span
-from streamlint.records import replace
+from streamlint.support.records import replace
 from streamlint.trace.analysis import costs_of
 from streamlint.trace.analysis.ranks import waiting_of
 from streamlint.trace.analysis.timeline import timelines

@@ -12,7 +12,7 @@ from fake_kineto import PROCESS, Event, span
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from streamlint.errors import StreamlintError
+from streamlint.support.errors import StreamlintError
 from streamlint.trace.model import Call, Stream, Trace, Work
 from streamlint.trace.readers import json_stream
 from streamlint.trace.readers.opening import read

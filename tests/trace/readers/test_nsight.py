@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from streamlint.errors import StreamlintError
+from streamlint.support.errors import StreamlintError
 from streamlint.trace.model import Call, Frame, Stream, Work
 from streamlint.trace.readers.opening import read
 

@@ -8,7 +8,7 @@ import fake_kineto
 import pytest
 from fake_kineto import PROCESS, Event, span
 
-from streamlint.errors import PathError, StreamlintError
+from streamlint.support.errors import PathError, StreamlintError
 from streamlint.trace.readers.opening import read
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from streamlint.errors import StreamlintError
+from streamlint.support.errors import StreamlintError
 from streamlint.trace.model import Frame
 from streamlint.trace.readers.recorded import read
 from streamlint.trace.recording import form, layouts

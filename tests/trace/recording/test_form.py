@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from streamlint.errors import StreamlintError
+from streamlint.support.errors import StreamlintError
 from streamlint.trace.recording import form
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import streamlint.record
-from streamlint.errors import StreamlintError
+from streamlint.support.errors import StreamlintError
 from streamlint.trace.readers.recorded import read
 from streamlint.trace.recording import cupti, run
 

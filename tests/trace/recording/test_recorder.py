@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from fake_cupti import FakeLibrary, played
 
-from streamlint.errors import StreamlintError
+from streamlint.support.errors import StreamlintError
 from streamlint.trace.model import Call, Trace
 from streamlint.trace.readers.recorded import read
 from streamlint.trace.recording import form, output, sessions

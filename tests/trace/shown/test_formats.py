@@ -11,7 +11,7 @@ import pytest
 from fake_answers import FINDINGS, view
 from fake_runs import MS
 
-from streamlint import schema
+from streamlint.commands import schema
 from streamlint.trace.results import Cost, Costs, Joined, Judged, Place, Unnamed
 from streamlint.trace.shown import render, words
 

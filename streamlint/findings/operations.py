@@ -7,7 +7,7 @@ import enum
 from streamlint.cuda_model.memory import Direction as Direction
 from streamlint.cuda_model.memory import Memory as Memory
 from streamlint.findings import Span, Step
-from streamlint.records import record
+from streamlint.support.records import record
 
 
 class Evidence(enum.IntEnum):

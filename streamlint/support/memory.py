@@ -13,7 +13,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from streamlint.records import record
+from streamlint.support.records import record
 
 OFTEN = 1 << 18  # characters of source
 

@@ -7,22 +7,24 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from streamlint import guard, memory, models, progress
+from streamlint import models
 from streamlint.cache.parts import Parts, says_the_same
-from streamlint.errors import ConfigError
+from streamlint.config.options import Options, Source
 from streamlint.findings import Finding, Part, Problem, Report
-from streamlint.memory import freeze, seldom_collected
-from streamlint.options import Options, Source
-from streamlint.parsing import WORTH_A_PROCESS, Parser
-from streamlint.records import replace
-from streamlint.tasks import Task, codes_of, kinds
+from streamlint.runner import progress
+from streamlint.runner.parsing import WORTH_A_PROCESS, Parser
+from streamlint.runner.tasks import Task, codes_of, kinds
+from streamlint.runner.workers import FEWEST, as_done
+from streamlint.support import guard, memory
+from streamlint.support.errors import ConfigError
+from streamlint.support.memory import freeze, seldom_collected
+from streamlint.support.records import replace
 from streamlint.triage.precedence import winners
-from streamlint.workers import FEWEST, as_done
 
 if TYPE_CHECKING:
     from streamlint.cache.store import Store
     from streamlint.cluster.client import Cluster
-    from streamlint.tasks import Task
+    from streamlint.runner.tasks import Task
 
 CHECKING = "checking"
 Found = dict[str, list[Finding]]  # by file, before precedence

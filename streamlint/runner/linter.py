@@ -9,19 +9,21 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from streamlint import TYPE_CHECKING, guard, progress
-from streamlint.config import Resolver, Settings
+from streamlint import TYPE_CHECKING
+from streamlint.config.options import Options, Source
+from streamlint.config.settings import Resolver, Settings
 from streamlint.discovery import screening
 from streamlint.discovery.files import Found, discover, left_out, shown
 from streamlint.discovery.triggers import seam
 from streamlint.discovery.twins import has_original
-from streamlint.errors import StreamlintError
 from streamlint.findings import Problem, Report
-from streamlint.memory import seldom_collected
-from streamlint.options import Options, Source
-from streamlint.reading import Unreadable, decode, language_of, read_source
-from streamlint.records import field, record, replace
-from streamlint.texts import Texts
+from streamlint.runner import progress
+from streamlint.runner.texts import Texts
+from streamlint.support import guard
+from streamlint.support.errors import StreamlintError
+from streamlint.support.memory import seldom_collected
+from streamlint.support.reading import Unreadable, decode, language_of, read_source
+from streamlint.support.records import field, record, replace
 from streamlint.triage.fingerprint import Statements
 from streamlint.triage.settle import settle, told_once
 
@@ -32,8 +34,8 @@ if TYPE_CHECKING:
     from streamlint.cache.store import Store
     from streamlint.cluster.client import Cluster
     from streamlint.discovery.seams import Seams
-    from streamlint.relint import Relint
-    from streamlint.shards import Share
+    from streamlint.runner.relint import Relint
+    from streamlint.runner.shards import Share
 
 Analyse = Callable[[list[Source], Options], Report]
 
@@ -258,7 +260,7 @@ class _Run:
         """A source as the engine reads it: its whole text is not held a second time. Others than ours are given all of it."""
         if self.how.engine is not None or self.how.share is not None:
             return source
-        from streamlint.bare import bare  # start-up: a run that names no CUDA
+        from streamlint.runner.bare import bare  # start-up: a run that names no CUDA
 
         return bare(source)
 
@@ -324,7 +326,7 @@ class _Run:
             return
         if self.report.findings and not self._relints and self.runs is not None:
             self._read_again()
-        from streamlint.repairs import trials  # start-up: a run without findings
+        from streamlint.runner.repairs import trials  # start-up: a run without findings
 
         told = len(self.report.problems)
         self.report.trials = trials(self.report, self._files, self._relints, self.how.jobs)
@@ -345,7 +347,7 @@ class _Run:
     def _analysed(self, sources: list[Source], options: Options) -> Report:
         if self.how.engine is not None:
             return self.how.engine(sources, options)
-        from streamlint import engine, relint  # start-up: a run that is known, or names no CUDA, imports no rule
+        from streamlint.runner import engine, relint  # start-up: a run that is known, or names no CUDA, imports no rule
 
         keep = None
         if self.how.fixes:

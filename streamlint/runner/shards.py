@@ -12,14 +12,16 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from streamlint import __version__, engine, guard
+from streamlint import __version__
 from streamlint.cache import records
-from streamlint.errors import ConfigError
+from streamlint.config.options import Options, Source
 from streamlint.findings import Report
-from streamlint.options import Options, Source
-from streamlint.reading import Unreadable, read_bytes
-from streamlint.records import field, record, replace
-from streamlint.tasks import codes_of
+from streamlint.runner import engine
+from streamlint.runner.tasks import codes_of
+from streamlint.support import guard
+from streamlint.support.errors import ConfigError
+from streamlint.support.reading import Unreadable, read_bytes
+from streamlint.support.records import field, record, replace
 
 if TYPE_CHECKING:
     from streamlint.cache.store import Store

@@ -7,13 +7,13 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from streamlint.config.options import Options, Source
 from streamlint.facts.neighbours import Neighbours
 from streamlint.findings import Finding
 from streamlint.hazards import findings as hazards
-from streamlint.options import Options, Source
-from streamlint.parsing import Parser
-from streamlint.records import replace
-from streamlint.recursion import deeper
+from streamlint.runner.parsing import Parser
+from streamlint.support.records import replace
+from streamlint.support.recursion import deeper
 from streamlint.triage.precedence import winners
 
 if TYPE_CHECKING:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable, Sequence
 
-from streamlint.catalog import UNREADABLE, UNUSED, code_of, entries
-from streamlint.errors import ConfigError, did_you_mean
-from streamlint.records import record
+from streamlint.checks.catalog import UNREADABLE, UNUSED, code_of, entries
+from streamlint.support.errors import ConfigError, did_you_mean
+from streamlint.support.records import record
 
 ALL = "ALL"
 

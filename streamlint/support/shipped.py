@@ -5,14 +5,15 @@ from __future__ import annotations
 import functools
 from pathlib import Path
 
-from streamlint import TYPE_CHECKING, toml
-from streamlint.errors import StreamlintError
-from streamlint.reading import Unreadable, read_bytes
+from streamlint import TYPE_CHECKING
+from streamlint.support import toml
+from streamlint.support.errors import StreamlintError
+from streamlint.support.reading import Unreadable, read_bytes
 
 if TYPE_CHECKING:
     from typing import Any
 
-MODELS = Path(__file__).parent / "models"
+MODELS = Path(__file__).parents[1] / "models"
 MOST_BYTES = 1 << 22
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping, MutableMapping
 
-from streamlint.records import field, record
+from streamlint.support.records import field, record
 
 
 class Category(enum.Enum):

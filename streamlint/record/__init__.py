@@ -9,7 +9,7 @@ import sys
 import types
 
 from streamlint import TYPE_CHECKING
-from streamlint.trace.recording import program, record
+from streamlint.trace.recording import record
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -24,6 +24,4 @@ class _Callable(types.ModuleType):
         return record(output, root=root)
 
 
-if __name__ == "__main__":
-    sys.exit(program.main(sys.argv[1:]))
 sys.modules[__name__].__class__ = _Callable

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from streamlint.config.options import Source
 from streamlint.frontends.python_comments import without_comments
-from streamlint.options import Source
-from streamlint.records import replace
+from streamlint.support.records import replace
 
 
 def bare(source: Source) -> Source:

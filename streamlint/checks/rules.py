@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable
 
-from streamlint.catalog import CONTRADICTED, UNREADABLE, UNUSED, code_of
 from streamlint.checks.base import Check, registry
+from streamlint.checks.catalog import CONTRADICTED, UNREADABLE, UNUSED, code_of
 from streamlint.findings import Category, Finding, Span, Step
 
 __all__ = ["UNREADABLE", "UNUSED", "ContradictedDeclaration", "UnreadableSource", "UnusedSuppression", "all_rules", "code_of"]

@@ -6,7 +6,8 @@ import functools
 import re
 from collections.abc import Mapping, Sequence
 
-from streamlint import TYPE_CHECKING, toml
+from streamlint import TYPE_CHECKING
+from streamlint.support import toml
 
 if TYPE_CHECKING:
     from typing import Any

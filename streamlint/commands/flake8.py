@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from streamlint import TYPE_CHECKING, __version__, linter
-from streamlint.config import Resolver
-from streamlint.reading import encode
-from streamlint.rules import UNREADABLE
+from streamlint import TYPE_CHECKING, __version__
+from streamlint.checks.rules import UNREADABLE
+from streamlint.config.settings import Resolver
+from streamlint.runner import linter
+from streamlint.support.reading import encode
 
 if TYPE_CHECKING:
     import ast

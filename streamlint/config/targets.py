@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from streamlint.errors import ConfigError, did_you_mean
+from streamlint.support.errors import ConfigError, did_you_mean
 
 
 def read_targets(asked: Iterable[str], known: Sequence[str], file: str | None) -> list[tuple[str, str | None]]:

@@ -10,12 +10,12 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
+from streamlint.config.options import Options, Source
 from streamlint.discovery.outlines import imports_in
 from streamlint.findings import Told
 from streamlint.models import is_covered, names_of, with_user_rows
 from streamlint.models.keys import ROWS
 from streamlint.models.listing import key_of
-from streamlint.options import Options, Source
 
 _CHAIN = re.compile(r"(?<![\w.])[^\W\d]\w*(?:\s*(?:\.|::|->)\s*[^\W\d]\w*)*")
 _MEMBER = re.compile(r"(?:\.|->|::)\s*([^\W\d]\w*)")

@@ -7,13 +7,14 @@ import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from streamlint import TYPE_CHECKING, toml
-from streamlint.catalog import UNREADABLE, UNUSED
-from streamlint.errors import ConfigError, did_you_mean
-from streamlint.options import Options
-from streamlint.reading import Unreadable, nearest, read_bytes
-from streamlint.records import field, record, replace
-from streamlint.selection import Selectors, expand, is_widest, selected
+from streamlint import TYPE_CHECKING
+from streamlint.checks.catalog import UNREADABLE, UNUSED
+from streamlint.config.options import Options
+from streamlint.config.selection import Selectors, expand, is_widest, selected
+from streamlint.support import toml
+from streamlint.support.errors import ConfigError, did_you_mean
+from streamlint.support.reading import Unreadable, nearest, read_bytes
+from streamlint.support.records import field, record, replace
 
 if TYPE_CHECKING:
     from typing import Any
@@ -224,7 +225,7 @@ def _with_line(error: ConfigError, path: Path, keys: tuple[str | int, ...]) -> C
 
 def line_in(path: Path, keys: tuple[str | int, ...]) -> int | None:
     """The line of a configuration file on which a key stands; None where it cannot be found."""
-    from streamlint.toml_lines import line_of  # start-up: for mistakes alone
+    from streamlint.support.toml_lines import line_of  # start-up: for mistakes alone
 
     text = read_bytes(path, MOST_BYTES).decode("utf-8-sig", "replace")
     return line_of(text, keys if path.name != "pyproject.toml" else ("tool", "streamlint", *keys))

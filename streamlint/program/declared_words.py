@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from streamlint.records import record
+from streamlint.support.records import record
 
 PREFIX = "streamlint:"
 """How a comment begins, and metadata that shall mean nobody else."""

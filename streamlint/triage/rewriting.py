@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from streamlint.errors import ConfigError
-from streamlint.reading import Unreadable, decode, encode, language_of, read_source
+from streamlint.support.errors import ConfigError
+from streamlint.support.reading import Unreadable, decode, encode, language_of, read_source
+from streamlint.support.writing import refuse_read_only, scratch_beside, settle
 from streamlint.triage.fingerprint import repository
-from streamlint.writing import refuse_read_only, scratch_beside, settle
 
 
 def rewrite(file: str, before: str, after: str) -> None:

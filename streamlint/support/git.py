@@ -10,8 +10,9 @@ import threading
 import time
 from pathlib import Path
 
-from streamlint import TYPE_CHECKING, guard
-from streamlint.errors import ConfigError
+from streamlint import TYPE_CHECKING
+from streamlint.support import guard
+from streamlint.support.errors import ConfigError
 
 if TYPE_CHECKING:
     from typing import IO

@@ -1,6 +1,6 @@
 """The published JSON Schemas, made from the code: of the configuration, of the findings, and of what verify says.
 
-``python -m streamlint.schema configuration`` prints one; ``docs/schemas/`` holds them, and a test keeps them current.
+``python -m streamlint.commands.schema configuration`` prints one; ``docs/schemas/`` holds them, and a test keeps them current.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ import json
 import sys
 from typing import Any
 
-from streamlint.addresses import CONFIGURATION
-from streamlint.addresses import SCHEMAS as HOME
-from streamlint.config import FLAGS, GLOBS, KEYS, PATHS, SELECTORS, WORDS, Settings
+from streamlint.config.settings import FLAGS, GLOBS, KEYS, PATHS, SELECTORS, WORDS, Settings
 from streamlint.findings import Category, Severity
 from streamlint.models import json_schema
+from streamlint.support.addresses import CONFIGURATION
+from streamlint.support.addresses import SCHEMAS as HOME
 from streamlint.trace.results import STANDINGS
 
 _TEXT = {"type": "string"}

@@ -17,7 +17,7 @@ UNUSED = "SL900"
 CONTRADICTED = "SL901"
 
 Entry = collections.namedtuple("Entry", ("code", "name", "default"))
-CHECKS = os.path.join(os.path.dirname(__file__), "checks")
+CHECKS = os.path.dirname(__file__)
 OWN = (
     Entry(UNREADABLE, UNREADABLE_NAME, "off"),
     Entry(UNUSED, "unused-suppression", "off"),

@@ -7,19 +7,19 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from streamlint.catalog import entries
+from streamlint.checks.catalog import entries
 from streamlint.discovery.files import Found
 from streamlint.findings import Finding, Fix, Problem, Report
 from streamlint.fix import fixer_of
 from streamlint.fix.trial import Trial, together
-from streamlint.memory import freeze, is_frozen, seldom_collected
 from streamlint.notebooks import same_cells
-from streamlint.reading import is_notebook
-from streamlint.records import field, record, replace
-from streamlint.workers import shared
+from streamlint.runner.workers import shared
+from streamlint.support.memory import freeze, is_frozen, seldom_collected
+from streamlint.support.reading import is_notebook
+from streamlint.support.records import field, record, replace
 
 if TYPE_CHECKING:
-    from streamlint.relint import Relint
+    from streamlint.runner.relint import Relint
 
 
 Proposed = tuple[list[Fix | None] | None, str]  # fixes, and a fault of ours

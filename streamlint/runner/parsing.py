@@ -7,18 +7,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from streamlint import guard, progress
-from streamlint.bare import bare
 from streamlint.cache.intermediate import Representations
+from streamlint.config.options import Source
 from streamlint.findings import Problem
 from streamlint.frontends import LOST, MISPLACED, NOT_READ, MissingParser, UnreadableSource
 from streamlint.frontends.inline import modules_in
 from streamlint.ir import ModuleIR
 from streamlint.ir.modules import lower
-from streamlint.memory import Parsed
-from streamlint.options import Source
-from streamlint.records import replace
-from streamlint.workers import FEWEST, as_done
+from streamlint.runner import progress
+from streamlint.runner.bare import bare
+from streamlint.runner.workers import FEWEST, as_done
+from streamlint.support import guard
+from streamlint.support.memory import Parsed
+from streamlint.support.records import replace
 
 if TYPE_CHECKING:
     from streamlint.cache.store import Store

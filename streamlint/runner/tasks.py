@@ -5,21 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from streamlint import build_files, guard, own_rows
+from streamlint import build_files
 from streamlint.checks.base import registry
+from streamlint.config.options import Options, Source
 from streamlint.findings import Part, Problem
 from streamlint.hazards import coverage
 from streamlint.hazards import findings as hazards
-from streamlint.options import Options, Source
-from streamlint.records import field, record
-from streamlint.recursion import deeper
+from streamlint.runner import own_rows
+from streamlint.support import guard
+from streamlint.support.records import field, record
+from streamlint.support.recursion import deeper
 from streamlint.waits import findings as waits
 
 if TYPE_CHECKING:
     from streamlint.cache.parts import Parts
     from streamlint.findings import Told
     from streamlint.ir import ModuleIR
-    from streamlint.parsing import Parser
+    from streamlint.runner.parsing import Parser
 
 _WORDS = {"python": "Python", "cuda": "C++", "cython": "Cython"}
 _EVERY = tuple(_WORDS)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from streamlint import TYPE_CHECKING
-from streamlint.records import field, record
+from streamlint.support.records import field, record
 
 if TYPE_CHECKING:
     from typing import Any
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 class Source:
     """One file's text. ``path`` is shown in findings as it stands; ``language`` is ``python``, ``cuda`` or ``cython``.
 
-    ``bare`` tells that the comments were taken off already (``streamlint.bare``).
+    ``bare`` tells that the comments were taken off already (``streamlint.runner.bare``).
     """
 
     path: str

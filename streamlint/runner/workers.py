@@ -8,7 +8,8 @@ import signal
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
-from streamlint import guard, progress
+from streamlint.runner import progress
+from streamlint.support import guard
 
 if TYPE_CHECKING:
     import multiprocessing  # start-up: one process
