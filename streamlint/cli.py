@@ -105,9 +105,13 @@ def _dispatch(words: list[str]) -> int:
     if words[0] in NEED_POSIX and sys.platform == "win32":
         print(f"streamlint: `{words[0]}` does not run on Windows; use Linux or WSL 2. `check` runs on Windows", file=sys.stderr)
         return FAILED
-    module = importlib.import_module(COMMANDS[words[0]][0])
+    return _command(words[0], words[1:])
+
+
+def _command(name: str, words: list[str]) -> int:
+    module = importlib.import_module(COMMANDS[name][0])
     try:
-        code: int = module.main(words[1:])
+        code: int = module.main(words)
     except StreamlintError as error:
         print(f"streamlint: {_told(str(error))}", file=sys.stderr)
         return FAILED

@@ -103,23 +103,30 @@ def _asks(command: Command) -> bool:
 
 def _reaches(command: Command, sources: dict[str, frozenset[Path]], folder: Path, source: Path) -> bool:
     """Whether what a command says holds for a source: that of its target, the one that it names, or all."""
-    if command.name == "set_source_files_properties" and "PROPERTIES" in command.words:
-        named = command.words[: command.words.index("PROPERTIES")]
+    named = _named(command)
+    if command.name == "set_source_files_properties" and named is not None:
         return any("$" in word or _path(folder, word) == source for word in named)
-    words = " ".join(command.words)
-    if "COMPILE_LANGUAGE:CXX" in words and source.suffix == ".cu":
-        return False
-    only_cuda = "COMPILE_LANGUAGE:CUDA" in words or "CMAKE_CUDA_FLAGS" in words or "CUDA_NVCC_FLAGS" in words
-    if only_cuda and source.suffix in (".cpp", ".cc", ".cxx", ".c"):
+    if not _compiles(" ".join(command.words), source):
         return False
     if command.name not in (*_OF_TARGET, *_MAKES_TARGET) or not command.words:
         return True
-    targets = [command.words[0]]
-    if command.name == "set_target_properties" and "PROPERTIES" in command.words:
-        targets = list(command.words[: command.words.index("PROPERTIES")])
+    targets = named if command.name == "set_target_properties" and named is not None else command.words[:1]
     if any(target not in sources for target in targets):
         return True  # its sources are not written out
     return any(source in sources[target] for target in targets) or not any(source in held for held in sources.values())
+
+
+def _named(command: Command) -> tuple[str, ...] | None:
+    """What a command gives properties to."""
+    return command.words[: command.words.index("PROPERTIES")] if "PROPERTIES" in command.words else None
+
+
+def _compiles(words: str, source: Path) -> bool:
+    """Whether what words say is not for another language than that of a source."""
+    if "COMPILE_LANGUAGE:CXX" in words and source.suffix == ".cu":
+        return False
+    only_cuda = "COMPILE_LANGUAGE:CUDA" in words or "CMAKE_CUDA_FLAGS" in words or "CUDA_NVCC_FLAGS" in words
+    return not only_cuda or source.suffix not in (".cpp", ".cc", ".cxx", ".c")
 
 
 def _sources(commands: list[Command], folder: Path) -> dict[str, frozenset[Path]]:

@@ -9,6 +9,43 @@ from streamlint.findings import Finding, Span, Step
 from streamlint.findings.operations import DRAWN, FILLED, HostWait
 from streamlint.support.records import replace
 
+_ONCE = "create the tensor once before the loop"
+# What to do about a wait: the first advice whose case it is.
+_ADVICE: tuple[tuple[dict[str, tuple[str, ...]], str], ...] = (
+    (
+        {"what": ("upload",), "origin": ("a size",)},
+        "pass the number itself, or use torch.full((), n, device=...), which fills on the device",
+    ),
+    ({"what": ("upload",), "origin": ("a list of tensors",)}, "join the tensors on the device: torch.stack, torch.cat, expand"),
+    ({"what": ("upload",), "origin": ("a constant",)}, _ONCE),
+    (
+        {"what": ("upload",), "name": ("indexing",)},
+        "make the index on the device (torch.arange(n, device=...)), or upload it once for all that it selects from",
+    ),
+    ({"origin": (DRAWN,)}, "pass the device to the factory: torch.randn(..., device=...) computes on the device"),
+    ({"origin": (FILLED,)}, "pass the device to the factory: torch.zeros(..., device=...) fills on the device, with no copy"),
+    ({"what": ("upload",)}, _ONCE),
+    (
+        {"what": ("size",), "name": ("indexing", "slicing")},
+        "keep the table on the device of its index, or the index on the host; multiply by a mask instead of selecting with it",
+    ),
+    ({"what": ("size",)}, "use an operation with a known result size: a mask, torch.where, topk"),
+    ({"what": ("fetch",)}, "compute it once for several steps, or outside of the loop; every form of it waits"),
+    (
+        {"what": ("cast",), "origin": ("the model's input",)},
+        "fetch the numbers once before the loop (values.tolist()), and compare those",
+    ),
+    (
+        {"what": ("number",)},
+        "this argument must be a number and is copied to the host; compute with the tensor (x - y * a, torch.where)",
+    ),
+    (
+        {"what": ("cast",), "word": ("max", "min")},
+        "compare on the device: torch.clamp, torch.maximum, torch.minimum; the result stays a tensor",
+    ),
+    ({}, "keep the detached tensor, accumulate on the device, and read it once at the next log line or after the loop"),
+)
+
 
 class HiddenSyncInHotLoop(Check):
     """A device value is read on every step of a training loop, though the step does not need it.
@@ -122,33 +159,9 @@ class HiddenSyncInHotLoop(Check):
         return f"read of {wait.origin} ({word}) each {wait.round}; the host waits (if on CUDA)"
 
     def _help(self, wait: HostWait) -> str:
-        if wait.instead:
-            return wait.instead
-        if wait.what == "upload" and wait.origin == "a size":
-            return "pass the number itself, or use torch.full((), n, device=...), which fills on the device"
-        if wait.what == "upload" and wait.origin == "a list of tensors":
-            return "join the tensors on the device: torch.stack, torch.cat, expand"
-        if wait.what == "upload" and wait.name == "indexing" and wait.origin != "a constant":
-            return "make the index on the device (torch.arange(n, device=...)), or upload it once for all that it selects from"
-        if wait.origin == DRAWN:
-            return "pass the device to the factory: torch.randn(..., device=...) computes on the device"
-        if wait.origin == FILLED:
-            return "pass the device to the factory: torch.zeros(..., device=...) fills on the device, with no copy"
-        if wait.what == "upload":
-            return "create the tensor once before the loop"
-        if wait.what == "size" and wait.name in ("indexing", "slicing"):
-            return "keep the table on the device of its index, or the index on the host; multiply by a mask instead of selecting with it"
-        if wait.what == "size":
-            return "use an operation with a known result size: a mask, torch.where, topk"
-        if wait.what == "fetch":
-            return "compute it once for several steps, or outside of the loop; every form of it waits"
-        if wait.origin == "the model's input" and wait.what == "cast":
-            return "fetch the numbers once before the loop (values.tolist()), and compare those"
-        if wait.what == "number":
-            return "this argument must be a number and is copied to the host; compute with the tensor (x - y * a, torch.where)"
-        if wait.what == "cast" and wait.word in ("max", "min"):
-            return "compare on the device: torch.clamp, torch.maximum, torch.minimum; the result stays a tensor"
-        return "keep the detached tensor, accumulate on the device, and read it once at the next log line or after the loop"
+        return wait.instead or next(
+            advice for case, advice in _ADVICE if all(getattr(wait, name) in values for name, values in case.items())
+        )
 
 
 def _is_aside(finding: Finding) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from streamlint.config.settings import Resolver
-from streamlint.silence import Answer, explain_each
+from streamlint.silence import Answer, Reason, explain_each
 from streamlint.support.errors import StreamlintError
 from streamlint.trace.names import Names
 from streamlint.trace.prices import price
@@ -65,12 +65,10 @@ def give_reasons(joined: Joined, names: Names, paths: Sequence[str], resolver: R
 def reason_of(answer: Answer) -> tuple[str, str]:
     """The kind of the reason that says most, and its words."""
     facts = [reason.message for reason in answer.reasons if reason.kind == "fact"]
-    lost = [message for message in facts if _NOT_AT_HAND in message]
     best = min((reason for reason in answer.reasons if reason.kind in _ORDER), key=lambda one: _ORDER.index(one.kind), default=None)
-    if lost and (best is None or best.kind in ("nothing", "order")):
-        return NO_MODEL, f"{lost[0]}: no model says what it does"
-    if best is None or (best.kind == "nothing" and not facts):
-        return NO_MODEL, f"streamlint sees no CUDA operation in line {answer.row}, and the run does"
+    unmodelled = _unmodelled(facts, best, answer.row)
+    if best is None or unmodelled:
+        return NO_MODEL, unmodelled
     if best.kind == "facts" and "memory" in best.message:
         return NO_MEMORY, best.tagged
     if best.kind == "hidden" and not best.message.startswith(("the rule is", "`", "a per-file ignore")):
@@ -78,3 +76,13 @@ def reason_of(answer: Answer) -> tuple[str, str]:
     if best.kind in ("nothing", "order"):
         return NO_RULE, f"{facts[0] if facts else best.message}: no rule reports that it waits here"
     return _KINDS[best.kind], best.tagged
+
+
+def _unmodelled(facts: Sequence[str], best: Reason | None, row: int) -> str:
+    """What no model knows of a line; empty where there is a better reason."""
+    lost = next((message for message in facts if _NOT_AT_HAND in message), "")
+    if lost and (best is None or best.kind in ("nothing", "order")):
+        return f"{lost}: no model says what it does"
+    if best is None or (best.kind == "nothing" and not facts):
+        return f"streamlint sees no CUDA operation in line {row}, and the run does"
+    return ""

@@ -83,7 +83,7 @@ def main(words: list[str]) -> int:
     words, program = _split(words)
     parser = build_parser()
     options = parser.read(words)
-    recording, paths = _named(parser, options, program)
+    recording, paths = _named(parser, options)
     targets = read_targets(options.output_format or ["full"], FORMATS, None if options.run else options.output_file)
     check = as_check(options, paths)
     resolver = resolver_of(check)
@@ -112,17 +112,11 @@ def _split(words: list[str]) -> tuple[list[str], list[str]]:
     return words[:at], words[at + 1 :]
 
 
-def _named(parser: Parser, options: argparse.Namespace, program: Sequence[str]) -> tuple[Path, list[str]]:
+def _named(parser: Parser, options: argparse.Namespace) -> tuple[Path, list[str]]:
     """The recording, and the paths to lint. With ``--run`` the script is put into the options."""
-    words = list(options.words)
-    if options.module and not options.run:
-        parser.error("-m needs --run")
-    if options.root and not options.run:
-        parser.error("--root needs --run: of a recording that is there, name the code behind it: streamlint trace run.slt src/")
     if not options.run:
-        if not words:
-            parser.error("which recording? Name one, or record a program: streamlint trace --run train.py")
-        return Path(words[0]), words[1:] or ["."]
+        return _recorded(parser, options)
+    words = list(options.words)
     if options.output_file and Path(options.output_file).suffix in _REPORTS:
         parser.error("with --run, -o names the recording; a report is written by --output-format FORMAT:FILE")
     options.script = None if options.module else words.pop(0) if words else None
@@ -131,6 +125,18 @@ def _named(parser: Parser, options: argparse.Namespace, program: Sequence[str]) 
     if options.script is not None and not Path(options.script).is_file():
         raise PathError(f"{options.script}: no such file")
     return Path(options.output_file or OUTPUT), words or ["."]
+
+
+def _recorded(parser: Parser, options: argparse.Namespace) -> tuple[Path, list[str]]:
+    """A recording that is there, and the paths to lint."""
+    words = list(options.words)
+    if options.module:
+        parser.error("-m needs --run")
+    if options.root:
+        parser.error("--root needs --run: of a recording that is there, name the code behind it: streamlint trace run.slt src/")
+    if not words:
+        parser.error("which recording? Name one, or record a program: streamlint trace --run train.py")
+    return Path(words[0]), words[1:] or ["."]
 
 
 def _drop_unread(options: argparse.Namespace, report: Report) -> None:

@@ -114,12 +114,7 @@ class _Walk:
         holds no file that says more.
         """
         inside: list[tuple[str, Settings, Ignores]] = []
-        try:
-            with os.scandir(folder) as listed:
-                entries = list(listed)
-        except OSError as error:
-            self.found.problems.append(Problem(shown(folder), f"cannot read the folder: {error.strerror}"))
-            return inside
+        entries = self._entries(folder)
         names = {entry.name for entry in entries}
         if not names.isdisjoint(CONFIGURATIONS):
             settings = self._resolver.of_folder(folder)
@@ -127,24 +122,28 @@ class _Walk:
             ignored = _gitignores(folder)
         above = folder.rstrip(os.sep) + os.sep
         shown_above = _below(above, self._here) if above != self._here.rstrip(os.sep) + os.sep else ""
-        may_exclude = settings.exclude is not None or bool(settings.extend_exclude)
-        may_ignore = settings.respect_gitignore and bool(ignored)
         for entry in entries:
             name = entry.name
             language = language_of(name) if "." in name else None
             is_folder = _is_folder(entry)
-            if not is_folder and (language is None or (entry.is_symlink() and os.path.isdir(entry.path))):
-                continue  # links to folders are not followed: they may lead round
+            if not is_folder and (language is None or _links_to_folder(entry)):
+                continue  # a link to a folder is not followed: it may lead round
             path = above + name
-            if (is_folder or may_exclude) and _excluded(path, is_folder, settings):
-                continue
-            if may_ignore and _ignored_by_git(path, is_folder, ignored):
+            if _excluded(path, is_folder, settings) or (settings.respect_gitignore and _ignored_by_git(path, is_folder, ignored)):
                 continue
             if is_folder:
                 inside.append((path, settings, ignored))
-            elif settings.include is None or any(matches(pattern, path) for pattern in settings.include):
+            elif _included(path, settings):
                 self._add(path, shown_above + name, language, settings, given=False)
         return inside
+
+    def _entries(self, folder: str) -> list[os.DirEntry[str]]:
+        try:
+            with os.scandir(folder) as listed:
+                return list(listed)
+        except OSError as error:
+            self.found.problems.append(Problem(shown(folder), f"cannot read the folder: {error.strerror}"))
+            return []
 
     def _file(self, path: str, settings: Settings) -> None:
         language = language_of(path) or ("python" if _is_python_script(Path(path)) else None)
@@ -163,7 +162,17 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
         return False
 
 
+def _links_to_folder(entry: os.DirEntry[str]) -> bool:
+    return entry.is_symlink() and os.path.isdir(entry.path)
+
+
+def _included(path: str, settings: Settings) -> bool:
+    return settings.include is None or any(matches(pattern, path) for pattern in settings.include)
+
+
 def _excluded(path: str, is_folder: bool, settings: Settings) -> bool:
+    if not is_folder and settings.exclude is None and not settings.extend_exclude:
+        return False
     name = path.rpartition(os.sep)[2]
     if is_folder and name in TOOL_FOLDERS:
         return True

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 
 from streamlint.config.options import Options, Source
 from streamlint.discovery.files import Found
@@ -95,19 +96,9 @@ class Seams:
         native = [source for source in sources if source.language == "cuda"] if self.skipped else []
         if not native:
             return []
-        everything = [*native, *filter(None, map(self._read, (file for files in self.skipped.values() for file in files)))]
-        by_last: dict[str, list[Source]] = defaultdict(list)
-        for source in everything:
-            by_last[_last(source.path)].append(source)
-        includes: dict[str, list[Source]] = {}
-        includers: dict[str, list[Source]] = defaultdict(list)
-        for source in everything:
-            named = ((name, held) for name in self._includes_of(source) for held in by_last.get(_last(name), ()))
-            includes[source.path] = [held for name, held in named if _names(name, held.path)]
-            for held in includes[source.path]:
-                includers[held.path].append(source)
+        includes, includers = self._inclusions([*native, *filter(None, map(self._read, chain.from_iterable(self.skipped.values())))])
         found = {source.path: source for source in native}
-        defined = {name for source in native for name in _defined(source.text)}
+        defined = _all_defined(native)
         ring, above = list(native), dict[str, Source]()
         while ring and len(found) < len(native) + _MOST_HEADERS:
             above |= {user.path: user for held in ring for user in includers[held.path]}
@@ -115,8 +106,22 @@ class Seams:
             near = {one.path: one for one in (*users, *(part for held in ring for part in includes[held.path])) if one.path not in found}
             ring = [near[path] for path in sorted(near)]
             found |= near
-            defined.update(name for held in ring for name in _defined(held.text))
+            defined |= _all_defined(ring)
         return list(found.values())[len(native) : len(native) + _MOST_HEADERS]
+
+    def _inclusions(self, sources: list[Source]) -> tuple[dict[str, list[Source]], dict[str, list[Source]]]:
+        """What each of these sources includes of them, and by which of them it is included."""
+        by_last: dict[str, list[Source]] = defaultdict(list)
+        for source in sources:
+            by_last[_last(source.path)].append(source)
+        includes: dict[str, list[Source]] = {}
+        includers: dict[str, list[Source]] = defaultdict(list)
+        for source in sources:
+            named = ((name, held) for name in self._includes_of(source) for held in by_last.get(_last(name), ()))
+            includes[source.path] = [held for name, held in named if _names(name, held.path)]
+            for held in includes[source.path]:
+                includers[held.path].append(source)
+        return includes, includers
 
     def _joining(self, options: Options, sources: list[Source], is_seam: Callable[[Source], bool]) -> Iterator[Source]:
         python = [s for s in self.joining.get(options, []) if s.language == "python"]
@@ -262,6 +267,10 @@ def _defined(text: str) -> Iterator[str]:
     yield from _LAMBDA.findall(text)
     yield from (pointer or held for pointer, held in _HELD.findall(text))
     yield from _MACRO.findall(text) if "define" in text else ()
+
+
+def _all_defined(sources: Iterable[Source]) -> set[str]:
+    return {name for source in sources for name in _defined(source.text)}
 
 
 def _uses(text: str, names: set[str]) -> bool:

@@ -6,11 +6,12 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from streamlint.frontends import UnreadableSource, parser_of
+from streamlint.frontends.cuda_annotations import without_annotations
 from streamlint.frontends.cuda_definitions import DefinitionReader
 from streamlint.frontends.cuda_macros import Definitions, Expander
 from streamlint.frontends.cuda_pieces import Piece, Pieces
 from streamlint.frontends.cuda_positions import Places
-from streamlint.frontends.cuda_preprocess import Preprocessed, comments_of, preprocess, without_annotations
+from streamlint.frontends.cuda_preprocess import Preprocessed, comments_of, preprocess
 from streamlint.frontends.declarations import attach
 from streamlint.program import Defined, Module
 from streamlint.support.recursion import deeper

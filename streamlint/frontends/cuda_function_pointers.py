@@ -37,21 +37,30 @@ def function_pointer(node: Syntax) -> FunctionPointer | None:
     returns = _function_of(inner)
     if outer is None or inner is None or returns is None or returns.type not in _TYPES:
         return None
-    given = inner.child_by_field_name("arguments")
+    name = _dereferenced(inner.child_by_field_name("arguments"))
     parameters = outer.child_by_field_name("arguments")
-    if given is None or parameters is None or given.named_child_count != 1:
+    if name is None or parameters is None:
         return None
-    pointer = given.named_children[0]
-    name = pointer.child_by_field_name("argument") if pointer.type == "pointer_expression" else None
-    if name is None or name.type != "identifier" or pointer.children[0].type != "*":
+    if returns.type != "primitive_type" and (value is None or not _are_types(node, name, [returns, *parameters.named_children])):
         return None
-    if returns.type != "primitive_type":
-        if value is None or any(child.type not in _PARAMETERS for child in parameters.named_children):
-            return None
-        types = [each.text for each in (returns, *parameters.named_children) if each.type == "identifier"]
-        if any(found in types or (is_local and found == name.text) for found, is_local in _declared_before(node)):
-            return None
     return FunctionPointer(returns, name, value)
+
+
+def _dereferenced(arguments: Syntax | None) -> Syntax | None:
+    """The variable of ``(*variable)``."""
+    if arguments is None or arguments.named_child_count != 1:
+        return None
+    pointer = arguments.named_children[0]
+    name = pointer.child_by_field_name("argument") if pointer.type == "pointer_expression" else None
+    return name if name is not None and name.type == "identifier" and pointer.children[0].type == "*" else None
+
+
+def _are_types(node: Syntax, variable: Syntax, types: list[Syntax]) -> bool:
+    """Whether all of ``types`` may be types, and no declaration before makes one of them, or the variable, something else."""
+    if any(each.type not in _PARAMETERS for each in types):
+        return False
+    names = [each.text for each in types if each.type == "identifier"]
+    return not any(found in names or (is_local and found == variable.text) for found, is_local in _declared_before(node))
 
 
 def _declared_before(node: Syntax) -> Iterator[tuple[bytes | None, bool]]:

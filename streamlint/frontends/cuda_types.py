@@ -12,6 +12,16 @@ if TYPE_CHECKING:
     from tree_sitter import Node as Syntax
 
 
+_POINTERS = ("pointer_declarator", "abstract_pointer_declarator")
+_REFERENCES = ("reference_declarator", "abstract_reference_declarator")
+_ARRAYS = ("array_declarator", "abstract_array_declarator")
+_FUNCTIONS = ("function_declarator", "abstract_function_declarator")
+_PARENTHESES = ("parenthesized_declarator", "abstract_parenthesized_declarator")
+_OTHERS = ("init_declarator", "attributed_declarator", "variadic_declarator", "optional_type_parameter_declaration")
+# What stands around a declared name.
+_OUTER = frozenset((*_POINTERS, *_REFERENCES, *_ARRAYS, *_FUNCTIONS, *_PARENTHESES, *_OTHERS))
+
+
 class Declarator(NamedTuple):
     """A declared name with what its declarator adds to the type."""
 
@@ -187,31 +197,31 @@ class TypeReader:
         pointers, reference, array = 0, False, None
         function: Syntax | None = None
         inside_parentheses = indirect = False
-        while node is not None:
-            kind = node.type
-            inner = self.field(node, "declarator")
-            if kind in ("pointer_declarator", "abstract_pointer_declarator"):
+        while node is not None and (kind := node.type) in _OUTER:
+            if kind in _POINTERS:
                 pointers += 1
                 indirect = indirect or (inside_parentheses and function is not None)
-            elif kind in ("reference_declarator", "abstract_reference_declarator"):
+            elif kind in _REFERENCES:
                 reference = True
-                inner = inner or next((child for child in node.named_children if child.type not in ("type_qualifier", "ERROR")), None)
-            elif kind in ("array_declarator", "abstract_array_declarator"):
-                size = self.field(node, "size")
-                array = self.element_count(size)
-            elif kind in ("function_declarator", "abstract_function_declarator"):
+            elif kind in _ARRAYS:
+                array = self.element_count(self.field(node, "size"))
+            elif kind in _FUNCTIONS:
                 function = function or node
-            elif kind in ("parenthesized_declarator", "abstract_parenthesized_declarator"):
+            elif kind in _PARENTHESES:
                 inside_parentheses = True
-                inner = next(iter(node.named_children), None)
-            elif kind == "structured_binding_declarator":
-                return Declarator("", node, pointers, reference, array, names=tuple(self.text(child) for child in node.named_children))
-            elif kind in ("init_declarator", "attributed_declarator", "variadic_declarator", "optional_type_parameter_declaration"):
-                inner = inner or next(iter(node.named_children), None)
-            else:
-                return Declarator(self.name(node), node, pointers, reference, array, function, indirect)
-            node = inner
-        return Declarator("", None, pointers, reference, array, function, indirect)
+            node = self.inner_declarator(node)
+        if node is not None and node.type == "structured_binding_declarator":
+            return Declarator("", node, pointers, reference, array, names=tuple(self.text(child) for child in node.named_children))
+        name = self.name(node) if node is not None else ""
+        return Declarator(name, node, pointers, reference, array, function, indirect)
+
+    def inner_declarator(self, node: Syntax) -> Syntax | None:
+        """The next declarator on the way to the name, or the name."""
+        inner = None if node.type in _PARENTHESES else self.field(node, "declarator")
+        if inner is not None or node.type in (*_POINTERS, *_ARRAYS, *_FUNCTIONS):
+            return inner
+        passed = ("type_qualifier", "ERROR") if node.type in _REFERENCES else ()
+        return next((child for child in node.named_children if child.type not in passed), None)
 
     def element_count(self, size: Syntax | None) -> int:
         """The number of elements where it is a literal (or a macro that is one), else 0."""

@@ -247,13 +247,14 @@ class _Translator:
             equals = top_level(mask, "=", low, high)
             left = mask[low : equals if equals is not None else high]
             named = _DECLARED.search(left.rstrip())
-            if named is not None:
-                first_type = first_type or left[: named.start(1)]
-            self.blank(start + low, start + (equals if equals is not None and named is not None else high))
             if named is None:
+                self.blank(start + low, start + high)
                 continue
+            self.blank(start + low, start + low + len(left))
+            before = left[: named.start(1)]
+            first_type = first_type or before
             if owner is not None:
-                stars = left[: named.start(1)].count("*") if low != begin else 0
+                stars = before.count("*") if low != begin else 0
                 held = _declared(first_type)
                 self.found.members[owner][named.group(1)] = Declared(held.type, max(held.pointers, stars))
             if equals is None:

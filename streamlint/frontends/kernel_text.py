@@ -24,21 +24,28 @@ class Written(NamedTuple):
 @functools.lru_cache(maxsize=256)
 def written(text: str, name: str) -> Written | None:
     """What a kernel writes: what its body stores through, else what is not constant. None where the text has no such kernel."""
-    text = _COMMENT.sub(" ", text)
+    kernel = _kernel(_COMMENT.sub(" ", text), name)
+    if kernel is None:
+        return None
+    params, body = kernel
+    names = [(_WORD.findall(param.partition("[")[0]) or [""])[-1] for param in params]
+    pointers = [n if "*" in param or "[" in param else "" for param, n in zip(params, names, strict=True)]
+    stored = Pointers(body, pointers).stored()
+    if stored:
+        return Written(tuple(n in stored for n in pointers), sure=True)
+    constant = ["const" in _WORD.findall(param.partition("*")[0]) for param in params]
+    return Written(tuple(bool(n) and not fixed for n, fixed in zip(pointers, constant, strict=True)), sure=False)
+
+
+def _kernel(text: str, name: str) -> tuple[list[str], str] | None:
+    """The parameters and the body of a kernel."""
     for found in re.finditer(rf"\b{re.escape(name)}\s*\(", text):
         head = text[max(text.rfind(mark, 0, found.start()) for mark in ";}") + 1 : found.start()]
         end = _behind(text, found.end() - 1)
         body = text.find("{", end)
-        if "__global__" not in head or body < 0 or text[end:body].strip():
-            continue
-        params = [param for param in _split(text[found.end() : end - 1]) if param.strip() not in ("", "void")]
-        names = [(_WORD.findall(param.partition("[")[0]) or [""])[-1] for param in params]
-        pointers = [n if "*" in param or "[" in param else "" for param, n in zip(params, names, strict=True)]
-        stored = Pointers(text[body : _behind(text, body)], pointers).stored()
-        if stored:
-            return Written(tuple(n in stored for n in pointers), sure=True)
-        constant = ["const" in _WORD.findall(param.partition("*")[0]) for param in params]
-        return Written(tuple(bool(n) and not fixed for n, fixed in zip(pointers, constant, strict=True)), sure=False)
+        if "__global__" in head and body >= 0 and not text[end:body].strip():
+            params = [param for param in _split(text[found.end() : end - 1]) if param.strip() not in ("", "void")]
+            return params, text[body : _behind(text, body)]
     return None
 
 

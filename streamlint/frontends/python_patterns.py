@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import libcst as cst
 
@@ -87,23 +88,33 @@ def _binding(low: Lowering, subject: cst.BaseExpression, pattern: cst.MatchPatte
 
 def pattern(low: Lowering, node: cst.CSTNode) -> Pattern:
     """A pattern as it stands."""
-    at = low.at.get(node, NOWHERE)
-    if isinstance(node, cst.MatchSingleton):
-        return Pattern("single", expression(low, node.value), at=at)
-    if isinstance(node, cst.MatchValue):
-        return Pattern("value", expression(low, node.value), at=at)
-    if isinstance(node, cst.MatchOr):
-        return Pattern("or", items=tuple(pattern(low, one.pattern) for one in node.patterns), at=at)
-    if isinstance(node, cst.MatchSequence):
-        return _sequence(low, node, at)
-    if isinstance(node, cst.MatchMapping):
-        items = tuple(pattern(low, one.pattern) for one in node.elements)
-        keys = tuple(expression(low, one.key) for one in node.elements)
-        return Pattern("mapping", items=items, keys=keys, rest=node.rest.value if node.rest else "", at=at)
-    if isinstance(node, cst.MatchClass):
-        items = (*(pattern(low, one.value) for one in node.patterns), *(pattern(low, one.pattern) for one in node.kwds))
-        return Pattern("class", expression(low, node.cls), items, names=tuple(one.key.value for one in node.kwds), at=at)
-    assert isinstance(node, cst.MatchAs)
+    return _HANDLERS[type(node)](low, node, low.at.get(node, NOWHERE))
+
+
+def _single(low: Lowering, node: cst.MatchSingleton, at: Position) -> Pattern:
+    return Pattern("single", expression(low, node.value), at=at)
+
+
+def _value(low: Lowering, node: cst.MatchValue, at: Position) -> Pattern:
+    return Pattern("value", expression(low, node.value), at=at)
+
+
+def _or(low: Lowering, node: cst.MatchOr, at: Position) -> Pattern:
+    return Pattern("or", items=tuple(pattern(low, one.pattern) for one in node.patterns), at=at)
+
+
+def _mapping(low: Lowering, node: cst.MatchMapping, at: Position) -> Pattern:
+    items = tuple(pattern(low, one.pattern) for one in node.elements)
+    keys = tuple(expression(low, one.key) for one in node.elements)
+    return Pattern("mapping", items=items, keys=keys, rest=node.rest.value if node.rest else "", at=at)
+
+
+def _class(low: Lowering, node: cst.MatchClass, at: Position) -> Pattern:
+    items = (*(pattern(low, one.value) for one in node.patterns), *(pattern(low, one.pattern) for one in node.kwds))
+    return Pattern("class", expression(low, node.cls), items, names=tuple(one.key.value for one in node.kwds), at=at)
+
+
+def _as(low: Lowering, node: cst.MatchAs, at: Position) -> Pattern:
     found = Pattern("any", at=at) if node.pattern is None else pattern(low, node.pattern)
     if node.name is not None:
         found = Pattern("or", items=(found,), name=node.name.value, at=at) if found.name else found
@@ -122,3 +133,14 @@ def _sequence(low: Lowering, node: cst.MatchSequence, at: Position) -> Pattern:
         else:
             items.append(pattern(low, element.value))
     return Pattern("sequence", items=tuple(items), star=star, at=at)
+
+
+_HANDLERS: dict[type[cst.CSTNode], Callable[[Lowering, Any, Position], Pattern]] = {
+    cst.MatchSingleton: _single,
+    cst.MatchValue: _value,
+    cst.MatchOr: _or,
+    cst.MatchMapping: _mapping,
+    cst.MatchClass: _class,
+    cst.MatchAs: _as,
+    **dict.fromkeys((cst.MatchList, cst.MatchTuple), _sequence),
+}

@@ -16,8 +16,9 @@ from streamlint.hazards.findings import Lowered, context_of, hazard, registry
 from streamlint.ir import Instruction
 from streamlint.support.records import replace
 from streamlint.transfer.actions import Action, Copied, Lost, Read, Stream, Synchronized
+from streamlint.transfer.call_sites import ANY_ROW, RowTest
 from streamlint.transfer.modelled import ModelledCall
-from streamlint.transfer.transfer import ANY_ROW, Order, RowTest, Transfer
+from streamlint.transfer.transfer import Order, Transfer
 from streamlint.transfer.waiting import Waited
 from streamlint.transfer.work import Worked
 

@@ -72,6 +72,18 @@ class DefinitionLowering(AddressLowering):
         self.module.numbers[function] = code.number
         if self.code.kind == "class" and not function.is_lambda:
             self.methods.append((function.name, code.number))
+        self.describe(code, function)
+        inner = self.nested(code, scope)
+        defaults: list[int] = []
+        if not self.is_cpp:
+            defaults = [self.value(param.default) for param in function.params if param.default is not None]
+        elif captured:
+            defaults = [self.value(arguments[0].value) for _, arguments in function.initialisers]
+        inner.function_body(function, captured)
+        return self.builder.define(op.FUNCTION, function.at, code.number, *defaults)
+
+    def describe(self, code: Code, function: Function) -> None:
+        """What the head of a function says of its code."""
         code.class_name = function.class_name
         code.flags = _flags(function)
         code.decorators = tuple(annotation_text(one) for one in function.decorators)
@@ -81,14 +93,6 @@ class DefinitionLowering(AddressLowering):
         code.returns = type_tuple(function.returns) if function.returns else annotation_text(function.annotation)
         if self.is_cpp and function.annotation is not None:
             code.declared[op.NONE] = annotation_text(function.annotation)
-        inner = self.nested(code, scope)
-        defaults: list[int] = []
-        if not self.is_cpp:
-            defaults = [self.value(param.default) for param in function.params if param.default is not None]
-        elif captured:
-            defaults = [self.value(arguments[0].value) for _, arguments in function.initialisers]
-        inner.function_body(function, captured)
-        return self.builder.define(op.FUNCTION, function.at, code.number, *defaults)
 
     def function_body(self, function: Function, captured: Iterable[str] = ()) -> None:
         """Parameters, then the statements."""

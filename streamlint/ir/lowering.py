@@ -247,11 +247,7 @@ def annotation_text(node: Expression | None) -> str:
     if isinstance(node, Attr):
         return f"{annotation_text(node.value)}.{node.name}"
     if isinstance(node, Index):
-        head, parts = annotation_text(node.value), [annotation_text(one) for one in node.indices]
-        if head.endswith(METADATA):  # the words of its metadata are no names
-            texts = [one.value if isinstance(one, Const) else None for one in node.indices]
-            parts[1:] = [repr(text) if isinstance(text, str) else part for text, part in zip(texts[1:], parts[1:], strict=True)]
-        return f"{head}[{','.join(parts)}]"
+        return _subscript_text(node)
     if isinstance(node, Call):
         return annotation_text(node.function)
     left, right, items = getattr(node, "left", None), getattr(node, "right", None), getattr(node, "items", None)
@@ -260,3 +256,11 @@ def annotation_text(node: Expression | None) -> str:
     if isinstance(items, tuple) and all(isinstance(one, Expression) for one in items):
         return f"[{','.join(annotation_text(one) for one in items)}]"
     return ""
+
+
+def _subscript_text(node: Index) -> str:
+    head, parts = annotation_text(node.value), [annotation_text(one) for one in node.indices]
+    if head.endswith(METADATA):  # the words of its metadata are no names
+        texts = [one.value if isinstance(one, Const) else None for one in node.indices]
+        parts[1:] = [repr(text) if isinstance(text, str) else part for text, part in zip(texts[1:], parts[1:], strict=True)]
+    return f"{head}[{','.join(parts)}]"

@@ -52,8 +52,7 @@ class Captures:
 
     def forbids_null(self, call: Call) -> bool:
         """Whether the call works on the null stream while that is refused."""
-        on_null = call.effect.stream != "" and call.clock == NULL
-        return on_null and null_stream_refused(self._active) and self._holds("capture-refuses-the-null-stream")
+        return call.on_null and null_stream_refused(self._active) and self._holds("capture-refuses-the-null-stream")
 
     def _begin(self, call: Call) -> str:
         if call.clock == NULL:
@@ -103,32 +102,40 @@ class Captures:
 
     def _beside(self, call: Call) -> str | None:
         effect = call.effect
-        on_null = effect.stream != "" and call.clock == NULL
         owner = self._events.get(call.event) if call.event is not None else None
         if effect.work is Work.WAIT and owner is not None:
-            if on_null:
-                return _lost(owner[0], Status.IMPLICIT)
-            owner[0].clocks.wait(call.clock, owner[1])
-            owner[0].blocking = owner[0].blocking or not call.clock.startswith("n")
-            return DONE
+            return _joined(call, *owner)
         if self.forbids_null(call):
             for capture in self._active:
                 capture.invalid = capture.invalid or capture.blocking
             return _text(Status.IMPLICIT)
         if owner is not None and effect.work is Work.NONE and self._holds("capture-refuses-synchronization"):
             return _lost(owner[0], Status.CAPTURED_EVENT)
-        if call.call == "deviceSynchronize" and self._holds("capture-refuses-synchronization"):
-            return self._all_lost(self._active)
-        if effect.unsafe and self._holds("capture-refuses-unsafe-calls") and unsafe_calls_refused(self._active, call.thread):
-            return self._all_lost([capture for capture in self._active if unsafe_calls_refused([capture], call.thread)])
+        lost = self._lost_by(call)
+        for capture in lost:
+            capture.invalid = True
+        if lost:
+            return _text(Status.UNSUPPORTED)
         if effect.work is Work.RECORD:
             self._events.pop(call.event or 0, None)
         return None
 
-    def _all_lost(self, captures: list[Capture]) -> str:
-        for capture in captures:
-            capture.invalid = True
-        return _text(Status.UNSUPPORTED)
+    def _lost_by(self, call: Call) -> list[Capture]:
+        """The captures that are lost because a call waits for the device, or is unsafe while they go on."""
+        if call.call == "deviceSynchronize" and self._holds("capture-refuses-synchronization"):
+            return self._active
+        if call.effect.unsafe and self._holds("capture-refuses-unsafe-calls"):
+            return [capture for capture in self._active if unsafe_calls_refused([capture], call.thread)]
+        return []
+
+
+def _joined(call: Call, capture: Capture, recorded: Clock) -> str:
+    """What becomes of a wait for an event of a capture: its stream joins the capture, but the null stream cannot."""
+    if call.on_null:
+        return _lost(capture, Status.IMPLICIT)
+    capture.clocks.wait(call.clock, recorded)
+    capture.blocking = capture.blocking or not call.clock.startswith("n")
+    return DONE
 
 
 def _refusal(call: Call) -> str:

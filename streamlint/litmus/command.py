@@ -93,16 +93,7 @@ def _compare(options: argparse.Namespace, spawn: Spawn, programs: Sequence[Progr
     if book is not None:
         session.record = lambda program, seen: print(json.dumps([str(program), outcome_text(seen)]), file=book)
     try:
-        session.start()
-        if options.only_peers and not session.tally.platform.get("peers"):
-            raise NothingRanError("--only-peers: there is no second one that it reaches")
-        if programs is not None:
-            tally = session.replay(programs)
-        elif options.pairs:
-            tally = session.pairs()
-        else:
-            session.show_facts()
-            tally = session.fuzz(options.seed, options.seconds, peers=1.0 if options.only_peers else PEERS)
+        tally = _tally(session, options, programs)
     except KeyboardInterrupt:
         tally = session.tally
     except NothingRanError as problem:  # a child could not be started again: what was found until then is kept
@@ -123,6 +114,19 @@ def _compare(options: argparse.Namespace, spawn: Spawn, programs: Sequence[Progr
     if not tally.runs:
         return _fail("no run had an outcome")
     return int(bool(tally.disagreed or tally.hung))
+
+
+def _tally(session: Session, options: argparse.Namespace, programs: Sequence[Program] | None) -> Tally:
+    """What a session counts of the programs of a file, of all pairs, or of random programs."""
+    session.start()
+    if options.only_peers and not session.tally.platform.get("peers"):
+        raise NothingRanError("--only-peers: there is no second one that it reaches")
+    if programs is not None:
+        return session.replay(programs)
+    if options.pairs:
+        return session.pairs()
+    session.show_facts()
+    return session.fuzz(options.seed, options.seconds, peers=1.0 if options.only_peers else PEERS)
 
 
 def _self_test(options: argparse.Namespace, spawn: Spawn) -> int:

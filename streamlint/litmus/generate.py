@@ -50,35 +50,43 @@ def programs(seed: int, *, peers: float = 0.0) -> Iterator[Program]:
 
 
 def _program(rng: random.Random, *, peers: bool) -> Program:
-    calls: list[Call] = []
     size, threads = rng.randint(*CALLS), rng.choice((1, 2, 2, 3))
     names = rng.sample(PEER_STREAMS if peers else STREAMS, rng.randint(2, 4))
     if peers and "q1" not in names:
         names[0] = "q1"
+    calls = _calls(rng, size, threads, names, peers=peers)
+    if not peers and rng.random() < _CAPTURES:
+        _add_capture(rng, calls, names)
+    kind = "hostgate" if rng.random() < _HOST_GATES else "gate"
+    return Program(tuple(calls), 0, kind, peers and rng.random() < 0.5)
+
+
+def _calls(rng: random.Random, size: int, threads: int, names: list[str], *, peers: bool) -> list[Call]:
+    calls: list[Call] = []
     choice = [call for call, effect in EFFECTS.items() if peers or not effect.peer]
     weights = [_OFTEN.get(call, _SELDOM.get(call, _PEER_CALLS if EFFECTS[call].peer else 1.0)) for call in choice]
     events: list[int] = []  # the device of each
     while len(calls) < size:
         name = rng.choices(choice, weights)[0]
         stream = rng.choice(names) if EFFECTS[name].stream == "own" else ""
-        event = None
-        if takes_event(name):
-            foreign = name != "eventRecord" or (peers and rng.random() < _FOREIGN_RECORDS)
-            known = [number for number, device in enumerate(events) if foreign or device == device_of(stream)]
-            if name == "eventRecord" and (not known or rng.random() < 0.8):
-                known = [len(events)]
-            if not known:
-                continue
-            event = rng.choice(known)
+        among = _events(rng, name, stream, events, peers=peers) if takes_event(name) else []
+        if takes_event(name) and not among:
+            continue
+        event = rng.choice(among) if among else None
         if stream == "q1" and not works_on_second_device(name):
             continue
         if event == len(events):
             events.append(device_of(stream))
         calls.append(Call(rng.randrange(threads), name, stream, event))
-    if not peers and rng.random() < _CAPTURES:
-        _add_capture(rng, calls, names)
-    kind = "hostgate" if rng.random() < _HOST_GATES else "gate"
-    return Program(tuple(calls), 0, kind, peers and rng.random() < 0.5)
+    return calls
+
+
+def _events(rng: random.Random, name: str, stream: str, events: list[int], *, peers: bool) -> list[int]:
+    """The numbers of the events that a call may take: a record mostly takes a new one."""
+    foreign = name != "eventRecord" or (peers and rng.random() < _FOREIGN_RECORDS)
+    known = [number for number, device in enumerate(events) if foreign or device == device_of(stream)]
+    new = name == "eventRecord" and (not known or rng.random() < 0.8)
+    return [len(events)] if new else known
 
 
 def _add_capture(rng: random.Random, calls: list[Call], names: list[str]) -> None:

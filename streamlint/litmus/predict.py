@@ -133,9 +133,7 @@ class _Run:
 
     def _call(self, index: int, call: Call) -> None:
         if index == self.program.gate:
-            self.in_capture = self.captures.active
-            work = Work.HOST_FUNCTION if self.program.kind == "hostgate" else Work.DEVICE
-            self.gate = self.clocks.issue(call.clock, work)
+            self._shut_gate(call.clock)
         if call.captures and self._stuck(index, call):
             return
         if self._loads_first(call) and (self._stuck(index, call) or self._waits(index, call, {}, first=True)):
@@ -155,6 +153,11 @@ class _Run:
         elif status:
             self.words.add(f"x{index}:{status}")
         self.words.add(f"h{index}")
+
+    def _shut_gate(self, stream: str) -> None:
+        self.in_capture = self.captures.active
+        work = Work.HOST_FUNCTION if self.program.kind == "hostgate" else Work.DEVICE
+        self.gate = self.clocks.issue(stream, work)
 
     def _is_foreign(self, index: int, call: Call) -> bool:
         """Whether it records an event of the other device."""
@@ -211,7 +214,7 @@ class _Run:
 
     def _catch_up(self, call: Call) -> None:
         """Note what the null stream's next allocation has to catch up with, and what comes after it."""
-        work, on_null = call.effect.work, call.clock == NULL and call.effect.stream != ""
+        work, on_null = call.effect.work, call.on_null
         synchronizes = call.call in ("streamSynchronize", "deviceSynchronize", "eventSynchronize")
         if on_null and work not in (Work.NONE, Work.WAIT):
             self.behind = self.behind and _PERHAPS_BEHIND
@@ -296,21 +299,29 @@ class _Run:
         if call.captures:
             fact = "end-capture-takes-a-lock" if call.call == "endCapture" else "begin-capture-takes-the-object-lock"
             return {lock for lock in (Lock.CONTEXT, Lock.OBJECTS) if lock.value in taken and self.decide(fact, index)}
-        effect = call.effect
-        takes = effect.takes_on_null if effect.takes_on_null and call.clock == NULL else effect.takes
-        if self.behind and effect.work is Work.ALLOC and call.clock == NULL:
-            takes = (Locks(Lock.CONTEXT, self.behind),)
-        elif call.call == "streamSynchronize" and call.clock in self.freed & self.clocks.blocking:
-            takes = (Locks(Lock.CONTEXT, "synchronize-after-free-takes-a-lock"),)
-        if effect.work is Work.WAIT and self.origins.get(call.event or 0, call.device) != call.device:
+        return {claim.lock for claim in self._takes(index, call) if _name(claim.lock, call) in taken and self.decide(claim.fact, index)}
+
+    def _takes(self, index: int, call: Call) -> tuple[Locks, ...]:
+        """The locks that a call takes, of the devices that it concerns."""
+        work, takes = call.effect.work, self._takes_alone(call)
+        if work is Work.WAIT and self.origins.get(call.event or 0, call.device) != call.device:
             takes = (Locks(Lock.CONTEXT, "wait-across-devices-takes-a-lock"),)
-        elif call.device and effect.work is Work.PEER:
+        elif call.device and work is Work.PEER:
             takes = (Locks(Lock.CONTEXT, "peer-copy-takes-both-devices-locks"),)
         elif call.device and not self.decide("locks-reach-other-devices", index):
             takes = tuple(claim for claim in takes if claim.lock is Lock.STREAM)
-        if effect.work is Work.PEER and not self.program.access:
+        if work is Work.PEER and not self.program.access:
             takes += (Locks(Lock.DOWNLOADS, "peer-copies-without-access-share-staging"),)
-        return {claim.lock for claim in takes if _name(claim.lock, call) in taken and self.decide(claim.fact, index)}
+        return takes
+
+    def _takes_alone(self, call: Call) -> tuple[Locks, ...]:
+        """The locks that a call takes where there is one device."""
+        effect = call.effect
+        if self.behind and effect.work is Work.ALLOC and call.clock == NULL:
+            return (Locks(Lock.CONTEXT, self.behind),)
+        if call.call == "streamSynchronize" and call.clock in self.freed & self.clocks.blocking:
+            return (Locks(Lock.CONTEXT, "synchronize-after-free-takes-a-lock"),)
+        return effect.takes_on_null if effect.takes_on_null and call.clock == NULL else effect.takes
 
     def _keeps(self, index: int, call: Call, effect: Effect) -> set[str]:
         claims = effect.holds_on_null if call.clock == NULL and effect.stream == "own" else effect.holds

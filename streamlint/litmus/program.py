@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from streamlint.cuda_model.clocks import NULL
 from streamlint.cuda_model.effects import EFFECTS, Effect, Work
 from streamlint.support.errors import StreamlintError, did_you_mean
 
@@ -61,6 +62,11 @@ class Call:
         if not self.captures and self.effect.stream == "null":
             return "null"
         return f"ptds{self.thread}" if self.stream == "ptds" else self.stream
+
+    @property
+    def on_null(self) -> bool:
+        """Whether it works on the null stream."""
+        return self.effect.stream != "" and self.clock == NULL
 
     @property
     def device(self) -> int:

@@ -169,6 +169,7 @@ def serve(start: Setup, child: subprocess.Popen[bytes], way: tuple[str, int] | t
     """Serve one editor, at an address or by streams. The exit code is 0 where the editor has said that it ends, else 1."""
     server = Server(start, child)
     _lifetime(server)
+    _workspace(server)
     _documents(server)
     _notebooks(server)
     _requests(server)
@@ -208,6 +209,8 @@ def _lifetime(server: Server) -> None:
         server.ended = True
         server.session.end()
 
+
+def _workspace(server: Server) -> None:
     @server.feature(types.WORKSPACE_DID_CHANGE_CONFIGURATION)
     async def configured(params: types.DidChangeConfigurationParams) -> None:
         if server.pulls_settings:

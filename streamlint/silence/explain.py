@@ -208,12 +208,12 @@ def _read(answer: Answer, found: Found) -> str | None:
 def _tell(answer: Answer, mine: Found, text: str, places: Layout, group: _Group, report: Report) -> None:
     """What the run tells of a line at which nothing is reported."""
     parser, options = group.parser, group.options
-    raw = [finding for part in group.parts for finding in part.findings]
+    raw = _all(group.parts)
     rows = places.statement_at(answer.row)
     if _found(answer, mine, text, raw, rows, report):
         return
     for setting, wide, what in _wider(options):
-        for finding in _at([finding for part in group.found(wide) for finding in part.findings], mine.path, rows):
+        for finding in _at(_all(group.found(wide)), mine.path, rows):
             answer.add("hidden", f"`{finding.name}` {what} only with {setting} (--preview)", finding.code)
     _told_elsewhere(answer, mine.path, rows, list(precedence.winners(raw)))
     for part in group.parts:
@@ -256,13 +256,18 @@ def _wider(options: Options) -> Iterator[tuple[str, Options, str]]:
         yield 'evidence = "possible"', replace(options, evidence=POSSIBLE), "tells what is not shown to cost anything here"
 
 
+def _all(parts: list[Part]) -> list[Finding]:
+    return [finding for part in parts for finding in part.findings]
+
+
 def _at(findings: list[Finding], file: str, rows: tuple[int, int]) -> list[Finding]:
     return [f for f in findings if f.span.file == file and rows[0] <= f.span.row <= rows[1]]
 
 
 def _found(answer: Answer, mine: Found, text: str, raw: list[Finding], rows: tuple[int, int], report: Report) -> bool:
     """Findings that do stand at the line, and why they are not shown there."""
-    kept = _at(list(precedence.winners(raw)), mine.path, rows)
+    winners = list(precedence.winners(raw))
+    kept = _at(winners, mine.path, rows)
     selected = codes_of(mine)
     visible = [f for f in kept if f.code in selected]
     outcome = suppress.suppress(mine.path, text, mine.language, visible, require_reasons=mine.settings.require_reasons)
@@ -276,13 +281,18 @@ def _found(answer: Answer, mine: Found, text: str, raw: list[Finding], rows: tup
             answer.add("hidden", _unselected(finding, mine.settings), finding.code)
         elif comment is not None and all(f.span != finding.span or f.code != finding.code for f in outcome.findings):
             answer.add("hidden", f"suppressed by the comment in line {comment}", finding.code, comment)
-    lost = _at(raw, mine.path, rows) if not kept else []
+    if not kept:
+        _given_way(answer, _at(raw, mine.path, rows), winners)
+    return bool(kept) or bool(answer.reasons)
+
+
+def _given_way(answer: Answer, lost: list[Finding], winners: list[Finding]) -> None:
+    """Findings that stand nowhere, since others name their causes."""
     for finding in lost:
-        cause = next((w for w in precedence.winners(raw) if finding.code in w.related), None)
+        cause = next((w for w in winners if finding.code in w.related), None)
         if cause is not None:
             where = f"the finding {cause.code} in line {cause.span.row}, which names the cause"
             answer.add("given-way", f"gives way to {where}", finding.code, cause.span.row)
-    return bool(kept) or bool(answer.reasons)
 
 
 def _unselected(finding: Finding, settings: Settings) -> str:

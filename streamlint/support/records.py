@@ -48,13 +48,11 @@ else:
         return hasattr(type(one), "__record_fields__")
 
     def _made(cls, *, frozen=False, order=False, slots=True, eq=True, unsafe_hash=False):
-        inherited = {name: one for base in reversed(cls.__mro__[1:]) for name, one in getattr(base, "__record_fields__", {}).items()}
+        inherited, packed = _inherited(cls), _packed(cls)
         fields = inherited | {name: _field(cls.__dict__.get(name, _NOTHING)) for name in cls.__annotations__}
-        packed = dict(item for base in reversed(cls.__mro__) for item in base.__dict__.get("__packed__", ()))
         names = tuple(fields)
+        own = [name for name in names if name not in inherited]
         values = _values(names)
-        left = (*names, "__dict__", "__weakref__")
-        body = {name: value for name, value in cls.__dict__.items() if name not in left and not name.startswith("__annot")}
         made = {
             "__match_args__": tuple(name for name, one in fields.items() if one.init and not one.kw_only),
             "__init__": _init(cls, fields, frozen, packed),
@@ -65,20 +63,39 @@ else:
             "__dataclass_fields__": _Fields(),
         }
         if slots:
-            made["__slots__"] = tuple(f"_{name}" if name in packed else name for name in names if name not in inherited)
-        made |= {name: _unpacking(f"_{name}", *packed[name]) for name in names if name in packed and name not in inherited}
-        if eq:
-            made["__eq__"] = lambda self, other: values(self) == values(other) if type(other) is type(self) else NotImplemented
-            made["__hash__"] = None
+            made["__slots__"] = tuple(f"_{name}" if name in packed else name for name in own)
+        made |= {name: _unpacking(f"_{name}", *packed[name]) for name in own if name in packed}
+        made |= _comparisons(values, eq, order)
         if unsafe_hash or (frozen and eq):
-            hashed = _values(tuple(name for name, one in fields.items() if one.hash))
-            made["__hash__"] = lambda self: hash(hashed(self))
+            made["__hash__"] = _hashing(fields)
         if frozen:
             made |= {"__setattr__": _refuse, "__delattr__": _refuse}
             made |= {"__getstate__": lambda self: list(values(self)), "__setstate__": _set_state}
-        if order:
-            made |= {f"__{name}__": _compared(values, getattr(operator, name)) for name in ("lt", "le", "gt", "ge")}
-        return type(cls)(cls.__name__, cls.__bases__, {**made, **body})  # what the class says itself comes first
+        return type(cls)(cls.__name__, cls.__bases__, {**made, **_body(cls, names)})  # what the class says itself comes first
+
+    def _inherited(cls):
+        """The fields that a class has of its bases."""
+        return {name: one for base in reversed(cls.__mro__[1:]) for name, one in getattr(base, "__record_fields__", {}).items()}
+
+    def _packed(cls):
+        return dict(item for base in reversed(cls.__mro__) for item in base.__dict__.get("__packed__", ()))
+
+    def _body(cls, names):
+        """What stands in a class, without its fields."""
+        left = (*names, "__dict__", "__weakref__")
+        return {name: value for name, value in cls.__dict__.items() if name not in left and not name.startswith("__annot")}
+
+    def _comparisons(values, eq, order):
+        """The methods that compare records."""
+        made = {f"__{name}__": _compared(values, getattr(operator, name)) for name in ("lt", "le", "gt", "ge")} if order else {}
+        if eq:
+            made["__eq__"] = lambda self, other: values(self) == values(other) if type(other) is type(self) else NotImplemented
+            made["__hash__"] = None
+        return made
+
+    def _hashing(fields):
+        hashed = _values(tuple(name for name, one in fields.items() if one.hash))
+        return lambda self: hash(hashed(self))
 
     def _field(said):
         return said if isinstance(said, _Field) else _Field(said)

@@ -52,16 +52,16 @@ class Batches:
             if one is None or one[0] not in (op.NEXT, op.ITER, op.UNPACK):
                 break
             node = self.facts.values(function, one[3])
-            for value in list(node.values):
-                if isinstance(value, LibraryObject) and value.kind == "loader":
-                    for site in (*node.trace(value),):
-                        for call in self.transfer.modelled(site.function, site.instruction):
-                            if call.row.effect == "loader":
-                                return call
+            loaders = [value for value in node.values if isinstance(value, LibraryObject) and value.kind == "loader"]
+            made = (self._making(site) for value in loaders for site in list(node.trace(value)))
+            if found := next(filter(None, made), None):
+                return found
             one = function.definitions[one[3]] if one[3] >= 0 else None
-        if one is not None and one[0] in (op.CALL, op.INVOKE):
-            return next((call for call in self.transfer.modelled(function, one) if call.row.effect == "loader"), None)
-        return None
+        return self._making(Site(function, one)) if one is not None and one[0] in (op.CALL, op.INVOKE) else None
+
+    def _making(self, site: Site) -> ModelledCall | None:
+        """The call of a library that makes a loader."""
+        return next((call for call in self.transfer.modelled(site.function, site.instruction) if call.row.effect == "loader"), None)
 
     def _functions(self, loader: ModelledCall, collate: int) -> Iterator[Function]:
         for value in loader.values(collate):

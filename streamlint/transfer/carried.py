@@ -38,6 +38,13 @@ class Key(NamedTuple):
 
 
 ANY = Key(None)
+_TAKEN: dict[int, Callable[[Function, Instruction], Key]] = {
+    op.ATTR: lambda function, one: Key(function.text(one[4]), False),
+    op.ITEM: lambda function, one: Key(function.constant(one[4])),
+    op.UNPACK: lambda _, one: Key(one[4]) if one[6] == op.NONE else ANY,
+    op.NEXT: lambda *_: ANY,
+}
+"""What an instruction takes of its operand."""
 Started = Callable[[Function, int], Iterable[tuple[Function, int]]]
 """By function and number of a parameter: what is given for it where a thread or process is started."""
 
@@ -164,14 +171,8 @@ class Carriers:
             return (way.at(one[_SAME[opcode]]),)
         if opcode == op.PHI:
             return (way.at(each) for each in one[3:] if each != one[2])
-        if opcode == op.ATTR:
-            return (way.part(one[3], Key(function.text(one[4]), False)),)
-        if opcode == op.ITEM:
-            return (way.part(one[3], Key(function.constant(one[4]))),)
-        if opcode == op.UNPACK:
-            return (way.part(one[3], Key(one[4]) if one[6] == op.NONE else ANY),)
-        if opcode == op.NEXT:
-            return (way.part(one[3], ANY),)
+        if opcode in _TAKEN:
+            return (way.part(one[3], _TAKEN[opcode](function, one)),)
         if opcode == op.LOAD:
             return self._cell(way, one[3])
         if opcode == op.NAME:
@@ -210,15 +211,20 @@ class Carriers:
         function = way.function
         if function.has_receiver and one[3] == 0 and way.keys and function.owner is not None:
             return list(self._stored(way, function.owner)) or None
-        entered = entered_by(way.context, function)
-        places = [entered] if entered is not None else [Site(*place) for place in self.transfer.callers(function)]
-        if way.through is not None and way.through[0] is function:
-            places = [place for place in places if may_be_made_for(self.transfer, place, *way.through)]
+        places = self._entries(way)
         outside = way._replace(context=tuple(entry for entry in way.context if entry[0] is not function))
         started = [outside.at(each, holder) for holder, each in self.started(function, one[3])] if self.started is not None else []
         if not (places or started) or len(places) > _MOST_CALLERS:
             return None
         return [*started, *(step for place in places for step in self._from_call(outside, one[3], place))]
+
+    def _entries(self, way: Carried) -> list[Site]:
+        """The calls by which a function may have been entered."""
+        entered = entered_by(way.context, way.function)
+        places = [entered] if entered is not None else [Site(*place) for place in self.transfer.callers(way.function)]
+        if way.through is not None and way.through[0] is way.function:
+            places = [place for place in places if may_be_made_for(self.transfer, place, *way.through)]
+        return places
 
     def _from_call(self, way: Carried, index: int, place: Site) -> Iterator[Carried]:
         """What a call gives for a parameter: an argument, a part of what is spread, or the default."""
@@ -335,12 +341,16 @@ class Carriers:
             return
         edges = [edge.callee for edge in self.transfer.edges(function, one) if edge.is_followed and not edge.is_handed]
         for callee in dict.fromkeys(edges):
-            if entered_by(way.context, callee) is None and callee.code.name != "__init__" and not callee.by_opcode[op.YIELD]:
-                entered = (*way.context, (callee, site))
-                yield from (way.at(end[2], callee, entered) for end in callee.by_opcode[op.RETURN] if end[2] >= 0)
+            yield from self._returned(way, callee, site)
         if not edges and not function.is_cpp:
             yield from self._put(way, one) if way.keys else ()
             yield from self._taken(way, one)
+
+    def _returned(self, way: Carried, callee: Function, site: Site) -> Iterator[Carried]:
+        """What a function gives back to a call that enters it."""
+        if entered_by(way.context, callee) is None and callee.code.name != "__init__" and not callee.by_opcode[op.YIELD]:
+            entered = (*way.context, (callee, site))
+            yield from (way.at(end[2], callee, entered) for end in callee.by_opcode[op.RETURN] if end[2] >= 0)
 
     def _classes(self, function: Function, one: Instruction) -> Iterator[ClassInfo]:
         """The classes of the program of which a call makes an object."""

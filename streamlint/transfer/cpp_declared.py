@@ -36,9 +36,12 @@ def declared_type(contexts: Contexts, known: Known) -> TypeTuple | None:
     if one[0] == op.NAME:
         method = function.method
         owner = method.owner if method is not None else None
-        name = function.text(one[3])
-        return next((field.type for field in owner.ir.fields if field.name == name), None) if owner is not None else None
+        return _field_type(owner, function.text(one[3])) if owner is not None else None
     return None
+
+
+def _field_type(owner: ClassInfo, name: str) -> TypeTuple | None:
+    return next((field.type for field in owner.ir.fields if field.name == name), None)
 
 
 def bound_type(contexts: Contexts, known: Known, kind: TypeTuple, depth: int = 0) -> TypeTuple:
@@ -65,8 +68,7 @@ def _declared_object(contexts: Contexts, known: Known) -> TypeTuple | None:
         return declared_type(contexts, known)
     base = _declared_object(contexts, known._replace(register=one[3]))
     _, meant = contexts.facts.named_type(function, base) if base is not None else (None, None)
-    name = function.text(one[4])
-    return next((field.type for field in meant.ir.fields if field.name == name), None) if isinstance(meant, ClassInfo) else None
+    return _field_type(meant, function.text(one[4])) if isinstance(meant, ClassInfo) else None
 
 
 def is_plain_container(facts: Facts, function: Function, kind: TypeTuple | None) -> bool:

@@ -12,6 +12,8 @@ from streamlint.transfer.contexts import Contexts, Known
 from streamlint.transfer.modelled import ModelledCall
 
 _SPACES = {"cuda-device": "device", "cpu-device": "host"}
+_OPTIONS = frozenset({"device", "same", "pinned_options", "object"})
+"""The effects of calls that give options."""
 _DEEPEST = 8
 
 
@@ -36,24 +38,28 @@ def option(contexts: Contexts, known: Known, depth: int = 0) -> Option | None:
         return None
     if one[0] == op.NAME:
         word = contexts.facts.cpp_models.constants.get(function.text(one[3]), "")
-        if word in _SPACES:
-            return Option(_SPACES[word])
-        return Option() if word else None
+        return Option(_SPACES.get(word, "")) if word else None
     if one[0] in (op.CALL, op.INVOKE):
         for call in list(contexts.calls(function, one)) or _by_name(contexts, known, one):
-            effect, receiver = call.row.effect, call.receiver
-            if effect not in ("device", "same", "pinned_options", "object"):
-                continue
-            before = option(contexts, known._replace(register=receiver), depth + 1) if receiver is not None else None
-            before = before or Option()
-            given = [option(contexts, known._replace(register=each), depth + 1) for each in call.operands if each != receiver]
-            named = next((each.space for each in given if each is not None and each.space), "")
-            if effect == "pinned_options":
-                pinned = contexts.truth_of(known._replace(register=call.operands[-1])) if given else True
-                return Option(before.space, pinned)
-            if effect == "device" and not named:
-                return Option("unknown", before.pinned)
-            return Option(named or before.space, before.pinned)
+            if call.row.effect in _OPTIONS:
+                return _by_call(contexts, known, call, depth)
+    return _by_value(contexts, known)
+
+
+def _by_call(contexts: Contexts, known: Known, call: ModelledCall, depth: int) -> Option:
+    """What a call makes of the options that it is called on, and of those that it is given."""
+    receiver = call.receiver
+    before = (option(contexts, known._replace(register=receiver), depth + 1) if receiver is not None else None) or Option()
+    given = [option(contexts, known._replace(register=each), depth + 1) for each in call.operands if each != receiver]
+    named = next((each.space for each in given if each is not None and each.space), "")
+    if call.row.effect == "pinned_options":
+        return Option(before.space, contexts.truth_of(known._replace(register=call.operands[-1])) if given else True)
+    if call.row.effect == "device" and not named:
+        return Option("unknown", before.pinned)
+    return Option(named or before.space, before.pinned)
+
+
+def _by_value(contexts: Contexts, known: Known) -> Option | None:
     for value in contexts.facts.values(known.function, known.register).values:
         if isinstance(value, (DeviceValue, Memory)):
             return Option(value.space, None if isinstance(value, Memory) else False)

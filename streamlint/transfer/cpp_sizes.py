@@ -163,27 +163,27 @@ class CppSizes:
         if one is None:
             return None
         if one[0] in (op.CALL, op.INVOKE):
-            for call in self.contexts.calls(function, one):
-                register = call.one("bytes") if call.row.effect == "alloc" else None
-                if register is not None:
-                    return self.contexts.number(Known(function, register, known.context))
-            count = self.contexts.number(known._replace(register=one[5])) if one[0] == op.CALL and len(one) == 6 else None
-            template = function.code.templates.get(one[1])
-            width = WIDTHS.get(spelled(template[0]).removesuffix("[]")) if template else None
-            return count * width if count is not None and width is not None else None
+            return self._bytes_of_call(known, one)
         kind = self.type_of(known)
         if kind is None:
             return None
         if one[0] == op.NEW_ARRAY:
-            count = self.contexts.number(known._replace(register=one[4])) if one[4] >= 0 else None
-            width = self.width(function, kind)
-            return count * width if count is not None and width is not None else None
+            return _product(self.contexts.number(known._replace(register=one[4])) if one[4] >= 0 else None, self.width(function, kind))
         if kind[4] is not None:
             return self._size_of(known)
         element = self.element(kind)
-        count = self.elements(known) if element is not None else None
-        width = self.width(function, element) if element is not None else None
-        return count * width if count is not None and width is not None else None
+        return _product(self.elements(known), self.width(function, element)) if element is not None else None
+
+    def _bytes_of_call(self, known: Known, one: Instruction) -> int | None:
+        """The size of memory that a call allocates, or makes an array of: ``std::make_unique<float[]>(n)``."""
+        function = known.function
+        for call in self.contexts.calls(function, one):
+            register = call.one("bytes") if call.row.effect == "alloc" else None
+            if register is not None:
+                return self.contexts.number(Known(function, register, known.context))
+        count = self.contexts.number(known._replace(register=one[5])) if one[0] == op.CALL and len(one) == 6 else None
+        template = function.code.templates.get(one[1])
+        return _product(count, WIDTHS.get(spelled(template[0]).removesuffix("[]")) if template else None)
 
     def element(self, kind: TypeTuple) -> TypeTuple | None:
         """The type of the elements of a container."""
@@ -207,3 +207,7 @@ class CppSizes:
         """The number of bytes that a copy is given."""
         register = call.one("bytes")
         return None if register is None else self.contexts.number(Known(call.function, register, context))
+
+
+def _product(count: int | None, width: int | None) -> int | None:
+    return count * width if count is not None and width is not None else None

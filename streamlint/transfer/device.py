@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import NamedTuple
 
@@ -26,6 +26,9 @@ OTHERS, COLLECTIVE = "others", "collective"
 """A wait for somebody else, ``memory`` says for whom; a collective of several processes."""
 _ON_HOST = frozenset({"host-cpp", "numpy", "python"})
 _CONTAINERS = (Container, Elements, Group)
+_OPERATORS = frozenset({op.BINARY, op.INPLACE, op.UNARY, op.COMPARE})
+_SOURCES = {op.ITEM: 3, op.COPY: 3, op.UNPACK: 3, op.CAST: 4, op.REBIND: 5}
+"""What gives an operand back or takes a part of it, and where that stands."""
 _POOLED = frozenset({"torch", "torch-cpp", "cupy"})
 
 
@@ -79,18 +82,16 @@ class DeviceOperations:
             return False
         if any(isinstance(value, Memory) and value.space == "device" for value in self.transfer.values(function, register)):
             return True
-        if one is None:
-            return False
-        if one[0] in (op.BINARY, op.INPLACE, op.UNARY, op.COMPARE) and not function.is_cpp:
-            return self._any(function, op.reads(one))
-        if one[0] == op.UNPACK:
-            built = function.definitions[one[3]]
-            if built is not None and built[0] == op.BUILD and one[4] + 4 < len(built):
-                return self.on_device(function, built[4 + one[4]])
-        if one[0] in (op.ITEM, op.COPY, op.CAST, op.REBIND, op.UNPACK):
-            return self.on_device(function, one[5] if one[0] == op.REBIND else one[4] if one[0] == op.CAST else one[3])
-        if one[0] == op.PARAM and not function.is_cpp:
-            return any(self.on_device(*given) for given in self._given(function, one[3]))
+        return one is not None and self._made_on_device(function, one)
+
+    def _made_on_device(self, function: Function, one: Instruction) -> bool:
+        source = _source(function, one)
+        if source is not None:
+            return self.on_device(function, source)
+        if one[0] in _OPERATORS:
+            return not function.is_cpp and self._any(function, op.reads(one))
+        if one[0] == op.PARAM:
+            return not function.is_cpp and any(self.on_device(*given) for given in self._given(function, one[3]))
         if one[0] == op.LOAD:
             return any(self.on_device(*stored) for stored in stores_of(function, one[3]))
         if one[0] not in (op.CALL, op.INVOKE):
@@ -141,7 +142,7 @@ class DeviceOperations:
             yield from self._stored(function, one)
         elif one[0] == op.ITEM and not function.is_cpp and self._is_masked(function, one[4]):
             yield DeviceOperation(READ, MASKING, "torch", Stream(CURRENT), one[3], (one[3],), waits=True)
-        elif one[0] in (op.BINARY, op.INPLACE, op.UNARY, op.COMPARE) and not function.is_cpp and not is_told_by_host(function, one):
+        elif one[0] in _OPERATORS and not function.is_cpp and not is_told_by_host(function, one):
             operands = tuple(op.reads(one))
             yield DeviceOperation(COMPUTE, "operator", "", Stream(CURRENT), needs=operands)
 
@@ -213,80 +214,117 @@ class DeviceOperations:
                     return True
         return False
 
-    def _of_row(self, call: ModelledCall) -> Iterator[DeviceOperation]:
-        row, effect = call.row, call.row.effect
-        library, name = row.library, call.name
-        if effect in ("launch", "memset"):
-            kind = "graph" if row.get("graph") else WORK
-            waits = call.waits_for_result()
-            yield DeviceOperation(kind, name, library, call.stream(), waits=waits, call=call)
-        elif effect == "compute" and not row.get("host"):
-            given = call.all("reads") if row.get("reads") is not None else list(call.operands)
-            needs = tuple(dict.fromkeys((*given, *call.all("writes"), call.result)))
-            yield DeviceOperation(
-                COMPUTE, name, library, call.stream(), needs=needs, waits=call.waits(partial(self.on_device, call.function)), call=call
-            )
-        elif effect == "synchronize":
-            yield self._waited(call)
-        elif effect == "query":
-            of = call.one("of", call.receiver)
-            register = op.NONE if of is None else of
-            yield DeviceOperation(QUERY, name, library, of=register, is_event=of is not None and is_event(call, of), call=call)
-        elif effect in ("record", "wait"):
-            key = "event" if effect == "record" else "on"
-            of = call.one(key)
-            yield DeviceOperation(effect, name, library, call.stream(), call.result if of is None else of, call=call)
-        else:
-            yield from self._of_memory(call, effect)
+    def _of_row(self, call: ModelledCall) -> Iterable[DeviceOperation]:
+        finder = _FINDERS.get(call.row.effect)
+        return finder(self, call) if finder is not None else ()
 
-    def _waited(self, call: ModelledCall) -> DeviceOperation:
+    def _launched(self, call: ModelledCall) -> Iterator[DeviceOperation]:
+        kind = "graph" if call.row.get("graph") else WORK
+        yield DeviceOperation(kind, call.name, call.row.library, call.stream(), waits=call.waits_for_result(), call=call)
+
+    def _computed(self, call: ModelledCall) -> Iterator[DeviceOperation]:
+        if call.row.get("host"):
+            return
+        given = call.all("reads") if call.row.get("reads") is not None else list(call.operands)
+        needs = tuple(dict.fromkeys((*given, *call.all("writes"), call.result)))
+        waits = call.waits(partial(self.on_device, call.function))
+        yield DeviceOperation(COMPUTE, call.name, call.row.library, call.stream(), needs=needs, waits=waits, call=call)
+
+    def _queried(self, call: ModelledCall) -> Iterator[DeviceOperation]:
+        of = call.one("of", call.receiver)
+        is_of_event = of is not None and is_event(call, of)
+        yield DeviceOperation(QUERY, call.name, call.row.library, of=_subject(call), is_event=is_of_event, call=call)
+
+    def _ordered(self, call: ModelledCall) -> Iterator[DeviceOperation]:
+        effect = call.row.effect
+        of = call.one("event" if effect == RECORD else "on")
+        yield DeviceOperation(effect, call.name, call.row.library, call.stream(), call.result if of is None else of, call=call)
+
+    def _waited(self, call: ModelledCall) -> Iterator[DeviceOperation]:
         of = call.row.get("of")
         library = call.row.library
+        register = call.one("of", call.receiver) if of not in (CURRENT, NULL, DEVICE) else None
         if of in (CURRENT, NULL):
-            return DeviceOperation(SYNCHRONIZE, call.name, library, Stream(str(of), library=library), waits=True, call=call)
-        register = call.one("of", call.receiver) if of != DEVICE else None
-        if register is None:
-            return DeviceOperation(SYNCHRONIZE, call.name, library, waits=True, call=call)
-        if is_event(call, register):
-            return DeviceOperation(SYNCHRONIZE, call.name, library, of=register, waits=True, is_event=True, call=call)
-        return DeviceOperation(SYNCHRONIZE, call.name, library, call.stream_in(register), register, waits=True, call=call)
+            yield DeviceOperation(SYNCHRONIZE, call.name, library, Stream(str(of), library=library), waits=True, call=call)
+        elif register is None:
+            yield DeviceOperation(SYNCHRONIZE, call.name, library, waits=True, call=call)
+        elif is_event(call, register):
+            yield DeviceOperation(SYNCHRONIZE, call.name, library, of=register, waits=True, is_event=True, call=call)
+        else:
+            yield DeviceOperation(SYNCHRONIZE, call.name, library, call.stream_in(register), register, waits=True, call=call)
 
-    def _of_memory(self, call: ModelledCall, effect: str) -> Iterator[DeviceOperation]:
+    def _allocated(self, call: ModelledCall) -> Iterator[DeviceOperation]:
+        row, effect = call.row, call.row.effect
+        memory = call.text("memory") or "device"
+        if row.library in _ON_HOST or memory == "pageable":
+            return
+        stream = call.stream() if row.get("stream") is not None else None
+        of = _subject(call) if effect == FREE else op.NONE
+        cached = stream is not None
+        yield DeviceOperation(effect, call.name, row.library, stream, of, memory=memory, cached=cached, waits=effect == FREE, call=call)
+
+    def _made(self, call: ModelledCall) -> Iterator[DeviceOperation]:
         row, library, name = call.row, call.row.library, call.name
-        if effect in (ALLOC, FREE):
-            memory = call.text("memory") or "device"
-            if library in _ON_HOST or memory == "pageable":
-                return
-            stream = call.stream() if row.get("stream") is not None else None
-            of = call.one("of", call.receiver) if effect == FREE else None
-            register = op.NONE if of is None else of
-            cached = stream is not None
-            yield DeviceOperation(effect, name, library, stream, register, memory=memory, cached=cached, waits=effect == FREE, call=call)
-        elif effect == "factory":
-            space = {value.space for value in call.memory(call.result)}
-            if "device" in space and library == "torch" and self._uploads(call):
-                yield DeviceOperation(UPLOAD, name, library, Stream(CURRENT), direction="h2d", waits=True, call=call)
-            if "device" in space or row.get("space") == "device":
-                pooled = library in _POOLED
-                yield DeviceOperation(ALLOC, name, library, needs=(call.result,), memory="device", cached=pooled, call=call)
-            elif any(value.pinning == "pinned" for value in call.memory(call.result)):
-                yield DeviceOperation(PIN, name, library, memory="pinned", cached=True, call=call)
-        elif effect == "pin":
-            of = call.one("of", call.receiver)
-            yield DeviceOperation(PIN, name, library, of=op.NONE if of is None else of, memory="pinned", cached=True, call=call)
-        elif effect in (TRIM, REGISTER, UNREGISTER, STREAM, EVENT, CALLBACK):
-            yield DeviceOperation(effect, name, library, call.stream() if effect == CALLBACK else None, call=call)
-        elif effect == "collective" and row.get("part") != "wait":
-            yield DeviceOperation(COLLECTIVE, name, library, call=call)
-        elif effect in ("unknown", "communicator") and call.text("awaits"):
-            yield DeviceOperation(OTHERS, name, library, memory=call.text("awaits"), waits=True, call=call)
-        elif effect == DESTROY:
-            of = call.one("of", call.receiver)
-            yield DeviceOperation(DESTROY, name, library, of=op.NONE if of is None else of, is_event="vent" in name, call=call)
+        space = {value.space for value in call.memory(call.result)}
+        if "device" in space and library == "torch" and self._uploads(call):
+            yield DeviceOperation(UPLOAD, name, library, Stream(CURRENT), direction="h2d", waits=True, call=call)
+        if "device" in space or row.get("space") == "device":
+            yield DeviceOperation(ALLOC, name, library, needs=(call.result,), memory="device", cached=library in _POOLED, call=call)
+        elif any(value.pinning == "pinned" for value in call.memory(call.result)):
+            yield DeviceOperation(PIN, name, library, memory="pinned", cached=True, call=call)
+
+    def _pinned(self, call: ModelledCall) -> Iterator[DeviceOperation]:
+        yield DeviceOperation(PIN, call.name, call.row.library, of=_subject(call), memory="pinned", cached=True, call=call)
+
+    def _other(self, call: ModelledCall) -> Iterator[DeviceOperation]:
+        stream = call.stream() if call.row.effect == CALLBACK else None
+        yield DeviceOperation(call.row.effect, call.name, call.row.library, stream, call=call)
+
+    def _collective(self, call: ModelledCall) -> Iterator[DeviceOperation]:
+        if call.row.get("part") != "wait":
+            yield DeviceOperation(COLLECTIVE, call.name, call.row.library, call=call)
+
+    def _awaited(self, call: ModelledCall) -> Iterator[DeviceOperation]:
+        if call.text("awaits"):
+            yield DeviceOperation(OTHERS, call.name, call.row.library, memory=call.text("awaits"), waits=True, call=call)
+
+    def _destroyed(self, call: ModelledCall) -> Iterator[DeviceOperation]:
+        yield DeviceOperation(DESTROY, call.name, call.row.library, of=_subject(call), is_event="vent" in call.name, call=call)
 
     def kinds(self, function: Function, register: int) -> set[str]:
         """The kinds of library objects that a register may hold: ``stream``, ``event``."""
         return {value.kind for value in self.transfer.values(function, register) if isinstance(value, LibraryObject)}
+
+
+_FINDERS: dict[str, Callable[[DeviceOperations, ModelledCall], Iterator[DeviceOperation]]] = {
+    **dict.fromkeys(("launch", "memset"), DeviceOperations._launched),
+    COMPUTE: DeviceOperations._computed,
+    SYNCHRONIZE: DeviceOperations._waited,
+    QUERY: DeviceOperations._queried,
+    **dict.fromkeys((RECORD, WAIT), DeviceOperations._ordered),
+    **dict.fromkeys((ALLOC, FREE), DeviceOperations._allocated),
+    "factory": DeviceOperations._made,
+    PIN: DeviceOperations._pinned,
+    **dict.fromkeys((TRIM, REGISTER, UNREGISTER, STREAM, EVENT, CALLBACK), DeviceOperations._other),
+    COLLECTIVE: DeviceOperations._collective,
+    **dict.fromkeys(("unknown", "communicator"), DeviceOperations._awaited),
+    DESTROY: DeviceOperations._destroyed,
+}
+"""By the effect of a row: what finds the operations of a call."""
+
+
+def _subject(call: ModelledCall) -> int:
+    """The register of what a call is about."""
+    of = call.one("of", call.receiver)
+    return op.NONE if of is None else of
+
+
+def _source(function: Function, one: Instruction) -> int | None:
+    """The register that an instruction gives back, or takes a part of."""
+    built = function.definitions[one[3]] if one[0] == op.UNPACK else None
+    if built is not None and built[0] == op.BUILD and one[4] + 4 < len(built):
+        return built[4 + one[4]]
+    return one[_SOURCES[one[0]]] if one[0] in _SOURCES else None
 
 
 def _is_part(function: Function, register: int) -> bool:

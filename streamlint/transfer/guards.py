@@ -122,19 +122,23 @@ class Guards:
             return one[3], shown
         if one[0] == op.INVOKE and function.text(one[4]) == "is_pinned":
             return one[3], "pinned"
-        if one[0] == op.COMPARE and (array := self._array_asked(function, one[4])) != op.NONE and function.text(one[3]) in _EQUAL:
+        if one[0] == op.COMPARE:
+            return self._asks_by_comparison(function, one)
+        return self._asks_by_call(function, one) if one[0] in (op.CALL, op.INVOKE) and not function.is_cpp else (op.NONE, "")
+
+    def _asks_by_comparison(self, function: Function, one: Instruction) -> tuple[int, str]:
+        """The same of a comparison: of the library of an array, or of the type of its device."""
+        operator, word = function.text(one[3]), function.constant(one[5])
+        asked, says = self._array_asked(function, one[4]), ""
+        if asked != op.NONE and operator in _EQUAL:
             meant = (_MODULES.get(getattr(value, "name", ""), "") for value in self.transfer.values(function, one[5]))
             says = next(filter(None, meant), "")
-            return array, says if _EQUAL[function.text(one[3])] else _OTHER[says]
-        if one[0] == op.COMPARE and function.text(one[3]) in ("==", "!="):
-            word = function.constant(one[5])
-            kind = function.definitions[one[4]] if one[4] >= 0 else None
-            if isinstance(word, str) and word in _NAMES and kind is not None and kind[0] == op.ATTR and function.text(kind[4]) == "type":
-                device = function.definitions[kind[3]] if kind[3] >= 0 else None
-                if device is not None and device[0] == op.ATTR and function.text(device[4]) == "device":
-                    says = _NAMES[word]
-                    return device[3], says if function.text(one[3]) == "==" else _OTHER[says]
-        return self._asks_by_call(function, one) if one[0] in (op.CALL, op.INVOKE) and not function.is_cpp else (op.NONE, "")
+        elif operator in ("==", "!=") and isinstance(word, str) and word in _NAMES:
+            asked = _attribute_of(function, _attribute_of(function, one[4], "type"), "device")
+            says = _NAMES[word] if asked != op.NONE else ""
+        else:
+            return op.NONE, ""
+        return asked, says if _EQUAL[operator] else _OTHER[says]
 
     def _asks_by_call(self, function: Function, one: Instruction) -> tuple[int, str]:
         """The same of a call: of the language, of a library, or of a function of the program that asks one of these for its argument."""
@@ -148,7 +152,9 @@ class Guards:
         edges = self.transfer.edges(function, one)
         if len(edges) != 1 or not edges[0].is_followed or edges[0].callee in self._asking:
             return op.NONE, ""
-        callee = edges[0].callee
+        return self._asks_by_callee(function, one, edges[0].callee)
+
+    def _asks_by_callee(self, function: Function, one: Instruction, callee: Function) -> tuple[int, str]:
         self._asking.add(callee)
         ends = {self._asks(callee, end[2]) for end in callee.by_opcode[op.RETURN] if not self._is_never(callee, end)}
         self._asking.discard(callee)
@@ -219,12 +225,14 @@ class Guards:
         one = function.definitions[known.register] if known.register >= 0 else None
         operator = function.text(one[3]) if one is not None and one[0] == op.COMPARE and not function.is_cpp else ""
         if one is not None and operator in _EQUAL:
-            sides = [self._given_constants(known._replace(register=each)) for each in one[4:6]]
-            is_given = any(is_given for _, is_given in sides)
-            (left, _), (right, _) = sides
-            return is_given and len(left) == len(right) == 1 and (left == right) == (_EQUAL[operator] == holds)
+            return self._is_equality_decided(known, one, _EQUAL[operator] == holds)
         constants, is_given = self._given_constants(known)
         return is_given and {bool(each) for each in constants} == {holds}
+
+    def _is_equality_decided(self, known: Known, one: Instruction, equal: bool) -> bool:
+        """Whether what calls give decides that the sides of a comparison are equal, or that they are not."""
+        (left, is_left_given), (right, is_right_given) = (self._given_constants(known._replace(register=each)) for each in one[4:6])
+        return (is_left_given or is_right_given) and len(left) == len(right) == 1 and (left == right) == equal
 
     def _given_constants(self, known: Known) -> tuple[list[object], bool]:
         """The constants that a register holds, none where it may hold something else; and whether it is a call that gives them."""
@@ -237,6 +245,12 @@ class Guards:
         values = list(self.contexts.values(given))
         constants = [value.value for value in values if isinstance(value, Constant)]
         return constants if len(constants) == len(values) else [], given.function is not known.function
+
+
+def _attribute_of(function: Function, register: int, name: str) -> int:
+    """The register of whose value another holds the attribute of a name; NONE where it holds something else."""
+    one = function.definitions[register] if register >= 0 else None
+    return one[3] if one is not None and one[0] == op.ATTR and function.text(one[4]) == name else op.NONE
 
 
 def _tells_library(row: Row) -> bool:

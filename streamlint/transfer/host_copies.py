@@ -134,25 +134,30 @@ class HostCopies:
         if not registers:
             return ""
         if call.function.is_cpp:
-            options = (option(self.contexts, Known(call.function, each, context)) for each in registers)
-            named = next((each.space for each in options if each is not None and each.space), "")
-            return {"device": LITERAL, "unknown": ASKED}.get(named, "")
+            return self._of_options([Known(call.function, each, context) for each in registers])
         known = self.contexts.traced(Known(call.function, registers[0], context))
         values = list(self.contexts.values(known))
-        words = {str(value.value).partition(":")[0] for value in values if isinstance(value, Constant) and isinstance(value.value, str)}
-        words |= self._defaults(known)
-        numbers = any(isinstance(value, Constant) and type(value.value) is int for value in values)
+        constants = [value.value for value in values if isinstance(value, Constant)]
+        words = {value.partition(":")[0] for value in constants if isinstance(value, str)} | self._defaults(known)
         spaces = {value.space for value in values if isinstance(value, (DeviceValue, Memory))}
-        if "cuda" in words or "device" in spaces or numbers:
+        if "cuda" in words or "device" in spaces or int in map(type, constants):
             return LITERAL
         if words or ("host" in spaces and not ("unknown" in spaces and any(map(self._is_of_other, self._handed_in(known))))):
             return ""
-        if "unknown" in spaces:
-            return ASKED if any(isinstance(value, DeviceValue) for value in values) else ""
-        if self._is_of_other(known):
-            return ASKED
+        return ASKED if self._may_be_device(call, known, values) else ""
+
+    def _of_options(self, arguments: list[Known]) -> str:
+        """The same of the options of a tensor in C++."""
+        options = (option(self.contexts, each) for each in arguments)
+        named = next((each.space for each in options if each is not None and each.space), "")
+        return {"device": LITERAL, "unknown": ASKED}.get(named, "")
+
+    def _may_be_device(self, call: ModelledCall, known: Known, values: list[Object]) -> bool:
+        """Whether the argument of a transfer is some device, and nothing tells which."""
+        if any(isinstance(value, (DeviceValue, Memory)) and value.space == "unknown" for value in values):
+            return any(isinstance(value, DeviceValue) for value in values)
         is_open = all(isinstance(value, (Unknown, LibraryObject, External)) for value in values)
-        return ASKED if self._is_keyword(call, registers[0]) and is_open else ""
+        return self._is_of_other(known) or (self._is_keyword(call, call.all("device")[0]) and is_open)
 
     def _is_of_other(self, known: Known) -> bool:
         """Whether a device is that of another value."""

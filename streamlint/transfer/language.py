@@ -43,15 +43,19 @@ def operator(function: Function, one: Instruction) -> Iterator[Action]:
 
 
 def element(function: Function, one: Instruction, values: Values, is_tensor: Callable[[Function, int], bool]) -> Iterator[Action]:
-    """A part of a tensor is a view; a number of an array, or behind a pointer, is read."""
+    """A part of a tensor is a view; a number of an array, or behind a pointer, is read; an assignment writes."""
     is_store = one[0] in (op.SET_ITEM, op.SET_DEREF)
     base = one[2] if is_store else one[3]
     held = [value for value in values(function, base) if isinstance(value, Memory)]
-    if is_store:
-        if held or function.is_cpp or (one[0] == op.SET_ITEM and is_tensor(function, one[3])):
-            yield Written(base, "assignment")
-            yield Read(one[-1], "assignment", False)
-        return
+    if not is_store:
+        yield from _taken(function, one, held, values)
+    elif held or function.is_cpp or (one[0] == op.SET_ITEM and is_tensor(function, one[3])):
+        yield Written(base, "assignment")
+        yield Read(one[-1], "assignment", False)
+
+
+def _taken(function: Function, one: Instruction, held: list[Memory], values: Values) -> Iterator[Action]:
+    base = one[3]
     is_of_c = function.is_cpp or (function.unit.source.language == "cython" and not any("." in value.type for value in held))
     if not held and not is_of_c:
         unknown = any(isinstance(value, Unknown) for value in values(function, base))

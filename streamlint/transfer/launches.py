@@ -199,7 +199,6 @@ class Launches(LaunchRows):
         if row.library.startswith(("host", "numpy")) or self._asks_for_size(call):
             return
         how, operand = self.chosen(call)
-        library = row.library
         if effect in ("copy", "transfer"):
             direction = self._direction(call)
             if direction == "h2h" or (effect == "transfer" and not self._is_on_device(call)):
@@ -207,26 +206,31 @@ class Launches(LaunchRows):
             source, target = call.one("src", call.one("of", call.receiver)), call.one("dst", call.one("out", call.result))
             _, asynchronous = call.switch("asynchronous")
             reads, writes = _sides(direction, source, target)
-            yield Queued(how, operand, "copy", call.name, library, reads, writes, direction, asynchronous is False, True, call)
+            yield Queued(how, operand, "copy", call.name, row.library, reads, writes, direction, asynchronous is False, True, call)
         elif effect == "memset":
             target = call.one("dst")
-            yield Queued(how, operand, "memset", call.name, library, (), () if target is None else (target,), call=call)
+            yield Queued(how, operand, "memset", call.name, row.library, (), () if target is None else (target,), call=call)
         elif effect == "launch":
-            reads, writes = tuple(call.all("reads")), tuple(call.all("writes"))
-            is_told = row.get("reads") is not None or row.get("writes") is not None
-            given = tuple(call.all("given")) or call.operands
-            waits = call.waits_for_result()
-            kind = "kernel" if row.get("kernel") is not None else "library"
-            kernel = call.one("kernel")
-            arguments: list[int] = []
-            if kernel is not None:
-                arguments = self._arguments(call)
-                reads, writes, is_told = self.accesses(call.function, kernel, arguments)
-            queued = Queued(how, operand, kind, call.name, library, waits=waits, is_told=is_told, call=call)
-            queued = queued._replace(kernel=op.NONE if kernel is None else kernel, given=tuple(arguments))
-            yield queued._replace(reads=reads if is_told else given, writes=writes if is_told else given)
+            yield self._launched(call, how, operand)
         elif self._is_on_device(call) and not self._is_view(call):
             yield self._computed(call, how, operand)
+
+    def _launched(self, call: ModelledCall, how: str, operand: int) -> Queued:
+        """The launch of a kernel, or of work of a library."""
+        row = call.row
+        reads, writes = tuple(call.all("reads")), tuple(call.all("writes"))
+        is_told = row.get("reads") is not None or row.get("writes") is not None
+        given = tuple(call.all("given")) or call.operands
+        waits = call.waits_for_result()
+        kind = "kernel" if row.get("kernel") is not None else "library"
+        kernel = call.one("kernel")
+        arguments: list[int] = []
+        if kernel is not None:
+            arguments = self._arguments(call)
+            reads, writes, is_told = self.accesses(call.function, kernel, arguments)
+        queued = Queued(how, operand, kind, call.name, row.library, waits=waits, is_told=is_told, call=call)
+        queued = queued._replace(kernel=op.NONE if kernel is None else kernel, given=tuple(arguments))
+        return queued._replace(reads=reads if is_told else given, writes=writes if is_told else given)
 
     def _arguments(self, call: ModelledCall) -> list[int]:
         """The arguments of a kernel that a function of the runtime launches: behind it, or by their addresses."""

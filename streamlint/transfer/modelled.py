@@ -245,9 +245,8 @@ def packed_arguments(call: ModelledCall) -> list[int]:
 
 def stream_held(function: Function, register: int, values: list[Object], library: str) -> Stream:
     """The stream that a register holds which may have some values, as a call of a library takes it."""
-    constants = {value.value for value in values if isinstance(value, Constant)}
-    if values and len(constants) == 1 and all(isinstance(value, Constant) for value in values) and constants <= {None, 0}:
-        is_current = library in ("torch", "cupy") and constants == {None}
+    if _are_all(values, None) or _are_all(values, 0):
+        is_current = library in ("torch", "cupy") and _are_all(values, None)
         return Stream(CURRENT if is_current else NULL, library=library)
     kinds = {value.detail for value in values if isinstance(value, LibraryObject) and value.kind == "stream"}
     has_unknown = any(isinstance(value, Unknown) for value in values)
@@ -257,3 +256,7 @@ def stream_held(function: Function, register: int, values: list[Object], library
     if kinds and kinds <= {"default", "null"} and not has_unknown:
         return Stream(NULL, register, library)
     return Stream(NAMED, register, library)
+
+
+def _are_all(values: list[Object], constant: object) -> bool:
+    return bool(values) and all(isinstance(value, Constant) and value.value == constant for value in values)

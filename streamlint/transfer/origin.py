@@ -108,3 +108,6 @@ class Base:
     def held(self, known: Known, register: int) -> list[Object]:
         """What a register may hold."""
         return list(self.contexts.values(known._replace(register=register)))
+
+    def holds_memory(self, known: Known, register: int) -> bool:
+        return any(isinstance(value, Memory) for value in self.held(known, register))

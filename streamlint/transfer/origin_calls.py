@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from streamlint.facts.call_graph import LibraryCall
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Constant, Container, External, LibraryObject, Memory, is_unknown
+from streamlint.facts.objects import Constant, Container, External, LibraryObject, Memory, Object, is_unknown
 from streamlint.facts.selectors import UNMOVED
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -39,31 +39,37 @@ class Made(Kept):
         return list(self.transfer.modelled(function, one))
 
     def modelled_by_row(self, way: Way, call: ModelledCall) -> Iterator[Origin]:
+        """The memory that a call gives, by the effect of its row."""
+        step = _EFFECTS.get(call.row.effect)
+        return step(self, way, call) if step is not None else self.kept(way)
+
+    def _viewed(self, way: Way, call: ModelledCall) -> Iterator[Origin]:
         row, one = call.row, call.instruction
-        effect = row.effect
-        kind = str(row.get("type", ""))
-        if effect in ("view", "same", "move") and (of := call.one("of", call.receiver)) is not None and kind != "element":
-            if kind == "numpy.ndarray" and any(isinstance(value, (LibraryObject, Container)) for value in self.held(way.known, of)):
-                yield Origin(way.known, "host", "pageable", kind, "none", way.passed, way.views, "computed")
-            else:
-                if not (row.get("moves") and self.is_kept_by_module(way.known.function, one)):
-                    yield from self.walk((way.seen_as(one) if effect == "view" else way).at(of))
-        elif effect == "module_to" and way.views and row.get("to") == "device":
+        kind, of = str(row.get("type", "")), call.one("of", call.receiver)
+        if of is None or kind == "element":
+            yield from self.kept(way)
+        elif kind == "numpy.ndarray" and any(isinstance(value, (LibraryObject, Container)) for value in self.held(way.known, of)):
+            yield Origin(way.known, "host", "pageable", kind, "none", way.passed, way.views, "computed")
+        elif not (row.get("moves") and self.is_kept_by_module(way.known.function, one)):
+            yield from self.walk((way.seen_as(one) if row.effect == "view" else way).at(of))
+
+    def _with_module(self, way: Way, call: ModelledCall) -> Iterator[Origin]:
+        """Memory of a module that is moved."""
+        if way.views and call.row.get("to") == "device":
             yield Origin(way.known, "device", "unknown", "torch.Tensor", "literal", way.passed, way.views, "moved")
-        elif effect == "pin":
-            yield Origin(way.known, "host", "pinned", kind, "none", way.passed, way.views, "pinned")
-        elif effect == "transfer":
-            yield from self._transferred(way, call)
-        elif effect == "factory":
-            yield from self._made(way, call)
-        elif effect == "compute":
-            yield from self._by_compute(way, call)
-        elif effect == "alloc" and row.get("into") is None:
-            memory = str(row.get("memory", "device"))
-            space = memory if memory in ("device", "managed") else "host"
-            yield Origin(way.known, space, memory, "pointer", "literal", way.passed, way.views, "alloc")
         else:
             yield from self.kept(way)
+
+    def _pinned(self, way: Way, call: ModelledCall) -> Iterator[Origin]:
+        yield Origin(way.known, "host", "pinned", str(call.row.get("type", "")), "none", way.passed, way.views, "pinned")
+
+    def _allocated(self, way: Way, call: ModelledCall) -> Iterator[Origin]:
+        if call.row.get("into") is not None:
+            yield from self.kept(way)
+            return
+        memory = str(call.row.get("memory", "device"))
+        space = memory if memory in ("device", "managed") else "host"
+        yield Origin(way.known, space, memory, "pointer", "literal", way.passed, way.views, "alloc")
 
     def _by_compute(self, way: Way, call: ModelledCall) -> Iterator[Origin]:
         row = call.row
@@ -78,23 +84,26 @@ class Made(Kept):
             yield from self.computed(way, list(call.operands))
 
     def computed(self, way: Way, operands: list[int]) -> Iterator[Origin]:
-        """New memory where the operands are: those of one operation are on one device, but for numbers."""
+        """New memory where the operands are."""
         known = way.known
-        parts = [origins for register in operands for origins in self._operands(known, register)]
-        found = [origin for origins in parts for origin in origins]
-        if any({origin.space for origin in origins} == {"device"} for origins in parts):
-            found = [origin for origin in found if origin.space != "host"]
+        found = self._of_operands(known, operands)
         spaces = {origin.space: origin.type for origin in reversed(found)}
         hosts = {origin.how == CHOSEN for origin in found if origin.space == "host"}  # whether what is on the host is so by choice
-        types = [value for value in self.held(known, known.register) if isinstance(value, Memory)]
+        types = {value.space: value.type for value in self.held(known, known.register) if isinstance(value, Memory)}
         if not spaces or set(spaces) == {"unknown"}:
-            spaces = {value.space: value.type for value in types} or spaces
+            spaces = types or spaces or {"unknown": ""}
         for space, kind in spaces.items():
             pinning = "pageable" if space == "host" else "unknown"
             made = Origin(known, space, pinning, kind, "none", way.passed, way.views, "computed")
             yield chosen(made) if space == "host" and hosts == {True} else made
-        if not spaces:
-            yield Origin(known, "unknown", "unknown", "", "none", way.passed, way.views, "computed")
+
+    def _of_operands(self, known: Known, operands: list[int]) -> list[Origin]:
+        """The origins of the operands of one operation: they are on one device, but for numbers."""
+        parts = [origins for register in operands for origins in self._operands(known, register)]
+        found = [origin for origins in parts for origin in origins]
+        if any({origin.space for origin in origins} == {"device"} for origins in parts):
+            found = [origin for origin in found if origin.space != "host"]
+        return found
 
     def _operands(self, known: Known, register: int) -> Iterator[list[Origin]]:
         """The origins of an operand, and of each element where it is a list."""
@@ -110,34 +119,42 @@ class Made(Kept):
             found = list(self.walk(way.seen_as(call.instruction).at(data)))
             yield from found or self.kept(way)
             return
-        kind = str(row.get("type", "torch.Tensor"))
-        spaces = self._of_asked(call) or self.contexts.spaces(call, way.known.context)
-        if row.get("space") == "like" and spaces in (None, {UNMOVED: "none"}):
-            like = call.one("like", call.receiver)
-            held = self.held(way.known, like) if like is not None else []
-            spaces = {value.space: value.evidence for value in held if isinstance(value, Memory)} or {"unknown": "none"}
-        elif spaces is None:
-            space = str(row.get("space", "host"))
-            spaces = {"host" if space == "argument" else space: "none"}
-            if space == "argument" and data is not None:
-                held = self.held(way.known, data)
-                of_data = {value.space: value.evidence for value in held if isinstance(value, Memory)}
-                spaces = of_data or ({"unknown": "none"} if is_unknown(held) else spaces)
+        spaces = self._spaces(way.known, call)
         is_chosen = "host" in spaces and self._is_chosen(way, call, len(spaces) > 1)
         pinned = self.contexts.truth(call, "pin", way.known.context)
         if call.function.is_cpp:
-            found_options = [option(self.contexts, way.known._replace(register=each)) for each in call.all("device")]
-            options = [each for each in found_options if each is not None]
-            named = next((each.space for each in options if each.space), "")
-            pinned = next((each.pinned for each in options if each.pinned is not False), pinned)
+            named, pinned = self._optioned(way.known, call, pinned)
             if row.get("space") == "argument" or named:
                 spaces = {named or "host": "literal"}
+        memory = "pinned" if pinned else "unknown" if pinned is None else str(row.get("memory", "pageable"))
         for space, evidence in spaces.items():
-            memory = "pinned" if pinned else "unknown" if pinned is None else str(row.get("memory", "pageable"))
+            made = Origin(way.known, space, memory, str(row.get("type", "torch.Tensor")), evidence, way.passed, way.views)
             if space == "host" and is_chosen:
-                yield chosen(Origin(way.known, space, memory, kind, evidence, way.passed, way.views))
+                yield chosen(made)
             elif space != UNMOVED:
-                yield Origin(way.known, space, memory, kind, evidence, way.passed, way.views)
+                yield made
+
+    def _optioned(self, known: Known, call: ModelledCall, pinned: bool | None) -> tuple[str, bool | None]:
+        """C++: where the options of a factory put its memory, and whether they pin it."""
+        found = [option(self.contexts, known._replace(register=each)) for each in call.all("device")]
+        options = [each for each in found if each is not None]
+        named = next((each.space for each in options if each.space), "")
+        return named, next((each.pinned for each in options if each.pinned is not False), pinned)
+
+    def _spaces(self, known: Known, call: ModelledCall) -> dict[str, str]:
+        """Where a call makes memory, and by what evidence: where it is told to, or where its model or its data are."""
+        row, data = call.row, call.one("data")
+        spaces = self._of_asked(call) or self.contexts.spaces(call, known.context)
+        if row.get("space") == "like" and spaces in (None, {UNMOVED: "none"}):
+            like = call.one("like", call.receiver)
+            return _spaces_of(self.held(known, like) if like is not None else []) or {"unknown": "none"}
+        if spaces is not None:
+            return spaces
+        space = str(row.get("space", "host"))
+        if space != "argument":
+            return {space: "none"}
+        held = self.held(known, data) if data is not None else []
+        return _spaces_of(held) or {"unknown" if data is not None and is_unknown(held) else "host": "none"}
 
     def _is_chosen(self, way: Way, call: ModelledCall, is_open: bool) -> bool:
         """Whether a call that may make memory on the host does so by choice: by a device that may be another, or beside such memory."""
@@ -176,13 +193,34 @@ class Made(Kept):
         kind = str(row.get("type", "torch.Tensor"))
         for space, evidence in spaces.items():
             if space == "host":
-                flag = self.contexts.truth(call, "asynchronous", way.known.context)
-                to_pinned = row.get("host_memory") == "pinned-if-asynchronous"
-                pinning = "pageable" if not to_pinned or flag is False else "pinned" if flag else "unknown"
-                sources = self.of(way.known.function, source, way.known.context)
-                if any(origin.space == "host" for origin in sources):
-                    yield from (origin for origin in self.walk(way.at(source)) if origin.space != "device")
-                if not sources or any(origin.space != "host" for origin in sources):
-                    yield Origin(way.known, "host", pinning, kind, "none", way.passed, way.views, "fetched")
+                yield from self._fetched(way, call, source)
             elif space != UNMOVED:
                 yield Origin(way.known, space, "unknown", kind, evidence, way.passed, way.views, "moved")
+
+    def _fetched(self, way: Way, call: ModelledCall, source: int) -> Iterator[Origin]:
+        """What a copy to the host gives: new memory, unless its source is there."""
+        flag = self.contexts.truth(call, "asynchronous", way.known.context)
+        to_pinned = call.row.get("host_memory") == "pinned-if-asynchronous"
+        pinning = "pageable" if not to_pinned or flag is False else "pinned" if flag else "unknown"
+        sources = self.of(way.known.function, source, way.known.context)
+        if any(origin.space == "host" for origin in sources):
+            yield from (origin for origin in self.walk(way.at(source)) if origin.space != "device")
+        if not sources or any(origin.space != "host" for origin in sources):
+            kind = str(call.row.get("type", "torch.Tensor"))
+            yield Origin(way.known, "host", pinning, kind, "none", way.passed, way.views, "fetched")
+
+
+def _spaces_of(values: list[Object]) -> dict[str, str]:
+    """Where memory is, and by what evidence."""
+    return {value.space: value.evidence for value in values if isinstance(value, Memory)}
+
+
+_EFFECTS: dict[str, Callable[[Made, Way, ModelledCall], Iterator[Origin]]] = {
+    **dict.fromkeys(("view", "same", "move"), Made._viewed),
+    "module_to": Made._with_module,
+    "pin": Made._pinned,
+    "transfer": Made._transferred,
+    "factory": Made._made,
+    "compute": Made._by_compute,
+    "alloc": Made._allocated,
+}

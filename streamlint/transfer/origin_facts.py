@@ -34,58 +34,62 @@ class Kept(Base):
     def _kept(self, way: Way) -> Iterator[Origin]:
         known = way.known
         node = self.facts.values(known.function, known.register)
-        if not any(isinstance(value, Memory) for value in node.values):
-            if known.function.is_cpp and is_plain_container(self.facts, known.function, declared_type(self.contexts, known)):
-                yield Origin(known, "host", "pageable", "std::vector", "none", way.passed, way.views, "kept")
-            else:
-                yield from self._by_unknown(way, node)
-            return
+        memory = [value for value in node.values if isinstance(value, Memory)]
+        if not memory:
+            yield from self._by_unknown(way, node)
+        one = self.contexts.definition(known)
+        attribute = one if one is not None and one[0] == op.ATTR else None
         set_here: set[int] = set()
         walked: dict[Way, list[Origin]] = {}  # a way is gone once for all kinds of memory that came by it
-        for value in list(node.values):
-            if not isinstance(value, Memory):
-                continue
+        for value in memory:
             sites = list(node.trace(value))
-            last = sites[-1] if sites else None
             here = Origin(known, value.space, value.pinning, value.type, value.evidence, way.passed, way.views, "kept")
-            one = self.contexts.definition(known)
-            if value.space == "host" and self._is_excluded(value, sites):
+            if self._is_excluded(value, sites):
                 continue
-            if self._is_moved_elsewhere(sites):
-                yield here._replace(space="device", pinning="unknown")
+            end = self._end(here, one, sites, node)
+            if end is not None:
+                yield end
                 continue
-            if (one is not None and one[0] == op.ATTR and self._is_other_memory(known, one)) or any(map(self.may_pin, sites)):
-                yield here._replace(pinning="unknown")
+            if attribute is not None and self._makers.excludes(known, attribute[3], sites[-1]):
                 continue
-            if value.pinning == "pageable" and any(map(self.pinnings.may_pin, sites)):
-                yield here._replace(pinning="unknown")
-                continue
-            if last is None or not op.DEFINES[last.instruction[0]] or last.instruction is one:
-                yield here._replace(how="declared") if self._is_declared(known, one) else self._of_loader(here, one)
-                continue
-            if value.space == "host" and self._is_elsewhere(node, last):
-                yield chosen(here)
-                continue
-            if one is not None and one[0] == op.ATTR and self._makers.excludes(known, one[3], last):
-                continue
-            own = self._set_before(known.function, one) if one is not None and one[0] == op.ATTR else None
-            if own is not None and last.function is not known.function:
-                if own[0] == op.SET_ATTR and own[4] not in set_here:
-                    set_here.add(own[4])
-                    yield from self.walk(way.at(own[4]))
-                continue
-            passed = tuple(reversed([site for site in sites if self._enters(site, known.function)]))
-            behind = Way(Known(last.function, last.instruction[2], known.context), (*passed, *way.passed), way.views)
-            if behind not in walked:
-                walked[behind] = list(self.walk(behind))
-            found = walked[behind]
-            alike = [origin for origin in found if (origin.space, origin.pinning) == (value.space, value.pinning)]
-            alike = alike or [origin for origin in found if value.space == "host" and origin.how == CHOSEN]
-            rest = here._replace(known=behind.known, passed=behind.passed)
-            yield from alike or [chosen(rest) if found and value.space == "host" else rest]
+            own = self._set_before(known.function, attribute) if attribute is not None else None
+            if own is None or sites[-1].function is known.function:
+                yield from self._behind(here, sites, walked)
+            elif own[0] == op.SET_ATTR and own[4] not in set_here:
+                set_here.add(own[4])
+                yield from self.walk(way.at(own[4]))
+
+    def _end(self, here: Origin, one: Instruction | None, sites: list[Site], node: Node) -> Origin | None:
+        """The origin of memory where the way back to it ends; None where a step leads to the place that made it."""
+        known = here.known
+        last = sites[-1] if sites else None
+        if self._is_moved_elsewhere(sites):
+            return here._replace(space="device", pinning="unknown")
+        if one is not None and one[0] == op.ATTR and self._is_other_memory(known, one):
+            return here._replace(pinning="unknown")
+        if any(map(self.may_pin, sites)) or (here.pinning == "pageable" and any(map(self.pinnings.may_pin, sites))):
+            return here._replace(pinning="unknown")
+        if last is None or not op.DEFINES[last.instruction[0]] or last.instruction is one:
+            return here._replace(how="declared") if self._is_declared(known, one) else self._of_loader(here, one)
+        return chosen(here) if here.space == "host" and self._is_elsewhere(node, last) else None
+
+    def _behind(self, here: Origin, sites: list[Site], walked: dict[Way, list[Origin]]) -> list[Origin]:
+        """The origins of memory by the last place on its way; that place itself where none found there is of its kind."""
+        last, known = sites[-1], here.known
+        passed = tuple(reversed([site for site in sites if self._enters(site, known.function)]))
+        behind = Way(Known(last.function, last.instruction[2], known.context), (*passed, *here.passed), here.views)
+        if behind not in walked:
+            walked[behind] = list(self.walk(behind))
+        found = walked[behind]
+        alike = [origin for origin in found if (origin.space, origin.pinning) == (here.space, here.pinning)]
+        alike = alike or [origin for origin in found if here.space == "host" and origin.how == CHOSEN]
+        rest = here._replace(known=behind.known, passed=behind.passed)
+        return alike or [chosen(rest) if found and here.space == "host" else rest]
 
     def _is_excluded(self, value: Memory, sites: list[Site]) -> bool:
-        """Whether branches have asked for another kind of memory where a value is put."""
+        """Whether branches have asked for another kind of memory than that of the host where a value is put."""
+        if value.space != "host":
+            return False
         said = {each for site in sites if op.DEFINES[site.instruction[0]] for each in self.said_of(site.function, site.instruction[2])}
         return "device" in said or ("pinned" in said and value.pinning == "pageable")
 
@@ -160,8 +164,11 @@ class Kept(Base):
         return any(row is not None and row.effect == "factory" for row in rows)
 
     def _by_unknown(self, way: Way, node: Node) -> Iterator[Origin]:
-        """Of what the facts do not know: the call on its way that the row of a method by its name models."""
+        """Of what the facts do not know: a plain container; else the call on its way that the row of a method by its name models."""
         known = way.known
+        if known.function.is_cpp and is_plain_container(self.facts, known.function, declared_type(self.contexts, known)):
+            yield Origin(known, "host", "pageable", "std::vector", "none", way.passed, way.views, "kept")
+            return
         for value in list(node.values):
             for site in node.trace(value) if isinstance(value, Unknown) else ():
                 one = site.instruction
@@ -213,22 +220,24 @@ class Kept(Base):
         for _ in range(4):
             if one is None or one[0] not in (op.NEXT, op.UNPACK, op.ITEM, op.ITER, op.INVOKE, op.CALL):
                 break
-            if any(call.row.effect == "prepare" for call in self.transfer.modelled(known.function, one)):
+            if self._is_prepared(known.function, one):
                 return origin._replace(space="device", pinning="unknown")
             register = one[3] if one[0] not in (op.CALL,) else one[-1]
             node = self.facts.values(known.function, register)
             for value in list(node.values):
                 if isinstance(value, LibraryObject) and value.kind == "loader":
                     sites = [site for site in node.trace(value) if op.DEFINES[site.instruction[0]]]
-                    if any(
-                        call.row.effect == "prepare" for site in sites for call in self.transfer.modelled(site.function, site.instruction)
-                    ):
+                    if any(self._is_prepared(*site) for site in sites):
                         return origin._replace(space="device", pinning="unknown")
                     if sites:
                         last = sites[-1]
                         return origin._replace(known=Known(last.function, last.instruction[2], known.context), how="loader")
             one = known.function.definitions[register] if register >= 0 else None
         return origin
+
+    def _is_prepared(self, function: Function, one: Instruction) -> bool:
+        """Whether a framework moves what a call gives."""
+        return any(call.row.effect == "prepare" for call in self.transfer.modelled(function, one))
 
     def is_kept_by_module(self, function: Function, one: Instruction) -> bool:
         """Whether a module keeps what a call gives: it goes where the module goes."""

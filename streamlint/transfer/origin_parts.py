@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Container, Memory, Site
+from streamlint.facts.objects import Container, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.transfer.contexts import Context, Known, entered_by
@@ -15,6 +15,7 @@ from streamlint.transfer.origin_calls import Made
 
 _PLACES = {"first": 0, "second": 1}
 _WORDS = re.compile(r"\w+")
+_LISTS = frozenset({"list", "List", "ndarray", "NDArray"})
 
 
 class Parts(Made):
@@ -22,51 +23,52 @@ class Parts(Made):
 
     def part(self, way: Way, one: Instruction) -> Iterator[Origin]:
         """An element of a container, or a part of a tensor."""
-        base = one[3]
-        held = self.held(way.known, base)
-        made = self.contexts.definition(way.known._replace(register=base))
-        if one[0] == op.UNPACK and made is not None and made[0] == op.BUILD and one[6] == op.NONE and len(made) - 4 == one[5]:
-            yield from self.walk(way.at(made[4 + one[4]]))
+        known, base = way.known, one[3]
+        is_memory = self.holds_memory(known, base)
+        members = self._members(way, one)
+        if members:
+            for member in members:
+                yield from self.walk(member)
             return
-        if one[0] == op.UNPACK and (given := self.returned(way.known, one)):
-            for returned in given:
-                yield from self.walk(way._replace(known=returned))
-            return
-        key = way.known.function.constant(one[4]) if one[0] == op.ITEM else None
-        entries = self._entries(way.at(base), key) if isinstance(key, str) else None
-        if entries:
-            for entry in entries:
-                yield from self.walk(entry)
-            return
+        made = self.contexts.definition(known._replace(register=base))
         is_made = made is not None and made[0] in (op.CALL, op.INVOKE, op.ATTR, op.PARAM) and one[0] == op.ITEM
-        if any(isinstance(value, Memory) for value in held) or (is_made and self.of(way.known.function, base, way.known.context)):
-            if one[0] == op.UNPACK and self.is_beside(way.known, one):
-                return
-            if one[0] == op.ITEM and self._is_gathered(way.known, one[4]):
-                yield from self.computed(way, [base])
-            elif one[0] != op.UNPACK or any(isinstance(value, Memory) for value in self.held(way.known, one[2])):
-                yield from self.walk(way.seen_as(one).at(base))
+        if is_memory or (is_made and self.of(known.function, base, known.context)):
+            yield from self._part_of_memory(way, one)
             return
-        elements = list(self.ways_to_elements(way.at(self._mapping(way.known.function, one)), 0))
-        if elements and all(each is not None for each in elements):
-            for each in elements:
-                assert each is not None
-                yield from guarded(self.walk(each), self.said_of(each.known.function, each.known.register))
+        elements = list(self.ways_to_elements(way.at(self._mapping(known.function, one)), 0))
+        if not elements or None in elements:
+            yield from self.kept(way)
             return
-        yield from self.kept(way)
+        for each in filter(None, elements):
+            yield from guarded(self.walk(each), self.said_of(each.known.function, each.known.register))
+
+    def _members(self, way: Way, one: Instruction) -> list[Way]:
+        """The ways to what a tuple or a mapping holds at one place; none where that is not to be told."""
+        known, base = way.known, one[3]
+        if one[0] == op.UNPACK:
+            made = self.contexts.definition(known._replace(register=base))
+            if made is not None and made[0] == op.BUILD and one[6] == op.NONE and len(made) - 4 == one[5]:
+                return [way.at(made[4 + one[4]])]
+            return [way._replace(known=returned) for returned in self.returned(known, one)]
+        key = known.function.constant(one[4]) if one[0] == op.ITEM else None
+        return (self._entries(way.at(base), key) if isinstance(key, str) else None) or []
+
+    def _part_of_memory(self, way: Way, one: Instruction) -> Iterator[Origin]:
+        known, base = way.known, one[3]
+        if one[0] == op.UNPACK and self.is_beside(known, one):
+            return
+        if one[0] == op.ITEM and self._is_gathered(known, one[4]):
+            yield from self.computed(way, [base])
+        elif one[0] != op.UNPACK or self.holds_memory(known, one[2]):
+            yield from self.walk(way.seen_as(one).at(base))
 
     def _entries(self, way: Way, key: str, depth: int = 0) -> list[Way] | None:
         """The ways to what displays hold under a key, over calls that return them; None where another key may mean it."""
         one = self.contexts.definition(way.known)
-        function = way.known.function
         if one is None or depth > DEEPEST_CALLS:
             return None
         if one[0] == op.DICT:
-            names, uses = one[3::2], function.uses[one[2]]
-            if any(name < 0 for name in names) or any(use[0] == op.PUT or (use[0] == op.INVOKE and use[3] == one[2]) for use in uses):
-                return None
-            pairs = [*zip(names, one[4::2], strict=True), *((use[3], use[4]) for use in uses if use[0] == op.SET_ITEM and use[2] == one[2])]
-            return [way.at(value) for name, value in pairs if function.constant(name) == key] or None
+            return _under(way, one, key)
         results = list(self._results(way, one)) if one[0] in (op.CALL, op.INVOKE) else []
         found = [self._entries(result, key, depth + 1) for result in results]
         return None if None in found else [entry for each in found for entry in each or ()]
@@ -116,21 +118,26 @@ class Parts(Made):
             return False
         if made[0] == op.BUILD:
             return index.function.kind_built(made) == "list"
-        if made[0] in (op.COMPARE,):
-            return any(isinstance(value, Memory) for each in made[4:6] for value in self.held(index, each))
+        seen |= {index}
+        if made[0] == op.COMPARE:
+            return any(self.holds_memory(index, each) for each in made[4:6])
         if made[0] == op.ITEM and (inner := index.function.definitions[made[4]]) is not None and inner[0] == op.SLICE:
-            return self._is_gathered(index, made[3], seen | {index})
+            return self._is_gathered(index, made[3], seen)
         if made[0] == op.PHI:
-            return any(self._is_gathered(index, each, seen | {index}) for each in made[3:])
+            return any(self._is_gathered(index, each, seen) for each in made[3:])
         if made[0] == op.PARAM and not index.function.is_cpp:
-            words = _WORDS.findall(index.function.code.parameters[made[3]].annotation or "")
-            if words:
-                return bool({"list", "List", "ndarray", "NDArray"} & set(words[:2] + words[-3:])) and "tuple" not in words
-            if any(self._is_gathered(each, each.register, seen | {index}) for each in self._arguments(index, made)):
-                return True
-        return any(isinstance(value, Container) and value.kind == "list" for value in self.held(index, index.register)) or any(
-            isinstance(value, Memory) for value in self.held(index, index.register)
-        )
+            given = self._is_given_gathered(index, made, seen)
+            if given is not None:
+                return given
+        kinds = {value.kind for value in self.held(index, index.register) if isinstance(value, Container)}
+        return "list" in kinds or self.holds_memory(index, index.register)
+
+    def _is_given_gathered(self, known: Known, parameter: Instruction, seen: frozenset[Known]) -> bool | None:
+        """Whether a parameter is such an index, by its annotation, or because a caller gives one; None where neither tells."""
+        words = _WORDS.findall(known.function.code.parameters[parameter[3]].annotation or "")
+        if words:
+            return not _LISTS.isdisjoint(words[:2] + words[-3:]) and "tuple" not in words
+        return any(self._is_gathered(each, each.register, seen) for each in self._arguments(known, parameter)) or None
 
     def _arguments(self, known: Known, parameter: Instruction) -> Iterator[Known]:
         """What callers give for a parameter."""
@@ -146,45 +153,49 @@ class Parts(Made):
         """
         seen = set() if seen is None else seen
         one = self.contexts.definition(way.known)
-        function, context = way.known.function, way.known.context
+        function = way.known.function
         if (function, way.known.register) in seen:
             return
         seen.add((function, way.known.register))
         if one is None or depth > DEEPEST_CALLS:
             yield None
-        elif one[0] in (op.ITER, op.COPY):
-            yield from self.ways_to_elements(way.at(one[3]), depth + 1, seen)
-        elif one[0] == op.BUILD and function.kind_built(one) in ("list", "tuple"):
-            added = list(appended(function, one[2]))
-            yield from (way.at(register) for register in (*one[4:], *added))
-            if not one[4:] and not added:
-                yield None
-        elif one[0] == op.DICT:
-            put = [use[4] for use in function.uses[one[2]] if use[0] == op.PUT and use[2] == one[2]]
-            yield from (way.at(register) for register in (*one[4::2], *put))
-        elif one[0] in (op.CALL, op.INVOKE) and (results := list(self._results(way, one))):
-            for result in results:
-                yield from self.ways_to_elements(result, depth + 1, seen)
-        elif one[0] == op.INVOKE and any(call.row.get("part") == "mapping" for call in self.transfer.modelled(function, one)):
-            yield way.seen_as(one).at(one[3])
-        elif one[0] == op.PARAM and function.code.parameters[one[3]].kind in ("plain", "keyword"):
-            site = entered_by(context, function)
-            places = (
-                [site]
-                if site is not None
-                else [Site(*place) for place in self.facts.call_places(function) if self.transfer.enters(*place, function)]
-            )
-            for place in places:
-                given = self.contexts.given(function, one, place)
-                if given is None or place.function is function:
-                    continue
-                passed = way.passed if site is not None else (place, *way.passed)
-                entered = context if site is not None else (*context, (function, place))
-                yield from self.ways_to_elements(Way(Known(given[0], given[1], entered), passed, way.views), depth + 1, seen)
-            if not places:
-                yield None
-        else:
-            yield None
+            return
+        if one[0] in (op.BUILD, op.DICT):
+            yield from _displayed(way, one)
+            return
+        containers = self._containers(way, one)
+        for container in containers or ():
+            yield from self.ways_to_elements(container, depth + 1, seen)
+        if containers is None:
+            is_mapping = one[0] == op.INVOKE and any(call.row.get("part") == "mapping" for call in self.transfer.modelled(function, one))
+            yield way.seen_as(one).at(one[3]) if is_mapping else None
+
+    def _containers(self, way: Way, one: Instruction) -> list[Way] | None:
+        """The ways to the containers whose elements are those of what an instruction gives; None where there are none."""
+        if one[0] in (op.ITER, op.COPY):
+            return [way.at(one[3])]
+        if one[0] in (op.CALL, op.INVOKE):
+            return list(self._results(way, one)) or None
+        if one[0] == op.PARAM and way.known.function.code.parameters[one[3]].kind in ("plain", "keyword"):
+            return self._given_by_callers(way, one)
+        return None
+
+    def _given_by_callers(self, way: Way, one: Instruction) -> list[Way] | None:
+        """What other functions give for a parameter; None where none enters."""
+        function, context = way.known.function, way.known.context
+        site = entered_by(context, function)
+        places = [site] if site is not None else [Site(*place) for place in self.facts.call_places(function)]
+        if site is None:
+            places = [place for place in places if self.transfer.enters(*place, function)]
+        found: list[Way] = []
+        for place in places:
+            given = self.contexts.given(function, one, place)
+            if given is None or place.function is function:
+                continue
+            passed = way.passed if site is not None else (place, *way.passed)
+            entered = context if site is not None else (*context, (function, place))
+            found.append(Way(Known(given[0], given[1], entered), passed, way.views))
+        return found if places else None
 
     def _results(self, way: Way, one: Instruction) -> Iterator[Way]:
         """What the functions of the program that a call runs return."""
@@ -214,6 +225,28 @@ class Parts(Made):
         """The elements of a list that stands there, or that a caller gives; empty where they are not to be told."""
         found = list(self.ways_to_elements(Way(Known(function, register, context)), 0))
         return [way.known for way in found if way is not None] if None not in found else []
+
+
+def _displayed(way: Way, one: Instruction) -> Iterator[Way | None]:
+    """The ways to what a list, a tuple or a mapping holds where it is written out, and to what is put behind it."""
+    function, put = way.known.function, list[int]()
+    if one[0] == op.DICT:
+        put += (*one[4::2], *(use[4] for use in function.uses[one[2]] if use[0] == op.PUT and use[2] == one[2]))
+    elif function.kind_built(one) in ("list", "tuple"):
+        put += (*one[4:], *appended(function, one[2]))
+    yield from (way.at(register) for register in put)
+    if not put and one[0] == op.BUILD:
+        yield None
+
+
+def _under(way: Way, one: Instruction, key: str) -> list[Way] | None:
+    """The ways to what a display of a mapping holds under a key; None where another key may mean it, or nothing is under it."""
+    function = way.known.function
+    names, uses = one[3::2], function.uses[one[2]]
+    if any(name < 0 for name in names) or any(use[0] == op.PUT or (use[0] == op.INVOKE and use[3] == one[2]) for use in uses):
+        return None
+    pairs = [*zip(names, one[4::2], strict=True), *((use[3], use[4]) for use in uses if use[0] == op.SET_ITEM and use[2] == one[2])]
+    return [way.at(value) for name, value in pairs if function.constant(name) == key] or None
 
 
 def guarded(origins: Iterator[Origin], said: frozenset[str]) -> Iterator[Origin]:

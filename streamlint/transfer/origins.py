@@ -6,7 +6,7 @@ the trace of the program facts is taken instead: one way for each kind of memory
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import LibraryObject, Memory, Site
@@ -21,7 +21,8 @@ from streamlint.transfer.origin_parts import Parts, guarded
 from streamlint.transfer.receivers import Receivers
 from streamlint.transfer.transfer import Transfer
 
-_PASSED = frozenset({op.COPY, op.CAST, op.AWAIT})
+# What gives one of its operands back, and where that stands.
+_PASSED = {op.COPY: -1, op.CAST: -1, op.AWAIT: -1, op.REBIND: 5, op.INPLACE: 4}
 _GIVING = frozenset({op.CALL, op.INVOKE, op.ITEM, op.ADDRESS_ITEM, op.BINARY})
 _DEEPEST_BATCHES = 3
 _MOST = 400
@@ -98,45 +99,40 @@ class Origins(Parts):
 
     def _step(self, way: Way, one: Instruction) -> Iterator[Origin]:
         """The origins of what an instruction gives."""
+        step = _STEPS.get(one[0])
+        return step(self, way, one) if step is not None else self.kept(way)
+
+    def _passed(self, way: Way, one: Instruction) -> Iterator[Origin]:
+        return self.walk(way.at(one[_PASSED[one[0]]]))
+
+    def _attribute(self, way: Way, one: Instruction) -> Iterator[Origin]:
+        """A field of a batch, or an attribute."""
+        fields = list(self._fields(way.at(one[3]), way.known.function.text(one[4])))
+        for batch, field in fields:
+            yield from self._of_batch(batch, field)
+        if not fields:
+            yield from self.walk(way.seen_as(one).at(one[3])) if self._is_view(way.known, one) else self.kept(way)
+
+    def _operation(self, way: Way, one: Instruction) -> Iterator[Origin]:
+        """What an operator gives: new memory, but for a pointer that C++ adds to."""
+        known, operands = way.known, one[4:6]
+        if one[0] != op.BINARY or not known.function.is_cpp:
+            return self.computed(way, list(op.reads(one)))
+        if any(isinstance(value, Memory) and "Tensor" in value.type for each in operands for value in self.held(known, each)):
+            return self.computed(way, list(operands))
+        return self._pointed(way, one, operands)
+
+    def _element_address(self, way: Way, one: Instruction) -> Iterator[Origin]:
+        return self._pointed(way, one, one[3:4])
+
+    def _pointed(self, way: Way, one: Instruction, operands: tuple[int, ...]) -> Iterator[Origin]:
+        """The memory that the one operand points into which is a pointer."""
         known = way.known
-        opcode = one[0]
-        if opcode == op.PARAM:
-            yield from self._given(way, one)
-        elif opcode == op.PHI:
-            yield from self._joined(way, one)
-        elif opcode in _PASSED:
-            yield from self.walk(way.at(one[-1]))
-        elif opcode == op.REBIND:
-            yield from self.walk(way.at(one[5]))
-        elif opcode == op.INPLACE:
-            yield from self.walk(way.at(one[4]))
-        elif opcode in (op.CALL, op.INVOKE):
-            yield from self._called(way, one)
-        elif opcode in (op.NEXT, op.ITEM, op.UNPACK):
-            yield from self.part(way, one)
-        elif opcode == op.ATTR and (fields := list(self._fields(way.at(one[3]), known.function.text(one[4])))):
-            for batch, field in fields:
-                yield from self._of_batch(batch, field)
-        elif opcode == op.ATTR and self._is_view(known, one):
-            yield from self.walk(way.seen_as(one).at(one[3]))
-        elif opcode in (op.NAME, op.UNDEF) and known.function.is_cpp:  # a member that a call may change is UNDEF before it
-            yield from self._member(way, one)
-        elif opcode in (op.ADDRESS_ITEM,) or (opcode == op.BINARY and known.function.is_cpp):
-            operands = one[3:4] if opcode == op.ADDRESS_ITEM else one[4:6]
-            if opcode == op.BINARY and any(
-                isinstance(value, Memory) and "Tensor" in value.type for each in operands for value in self.held(known, each)
-            ):
-                yield from self.computed(way, list(operands))
-                return
-            memory = [each for each in operands if any(isinstance(value, Memory) for value in self.held(known, each))]
-            memory = memory or [each for each in operands[:1] if self.of(known.function, each, known.context)]
-            for each in memory[:1]:
-                yield from self.walk(way.seen_as(one).at(each))
-            if not memory:
-                yield from self.kept(way)
-        elif opcode in (op.BINARY, op.UNARY, op.COMPARE):
-            yield from self.computed(way, list(op.reads(one)))
-        else:
+        memory = [each for each in operands if self.holds_memory(known, each)]
+        memory = memory or [each for each in operands[:1] if self.of(known.function, each, known.context)]
+        for each in memory[:1]:
+            yield from self.walk(way.seen_as(one).at(each))
+        if not memory:
             yield from self.kept(way)
 
     def _fields(self, way: Way, name: str) -> Iterator[tuple[Way, Known]]:
@@ -176,7 +172,7 @@ class Origins(Parts):
     def _member(self, way: Way, one: Instruction) -> Iterator[Origin]:
         """C++: a member that methods of its class set."""
         function = way.known.function
-        method = function.method
+        method = function.method if function.is_cpp else None
         owner = method.owner if method is not None else None
         stores = owner.own_stores.get(function.text(one[3]), []) if owner is not None else []
         found = False
@@ -269,15 +265,12 @@ class Origins(Parts):
     def _called(self, way: Way, one: Instruction) -> Iterator[Origin]:
         function, context = way.known.function, way.known.context
         edges = [edge for edge in self.transfer.edges(function, one) if edge.is_followed and not edge.is_handed]
-        entered = [edge for edge in edges if entered_by(context, edge.callee) is None and edge.callee.code.kind != "class"]
+        callees = [edge.callee for edge in edges if entered_by(context, edge.callee) is None and edge.callee.code.kind != "class"]
         calls = self.calls(way.known, one)
-        if len(entered) > 1 and self.may_pin(Site(function, one)):
+        if len(callees) > 1 and self.may_pin(Site(function, one)):
             yield from self.kept(way)
-        elif entered and len(context) < DEEPEST_CALLS:
-            found = [list(self._returned(way, one, edge.callee)) for edge in entered]
-            others = {origin.space for each in found for origin in each} - {"host"}
-            for origins in found:  # of several functions, which one runs, nothing says
-                yield from (chosen(each) if others and len(found) > 1 and each.space == "host" else each for each in origins)
+        elif callees and len(context) < DEEPEST_CALLS:
+            yield from self._given_back(way, one, callees)
         elif calls:
             for call in calls:
                 yield from self.modelled_by_row(way, call)
@@ -287,6 +280,13 @@ class Origins(Parts):
             yield Origin(way.known, "device", "unknown", "torch.Tensor", "none", way.passed, way.views, "computed")
         else:
             yield from self.kept(way)
+
+    def _given_back(self, way: Way, one: Instruction, callees: list[Function]) -> Iterator[Origin]:
+        """What functions give back to a call. Of several, which one runs, nothing says."""
+        found = [list(self._returned(way, one, callee)) for callee in callees]
+        others = {origin.space for each in found for origin in each} - {"host"}
+        for origins in found:
+            yield from (chosen(each) if others and len(found) > 1 and each.space == "host" else each for each in origins)
 
     def _returned(self, way: Way, one: Instruction, callee: Function) -> Iterator[Origin]:
         """What a function gives back to a call that enters it."""
@@ -318,6 +318,19 @@ class Origins(Parts):
         """Whether a call out of view is given memory of a device: it works there."""
         given = operands_of(known.function, one, False)
         return any(origin.space == "device" for register in given for origin in self.of(known.function, register, known.context))
+
+
+_STEPS: dict[int, Callable[[Origins, Way, Instruction], Iterator[Origin]]] = {
+    op.PARAM: Origins._given,
+    op.PHI: Origins._joined,
+    **dict.fromkeys(_PASSED, Origins._passed),
+    **dict.fromkeys((op.CALL, op.INVOKE), Origins._called),
+    **dict.fromkeys((op.NEXT, op.ITEM, op.UNPACK), Origins.part),
+    op.ATTR: Origins._attribute,
+    **dict.fromkeys((op.NAME, op.UNDEF), Origins._member),  # a member that a call may change is UNDEF before it
+    op.ADDRESS_ITEM: Origins._element_address,
+    **dict.fromkeys((op.BINARY, op.UNARY, op.COMPARE), Origins._operation),
+}
 
 
 def _left(way: Way, function: Function) -> Way:

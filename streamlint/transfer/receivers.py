@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import Constant, Instance, Object, Scalar, Site
+from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.transfer.contexts import Context, Contexts, Known, entered_by
 from streamlint.transfer.device import stores_of
@@ -68,10 +69,7 @@ class Receivers:
         function, context = known.function, known.context
         one = self.contexts.definition(known)
         if one is not None and one[0] == op.PHI and depth < _DEEPEST * 3:
-            predecessors = function.phi_order[function.blocks[one]]
-            for register, block in zip(one[3:], predecessors, strict=False):
-                if not self.guards.excluded(function, block, context):
-                    yield from self._held(known._replace(register=register), depth + 1)
+            yield from self._joined(known, one, depth)
             return
         is_call = one is not None and one[0] in (op.CALL, op.INVOKE) and len(context) < _DEEPEST
         edges = [each for each in self.transfer.edges(function, one) if each.is_followed] if is_call and one is not None else []
@@ -83,6 +81,13 @@ class Receivers:
         for end in callee.by_opcode[op.RETURN]:
             if end[2] >= 0 and not self.guards.excluded(callee, callee.blocks[end], entered):
                 yield from self._held(Known(callee, end[2], entered), depth + 1)
+
+    def _joined(self, known: Known, one: Instruction, depth: int) -> Iterator[Object]:
+        """What comes by the branches that are taken for what a function was given."""
+        function = known.function
+        for register, block in zip(one[3:], function.phi_order[function.blocks[one]], strict=False):
+            if not self.guards.excluded(function, block, known.context):
+                yield from self._held(known._replace(register=register), depth + 1)
 
     def _has(self, value: Object, callee: Function) -> bool:
         """Whether a call by the name of a method may enter it on an object."""

@@ -119,18 +119,18 @@ class Sizes:
         data = call.one("data")
         if data is not None and not (row.get("shape") and self._are_numbers(Known(call.function, data, context))):
             return self._of_data(Known(call.function, data, context), dtype, width, depth)
-        total, unknown = 1, 0
         dimensions = [each for register in call.all("shape") for each in self._dimensions(Known(call.function, register, context))]
-        for size in dimensions:
-            total, unknown = (total * size, unknown) if size is not None else (total, unknown + 1)
-        if row.get("counts") and len(dimensions) == 2 and not unknown:
-            total = max(size or 0 for size in dimensions)
+        return self._of_shape(dimensions, dtype, width, bool(row.get("counts")))
+
+    def _of_shape(self, dimensions: list[int | None], dtype: str, width: int, counts: bool) -> Size:
+        """The size of memory of a shape. Of a factory that ``counts``, two dimensions are where it begins and ends."""
+        known = [size for size in dimensions if size is not None]
+        total, unknown = math.prod(known), len(dimensions) - len(known)
         if not dimensions:
             return Size(None, dtype in _WHOLE)
         if unknown:
-            counts = dtype == "bool" or (dtype in _WHOLE and unknown == 1 and total <= 16) or bool(row.get("counts"))
-            return self._at_least(total * width, counts)
-        return Size(total * width)
+            return self._at_least(total * width, dtype == "bool" or (dtype in _WHOLE and unknown == 1 and total <= 16) or counts)
+        return Size((max(known) if counts and len(known) == 2 else total) * width)
 
     def _dimensions(self, known: Known) -> list[int | None]:
         known = self.contexts.traced(known)
@@ -176,19 +176,19 @@ class Sizes:
         if one is None or depth > _DEEPEST:
             return None
         if one[0] != op.BUILD:
-            values = list(self.contexts.values(known))
-            if self._are_numbers(known):
-                return 1
-            if values and all(isinstance(value, Memory) for value in values):
-                sizes = [self.of(each, depth + 1) for each in self.origins.of(*known)]
-                return None if any(size.bytes is None for size in sizes) or not sizes else sum(size.bytes or 0 for size in sizes) // 4
-            return None
+            return 1 if self._are_numbers(known) else self._elements_of_memory(known, depth)
         grown = list(appended(function, one[2]))
         parts = [self._elements(known._replace(register=each), depth + 1) for each in (*one[4:], *grown)]
-        if any(part is None for part in parts):
-            return None
         is_whole = any(use[0] == op.INPLACE and use[4] == one[2] for use in function.uses[one[2]])
-        return None if is_whole or not parts else sum(part or 0 for part in parts)
+        return None if is_whole else _sum(parts)
+
+    def _elements_of_memory(self, known: Known, depth: int) -> int | None:
+        """How many numbers of four bytes the tensors have that a register holds."""
+        values = list(self.contexts.values(known))
+        if not values or not all(isinstance(value, Memory) for value in values):
+            return None
+        total = _sum([self.of(each, depth + 1).bytes for each in self.origins.of(*known)])
+        return total // 4 if total is not None else None
 
     def _computed(self, origin: Origin, call: ModelledCall, depth: int) -> Size:
         one = call.instruction
@@ -310,3 +310,9 @@ def _picks_numbers(function: Function, one: Instruction) -> bool:
     """``x.expand_as(mask)[mask]``: a number for each element that is true, no rows."""
     made = function.definitions[one[3]]
     return made is not None and made[0] == op.INVOKE and function.text(made[4]) == "expand_as" and made[6:7] == (one[4],)
+
+
+def _sum(counts: list[int | None]) -> int | None:
+    """The sum of what is counted; None where nothing is, or one is not known."""
+    known = [count for count in counts if count is not None]
+    return sum(known) if known and len(known) == len(counts) else None

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import Instance, LibraryObject, Site
+from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.nearness import units_near
@@ -153,10 +154,14 @@ class Spawns:
         if style == "rank":
             yield None, op.NONE
         for register in made.all("arguments"):
-            built = made.function.definitions[register]
-            if built is not None and built[0] == op.BUILD:
-                yield from ((None, each) for each in built[4:])
-            elif built is not None and built[0] == op.DICT:
-                for key, value in zip(built[3::2], built[4::2], strict=False):
-                    name = made.function.constant(key) if key >= 0 else None
-                    yield from ((name, value),) if isinstance(name, str) else ()
+            yield from _displayed(made.function, made.function.definitions[register])
+
+
+def _displayed(function: Function, built: Instruction | None) -> Iterator[tuple[object, int]]:
+    """The arguments in a tuple, and by their names those in a mapping, that is written out."""
+    if built is not None and built[0] == op.BUILD:
+        yield from ((None, each) for each in built[4:])
+    elif built is not None and built[0] == op.DICT:
+        for key, value in zip(built[3::2], built[4::2], strict=False):
+            name = function.constant(key) if key >= 0 else None
+            yield from ((name, value),) if isinstance(name, str) else ()

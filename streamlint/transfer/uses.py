@@ -89,7 +89,7 @@ class Uses:
         return Use(WORK, name, "cuda-runtime", Stream(NAMED, one[9], "cuda-runtime"))
 
     def _of_call(self, call: ModelledCall) -> Iterator[Use]:
-        function, row, effect = call.function, call.row, call.row.effect
+        row, effect = call.row, call.row.effect
         if row.library in _ON_HOST:
             return
         if effect in _RUNTIME:
@@ -99,18 +99,22 @@ class Uses:
         elif effect in _QUEUED:
             yield Use(WORK, call.name, row.library, call.stream())
         elif effect in ("copy", "transfer"):
-            for action in self.transfer.of(function, call.instruction):
+            for action in self.transfer.of(call.function, call.instruction):
                 if isinstance(action, Copied) and self._is_between(call, action):
                     yield Use(WORK, call.name, row.library, action.stream, self._given(call))
         elif (effect == "load" and call.device_spaces() == {"device"}) or (effect == "module_to" and row.get("to") == "device"):
             yield Use(WORK, call.name, row.library, Stream(CURRENT, library=row.library))
         elif effect in ("compute", "factory", "read"):
-            if call.is_of_arrays or self._given(call) or self.on_device(function, call.result):
-                yield Use(WORK, call.name, row.library, Stream(CURRENT, library=row.library), self._given(call))
-            elif effect == "factory" and self._pins(call):
-                yield Use(PIN, call.name, row.library, Stream(CURRENT))
+            yield from self._computed(call)
         elif effect == "pin":
             yield Use(PIN, call.name, row.library, Stream(CURRENT))
+
+    def _computed(self, call: ModelledCall) -> Iterator[Use]:
+        library = call.row.library
+        if call.is_of_arrays or self._given(call) or self.on_device(call.function, call.result):
+            yield Use(WORK, call.name, library, Stream(CURRENT, library=library), self._given(call))
+        elif call.row.effect == "factory" and self._pins(call):
+            yield Use(PIN, call.name, library, Stream(CURRENT))
 
     def _is_between(self, call: ModelledCall, copied: Copied) -> bool:
         """Whether a copy is to or from a device for sure."""
@@ -147,25 +151,13 @@ class Uses:
         one = function.definitions[register] if register >= 0 else None
         if one is None:
             return False
-        if one[0] in _PASSED_ON:
-            return self.on_device(function, one[3], depth)
         if one[0] == op.ATTR and function.owner is not None and function.is_parameter(one[3]):
             stores = function.owner.own_stores.get(function.text(one[4]), ())
             return bool(stores) and all(self.on_device(store.function, store.value, depth) for store in stores)
-        if one[0] == op.BUILD:
-            added = (use[3] for use in function.uses[register] if use[0] == op.APPEND and use[2] == register)
-            return any(self.on_device(function, each, depth) for each in (*one[4:], *added))
         if one[0] == op.PARAM:
             return self._is_given(function, one[3], depth + 2)  # to look for callers costs more
-        if one[0] == op.LOAD:
-            name, owner = function.unit.ir.constants[one[3]]
-            home = function.unit.function(owner)
-            stored = [each[3] for each in home.by_opcode[op.STORE] if home.unit.ir.constants[each[2]] == (name, owner)]
-            return any(self.on_device(home, each, depth) for each in stored)
-        if one[0] in _OPERATORS:
-            return any(self.on_device(function, each, depth) for each in op.reads(one))
         if one[0] not in (op.CALL, op.INVOKE):
-            return False
+            return any(self.on_device(*source, depth) for source in _sources(function, one))
         if any(self._gives_there(call, depth) for call in self.transfer.modelled(function, one)):
             return True
         lost = any(isinstance(action, Lost) for action in self.transfer.of(function, one))
@@ -219,3 +211,18 @@ class Uses:
                         if any(call.row.effect == "module_to" and call.row.get("to") == "device" for call in calls):
                             return True
         return False
+
+
+def _sources(function: Function, one: Instruction) -> Iterator[tuple[Function, int]]:
+    """The registers that an instruction gives back, takes a part of, or computes with."""
+    if one[0] in _PASSED_ON:
+        yield function, one[3]
+    elif one[0] == op.BUILD:
+        yield from ((function, each) for each in one[4:])
+        yield from ((function, use[3]) for use in function.uses[one[2]] if use[0] == op.APPEND and use[2] == one[2])
+    elif one[0] == op.LOAD:
+        name, owner = function.unit.ir.constants[one[3]]
+        home = function.unit.function(owner)
+        yield from ((home, each[3]) for each in home.by_opcode[op.STORE] if home.unit.ir.constants[each[2]] == (name, owner))
+    elif one[0] in _OPERATORS:
+        yield from ((function, each) for each in op.reads(one))

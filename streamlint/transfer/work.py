@@ -76,6 +76,18 @@ EFFECTS = {"record_use": record_use}
 
 def works(facts: Facts, function: Function, one: Instruction, calls: Iterable[ModelledCall], actions: Iterable[Action]) -> Iterator[Worked]:
     """The work that an instruction queues; ``actions`` are what else it does."""
+    yield from _of_instruction(facts, function, one)
+    for action in actions:
+        if isinstance(action, Copied):
+            yield _copied(action)
+    for call in calls:
+        yield from _WORK[call.row.effect](call) if call.row.effect in _WORK else ()
+        if call.row.effect == "transfer" and not any(isinstance(action, Copied) for action in actions):
+            yield from _sent(call)
+
+
+def _of_instruction(facts: Facts, function: Function, one: Instruction) -> Iterator[Worked]:
+    """The work that is no call: launches, operators, assignments to elements, text."""
     if one[0] == op.LAUNCH:
         yield from _launched(facts, function, one)
     elif one[0] in (op.BINARY, op.UNARY, op.COMPARE) and not function.is_cpp:
@@ -87,13 +99,6 @@ def works(facts: Facts, function: Function, one: Instruction, calls: Iterable[Mo
         yield Worked(Stream(CURRENT), (one[4],), (one[2],), "assignment", "")
     elif one[0] == op.FORMAT:
         yield Worked(Stream(CURRENT), tuple(op.reads(one)), (), "format", "")
-    for action in actions:
-        if isinstance(action, Copied):
-            yield _copied(action)
-    for call in calls:
-        yield from _WORK[call.row.effect](call) if call.row.effect in _WORK else ()
-        if call.row.effect == "transfer" and not any(isinstance(action, Copied) for action in actions):
-            yield from _sent(call)
 
 
 def _sent(call: ModelledCall) -> Iterator[Worked]:
@@ -204,16 +209,26 @@ def _is_strided(facts: Facts, function: Function, register: int, modelled: Model
     if one is None:
         return False
     if one[0] == op.PHI:
-        ways = [each for each in one[3:] if each < 0 or (made := function.definitions[each]) is None or made[0] != op.UNDEF]
+        ways = [each for each in one[3:] if not _is_undefined(function, each)]
         return all(each != register and _is_strided(facts, function, each, modelled, depth - 1) for each in ways)
     if one[0] == op.PARAM:
-        calls = [place for place in facts.call_places(function) if place[1][0] in (op.CALL, op.INVOKE)]
-        given = [(caller, operand_of(caller, call, function, one[3])) for caller, call in calls]
+        given = _given(facts, function, one[3])
         return bool(given) and all(each is not None and _is_strided(facts, caller, each, modelled, depth - 1) for caller, each in given)
     if one[0] == op.ITEM:
         index = function.definitions[one[4]]
         return index is not None and index[0] == op.BUILD and leaves_out(function, index)
     return any(each.row.get("part") == "strided" for each in modelled(function, one))
+
+
+def _is_undefined(function: Function, register: int) -> bool:
+    one = function.definitions[register] if register >= 0 else None
+    return one is not None and one[0] == op.UNDEF
+
+
+def _given(facts: Facts, function: Function, index: int) -> list[tuple[Function, int | None]]:
+    """What the calls of a function give for a parameter."""
+    calls = [place for place in facts.call_places(function) if place[1][0] in (op.CALL, op.INVOKE)]
+    return [(caller, operand_of(caller, call, function, index)) for caller, call in calls]
 
 
 def _factory(call: ModelledCall) -> Iterator[Worked]:

@@ -68,18 +68,22 @@ def _without_consequences(findings: list[Finding]) -> Iterator[Finding]:
     lost: dict[Span, dict[str, None]] = {}
     kept = []
     for finding in findings:
-        named = [next((causes[key] for key in (pair, *pair) if key in causes), None) for pair in finding.pairs]
-        if _empties(finding, "SL003") and finding.span in emptied:
-            named = [emptied[finding.span]]
-        if finding.code in _CAUSES or not named or None in named:
+        named = [emptied[finding.span]] if _empties(finding, "SL003") and finding.span in emptied else _causes_of(finding, causes)
+        for cause in named:
+            lost.setdefault(cause.span, {})[finding.code] = None
+        if not named:
             kept.append(finding)
-        else:
-            for cause in named:
-                if cause is not None:
-                    lost.setdefault(cause.span, {})[finding.code] = None
     for finding in kept:
         codes = lost.get(finding.span) if finding.code in (*_CAUSES, "SL021") else None
         yield replace(finding, related=(*finding.related, *codes)) if codes else finding
+
+
+def _causes_of(finding: Finding, causes: dict[Any, Finding]) -> list[Finding]:
+    """What names the causes of all pairs of a conflict; none where one of them has no named cause."""
+    if finding.code in _CAUSES:
+        return []
+    named = [next((causes[key] for key in (pair, *pair) if key in causes), None) for pair in finding.pairs]
+    return [] if None in named else [cause for cause in named if cause is not None]
 
 
 def _empties(finding: Finding, code: str) -> bool:

@@ -220,6 +220,10 @@ CRITERIA = {
 }
 
 
+# In how many runs an experiment did not show what was predicted.
+_AGAINST = {Experiment.THREAD_HELD: "returned_before", Experiment.STREAMS_SERIALISE: "started_before"}
+
+
 def shown_share(experiment: Experiment, figures: Figures) -> float | None:
     """How much of the prediction one program showed, from 0 to 1; ``None`` where there is no figure. For a bar, not for a verdict."""
     runs = float(figures.get("runs", 0))
@@ -229,10 +233,8 @@ def shown_share(experiment: Experiment, figures: Figures) -> float | None:
     elif experiment is Experiment.GIL_HELD and figures.get("beats"):
         longest = max(inside / float(figures.get("beat_ms", 1.0)) for inside in figures["inside_ms"])
         share = 1.0 - max(figures["beats"]) / longest
-    elif experiment is Experiment.THREAD_HELD and runs:
-        share = 1.0 - figures.get("returned_before", 0) / runs
-    elif experiment is Experiment.STREAMS_SERIALISE and runs:
-        share = 1.0 - figures.get("started_before", 0) / runs
+    elif experiment in _AGAINST and runs:
+        share = 1.0 - figures.get(_AGAINST[experiment], 0) / runs
     elif experiment is Experiment.DATA_RACE and runs:
         share = figures.get("wrong", 0) / runs
     elif experiment is Experiment.DEADLOCK and "ended" in figures:

@@ -42,19 +42,6 @@ def run_on(grid: Grid, options: argparse.Namespace, targets: Sequence[tuple[str,
     """Have the workers run the cases, report and keep what came of it."""
     cases = [case for template in choose(options.rule) for case in template.cases]
     members: list[Member] = []
-
-    def tell() -> None:
-        progress.clear()
-        render = {"full": matrix.full, "json": matrix.as_json, "markdown": matrix.markdown}
-        write_reports(targets, lambda format, _: render[format](members) + "\n")
-        if options.output_file or not any(file is None and format != "json" for format, file in targets):
-            for line in matrix.lost(members):
-                progress.say(line)
-            progress.say(matrix.counts(members))
-        if not (options.self_test or options.no_save):
-            for column in matrix.columns(members):
-                save(options, column.facts, [result.as_json() for result in column.results.values()], progress)
-
     order = Order(options.device, options.memory, options.timeout, options.self_test)
     try:
         fleet.verify(grid, cases, order, progress, members)
@@ -62,11 +49,25 @@ def run_on(grid: Grid, options: argparse.Namespace, targets: Sequence[tuple[str,
         for member in members:
             member.lost = member.lost or ("interrupted" if member.missed or not member.cases else "")
         if matrix.columns(members):
-            tell()
+            _tell(options, targets, progress, members)
         fail("interrupted")
         raise
     results: list[Result] = [result for column in matrix.columns(members) for result in column.results.values()]
     if not results:
         raise FailedError("; ".join(["no worker has run anything", *matrix.lost(members)]))
-    tell()
+    _tell(options, targets, progress, members)
     return exit_code(results, self_test=options.self_test, strict=options.strict)
+
+
+def _tell(options: argparse.Namespace, targets: Sequence[tuple[str, str | None]], progress: Progress, members: list[Member]) -> None:
+    """Report what the workers found, and keep it."""
+    progress.clear()
+    render = {"full": matrix.full, "json": matrix.as_json, "markdown": matrix.markdown}
+    write_reports(targets, lambda format, _: render[format](members) + "\n")
+    if options.output_file or not any(file is None and format != "json" for format, file in targets):
+        for line in matrix.lost(members):
+            progress.say(line)
+        progress.say(matrix.counts(members))
+    if not (options.self_test or options.no_save):
+        for column in matrix.columns(members):
+            save(options, column.facts, [result.as_json() for result in column.results.values()], progress)

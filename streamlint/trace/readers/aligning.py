@@ -14,6 +14,7 @@ from streamlint.trace.readers.signs import OPERATOR, Sign, candidates
 from streamlint.trace.readers.sites import Body
 
 Lines = tuple[int, ...]
+_Costs = dict[int, float]  # by site
 _BACK = 0.05  # to begin a loop's next round
 _AGAIN = 0.5  # of a second event of the same place
 _IMPOSSIBLE = 100.0
@@ -150,15 +151,7 @@ class Alignment:
         found: list[Lines] = [()] * len(signs)
         chosen = [(number, *self._candidates[sign]) for number, sign in enumerate(signs)]
         steps = [(number, ones, elsewhere) for number, ones, elsewhere in chosen if 0 < len(ones) <= _MOST]
-        reached = [{_START: 0.0}]  # what it costs to have come to a site, or to be there still
-        placed: list[dict[int, float]] = []  # and to place the event there
-        for _, ones, elsewhere in steps:
-            here = {to: min(cost + self._cost(one, to, begun) for one, cost in reached[-1].items()) for to in ones}
-            still = {one: cost + elsewhere for one, cost in reached[-1].items()}
-            both = {one: min(here.get(one, _NEVER), still.get(one, _NEVER)) for one in (*here, *still)}
-            most = min(both.values()) + _BEAM
-            placed.append(here)
-            reached.append({one: cost for one, cost in both.items() if cost <= most})
+        reached, placed = self._forward([(ones, elsewhere) for _, ones, elsewhere in steps], begun)
         left = {one: min(self._ways.out(one), _PASSING) if ended and one >= 0 else 0.0 for one in reached[-1]}
         for place in range(len(steps) - 1, -1, -1):
             number, _, elsewhere = steps[place]
@@ -173,6 +166,22 @@ class Alignment:
                 one: min([left.get(one, _NEVER) + elsewhere, *(self._cost(one, to, begun) + left[to] for to in total)]) for one in before
             }
         return found
+
+    def _forward(self, steps: Sequence[tuple[Sequence[int], float]], begun: bool) -> tuple[list[_Costs], list[_Costs]]:
+        """What it costs to have come to a site before each step and at the end, or to be there still; and to place each step's event there.
+
+        A step has its candidates, and what it costs that the event comes from elsewhere.
+        """
+        reached: list[_Costs] = [{_START: 0.0}]
+        placed: list[_Costs] = []
+        for ones, elsewhere in steps:
+            here = {to: min(cost + self._cost(one, to, begun) for one, cost in reached[-1].items()) for to in ones}
+            still = {one: cost + elsewhere for one, cost in reached[-1].items()}
+            both = {one: min(here.get(one, _NEVER), still.get(one, _NEVER)) for one in (*here, *still)}
+            most = min(both.values()) + _BEAM
+            placed.append(here)
+            reached.append({one: cost for one, cost in both.items() if cost <= most})
+        return reached, placed
 
     def _cost(self, one: int, to: int, begun: bool) -> float:
         if one == _START:

@@ -76,23 +76,29 @@ class Sources:
         return self._found[recorded]
 
     def _find(self, recorded: str, functions: Sequence[Function]) -> Source | None:
-        parts = PurePosixPath(recorded).parts
-        near = self._by_name.get(parts[-1], []) if parts else []
+        path = PurePosixPath(recorded)
+        near = self._by_name.get(path.name, [])
         absolute = recorded.startswith("/") or recorded[1:3] == ":/"
         if absolute and near:
             real = os.path.realpath(recorded)
             if exact := next((one for one in near if one.path == real), None):
                 return exact
-            if _OTHERS.intersection(parts):
+            if _OTHERS.intersection(path.parts):
                 return None
-        ranked = sorted(((common_end(one.parts, parts), one) for one in near), key=lambda pair: -pair[0])
-        if not absolute:
-            ranked = [(same, one) for same, one in ranked if same == len(parts)]
-        best = [one for same, one in ranked if same == ranked[0][0]]
+        best, same = _nearest(near, path.parts)
+        if same < len(path.parts) and not absolute:
+            return None
         proven = [one for one in best if one.has(functions)]
-        if len(proven) == 1 or not ranked:
-            return proven[0] if proven else None
-        return best[0] if len(best) == 1 and (ranked[0][0] > 1 or not functions) else None
+        if len(proven) == 1:
+            return proven[0]
+        return best[0] if len(best) == 1 and (same > 1 or not functions) else None
+
+
+def _nearest(files: Sequence[Source], parts: tuple[str, ...]) -> tuple[list[Source], int]:
+    """The files that have the longest end in common with a path, and how many of its parts that is."""
+    ends = [common_end(file.parts, parts) for file in files]
+    same = max(ends, default=0)
+    return [file for file, end in zip(files, ends, strict=True) if end == same], same
 
 
 def _files(roots: Iterable[Path]) -> Iterator[str]:

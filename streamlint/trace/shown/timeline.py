@@ -179,42 +179,49 @@ def _copy(count: int, source: str, destination: str) -> str:
 # --- as the page reads it ----------------------------------------------------------------------------------------------------------------
 
 
+@record(slots=True)
+class _Numbers:
+    """The texts and places that the page lists once; events have their numbers."""
+
+    texts: dict[str, int] = field(default_factory=dict)
+    places: dict[Place, int] = field(default_factory=dict)
+
+    def of_text(self, text: str) -> int:
+        return self.texts.setdefault(text, len(self.texts))
+
+    def of_place(self, place: Place | None) -> int:
+        return self.places.setdefault(place, len(self.places)) if place else -1
+
+
+def _columns(events: Sequence[Event], begin: int, numbers: _Numbers) -> dict[str, list[int]]:
+    return {
+        "from": [event.start - begin for event in events],
+        "length": [event.end - event.start for event in events],
+        "kinds": [numbers.of_text(event.kind) for event in events],
+        "names": [numbers.of_text(event.name) for event in events],
+        "details": [numbers.of_text(event.detail) for event in events],
+        "places": [numbers.of_place(event.place) for event in events],
+    }
+
+
 def timeline(drawn: Drawn, rows: Sequence[Row], trace: Trace) -> dict[str, Any]:
     """Lanes, occurrences of each cost, overview, and the parts of the run that are there."""
     occurrences = [drawn.occurrences(row) for row in rows]
     kept = windows(drawn.lanes, occurrences, trace)
-    texts: dict[str, int] = {}
-    places: dict[Place, int] = {}
-
-    def number(text: str) -> int:
-        return texts.setdefault(text, len(texts))
-
+    numbers = _Numbers()
     lanes = []
     for lane in drawn.lanes:
         events = sorted((event for event in lane.events if _within(event, kept, trace.start)), key=lambda event: event.start)
-        if not events:
-            continue
-        marks = [places.setdefault(event.place, len(places)) if event.place else -1 for event in events]
-        lanes.append(
-            {
-                "name": lane.name,
-                "kind": lane.kind,
-                "from": [event.start - trace.start for event in events],
-                "length": [event.end - event.start for event in events],
-                "kinds": [number(event.kind) for event in events],
-                "names": [number(event.name) for event in events],
-                "details": [number(event.detail) for event in events],
-                "places": marks,
-            }
-        )
+        if events:
+            lanes.append({"name": lane.name, "kind": lane.kind} | _columns(events, trace.start, numbers))
     return {
         "wall": trace.end - trace.start,
         "lanes": lanes,
-        "texts": list(texts),
-        "places": [[place.file, list(place.lines), place.function] for place in places],
+        "texts": list(numbers.texts),
+        "places": [[place.file, list(place.lines), place.function] for place in numbers.places],
         "costs": [
             {
-                "places": [number for place, number in places.items() if is_one_of(place, row)],
+                "places": [number for place, number in numbers.places.items() if is_one_of(place, row)],
                 "occurrences": [[one.start, one.end, one.weight] for one in found],
             }
             for row, found in zip(rows, occurrences, strict=True)

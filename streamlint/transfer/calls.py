@@ -1,0 +1,205 @@
+"""What instructions call: functions of the program, and functions of libraries with the rows of the models."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from typing import Any, TypeVar
+
+from streamlint.facts.call_graph import CallGraph, Edge, LibraryCall
+from streamlint.facts.functions import Function
+from streamlint.facts.instructions import last_name
+from streamlint.facts.language_members import LANGUAGE_MEMBERS
+from streamlint.facts.objects import DeviceValue, Instance, Memory, Object
+from streamlint.facts.program import Unit
+from streamlint.facts.rounds import Rounds
+from streamlint.facts.scopes import ExternalName
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.models import Row
+from streamlint.models.vocabulary import Selector
+from streamlint.transfer.modelled import ModelledCall
+from streamlint.waits.operands import argument_registers
+from streamlint.waits.tested import is_of_host
+
+Kind = TypeVar("Kind")
+CALLING = frozenset({op.CALL, op.INVOKE, op.CONSTRUCT, op.NEW, op.LAUNCH, op.ENTER, op.NEXT, op.EXIT, op.DESTROY, op.DECLARE})
+_TENSOR_HEADERS = frozenset({"torch", "ATen", "c10"})
+
+
+class Calls:
+    """The calls that instructions make."""
+
+    def __init__(self, graph: CallGraph) -> None:
+        self.graph = graph
+        self.facts = graph.facts
+        self.rounds = Rounds(graph)
+        self._libraries: dict[tuple[Function, Instruction], tuple[LibraryCall, ...]] = {}
+        self._edges: dict[tuple[Function, Instruction], tuple[Edge, ...]] = {}
+        self._callers: dict[Function, tuple[tuple[Function, Instruction], ...]] = {}
+        self._unknown: set[tuple[Function, Instruction]] = set()
+        self._shared: dict[tuple[object, ...], Any] = {}
+
+    def one_of(self, kind: Callable[..., Kind], *given: object) -> Kind:
+        """The one object of a kind for what it is made from: what it finds out of the program, it finds out once for all rules."""
+        key = (kind, *given)
+        found: Kind | None = self._shared.get(key)
+        if found is None:
+            found = self._shared[key] = kind(*given)
+        return found
+
+    def edges(self, function: Function, one: Instruction) -> tuple[Edge, ...]:
+        """The functions of the program that an instruction enters."""
+        self._resolve(function, one)
+        return self._edges[function, one]
+
+    def enters(self, caller: Function, call: Instruction, function: Function) -> bool:
+        """Whether a call may run a function in any way: others call something of the same name."""
+        return any(edge.callee is function for edge in self.edges(caller, call))
+
+    def runs(self, caller: Function, call: Instruction, function: Function) -> bool:
+        """Whether a call runs a function as a part of its own: neither later, nor elsewhere."""
+        return any(edge.callee is function and edge.is_followed and not edge.is_handed for edge in self.edges(caller, call))
+
+    def callers(self, function: Function) -> tuple[tuple[Function, Instruction], ...]:
+        """The calls that run a function as a part of their own."""
+        found = self._callers.get(function)
+        if found is None:
+            places = self.facts.call_places(function)
+            found = self._callers[function] = tuple(place for place in places if self.runs(*place, function))
+        return found
+
+    def libraries(self, function: Function, one: Instruction) -> tuple[LibraryCall, ...]:
+        """The calls of libraries that an instruction makes."""
+        self._resolve(function, one)
+        return self._libraries[function, one]
+
+    def modelled(self, function: Function, one: Instruction) -> Iterator[ModelledCall]:
+        """The calls of libraries that have rows; of a method of an unknown value, the row that it may be by its name."""
+        for call in self.libraries(function, one):
+            if call.row is not None:
+                yield ModelledCall(self.facts, function, call, call.row)
+        if (function, one) in self._unknown and (row := self._row_by_name(function, one)) is not None:
+            if one[0] == op.INVOKE and is_of_host(self.facts, function, one, one[3]):
+                return
+            yield ModelledCall(self.facts, function, LibraryCall(one, row, row.names[0], None), row)
+
+    def is_sure(self, call: ModelledCall) -> bool:
+        """Whether a call is one of the library: no method of an unknown value whose name a class of the program has as well."""
+        return not self.is_by_name(call) or not self.facts.program.defines(last_name(call.function, call.instruction))
+
+    def is_by_name(self, call: ModelledCall) -> bool:
+        """Whether a call is a method of a value of which nothing is known but that name."""
+        return (call.function, call.instruction) in self._unknown
+
+    def _resolve(self, function: Function, one: Instruction) -> None:
+        key = (function, one)
+        if key in self._edges:
+            return
+        is_operator = function.is_cpp and one[0] == op.ITEM
+        if one[0] not in CALLING and not is_operator:
+            self._edges[key], self._libraries[key] = (), ()
+            return
+        if one[0] == op.DECLARE:
+            self._edges[key], self._libraries[key] = tuple(self._constructors(function, one)), ()
+            return
+        if one[0] in (op.EXIT, op.DESTROY):
+            self._libraries[key] = ()
+            self._edges[key] = tuple(Edge(one, callee) for callee in self.graph.ended(function, one))
+            return
+        calls = self.graph.calls_at(function, [one])
+        self._edges[key] = calls.edges
+        self._libraries[key] = tuple({(call.name, _kind_of(call.receiver)): call for call in reversed(calls.libraries)}.values())[::-1]
+        if calls.unknown and not any(edge.is_followed for edge in calls.edges):
+            self._unknown.add(key)
+
+    def _constructors(self, function: Function, one: Instruction) -> Iterator[Edge]:
+        """The constructors of a variable of a class of the program that is declared without arguments."""
+        if any(isinstance(value, Instance) for value in self.values(function, one[2])):
+            yield from (Edge(one, callee) for callee in self.facts.enters(function, one))
+
+    def values(self, function: Function, register: int) -> tuple[Object, ...]:
+        """What a register may hold: what is known now, whatever further questions bring."""
+        return tuple(self.facts.values(function, register).values) if register >= 0 else ()
+
+    # --- methods of values of which nothing is known
+
+    def _row_by_name(self, function: Function, one: Instruction) -> Row | None:
+        """The row of a method as a library near has it."""
+        method = function.text(one[4]) if one[0] == op.INVOKE else ""
+        if not method:
+            return None
+        if function.is_cpp:
+            return self.facts.cpp_models.calls.get(f"at::Tensor::{method}") if self._has_tensors(function.unit) else None
+        if not self._libraries[function, one] and (meant := self._imported(function, one[3], method)):
+            return meant[0]  # the steps of the facts ran out
+        rows = self._methods.get(method, ()) or self._rows_with(method, _names_given(function, one))
+        if rows and self._is_device(function, one[3]):
+            rows = [row for row in rows if any(self._is_of_device(name) for name in row.names)]
+        return next((row for row in rows if self.rounds.is_used_near(function.unit, row.names[0].partition(".")[0])), None)
+
+    @cached_property
+    def _methods(self) -> dict[str, list[Row]]:
+        """By name: the rows of a method, if the language has none of that name."""
+        found: dict[str, list[Row]] = defaultdict(list)
+        for name, row in self.facts.models.calls.items():
+            owner, _, method = name.rpartition(".")
+            if method not in LANGUAGE_MEMBERS and self.facts.models.type_named(owner) is not None:
+                found[method].append(row)
+        return dict(found)
+
+    def _imported(self, function: Function, register: int, name: str) -> list[Row]:
+        """The rows of a function of a module that a file imports."""
+        held = function.definitions[register] if register >= 0 else None
+        if held is None or held[0] not in (op.NAME, op.ATTR) or not (dotted := function.dotted(register)):
+            return []
+        names = (each.name for each in self.facts.scopes.find(function.unit, f"{dotted}.{name}") if isinstance(each, ExternalName))
+        return [row for row in map(self.facts.models.call, names) if row is not None]
+
+    def _is_device(self, function: Function, register: int) -> bool:
+        """Whether a register holds a device: by its value, or by the call that gives it."""
+        if any(isinstance(value, DeviceValue) for value in self.values(function, register)):
+            return True
+        made = function.definitions[register] if register >= 0 else None
+        return made is not None and made[0] in CALLING and any(call.row.effect == "device" for call in self.modelled(function, made))
+
+    def _is_of_device(self, name: str) -> bool:
+        kind = self.facts.models.type_named(name.rpartition(".")[0])
+        return kind is not None and kind.kind == "device"
+
+    def _rows_with(self, method: str, names: frozenset[str]) -> list[Row]:
+        """The rows of a method whose name the language has as well, if a call gives names that are theirs: ``x.get(out=host)``."""
+        if not names or method not in LANGUAGE_MEMBERS:
+            return []
+        return [row for row in self._of_types.get(method, ()) if names <= _keywords(row)]
+
+    @cached_property
+    def _of_types(self) -> dict[str, list[Row]]:
+        """By name: the rows of methods whose names the language has as well."""
+        found: dict[str, list[Row]] = defaultdict(list)
+        for name, row in self.facts.models.calls.items():
+            owner, _, last = name.rpartition(".")
+            if last in LANGUAGE_MEMBERS and self.facts.models.type_named(owner) is not None:
+                found[last].append(row)
+        return found
+
+    def _has_tensors(self, unit: Unit) -> bool:
+        """C++: whether a file includes PyTorch."""
+        return any(include.partition("/")[0] in _TENSOR_HEADERS for include in unit.ir.includes)
+
+
+def _kind_of(receiver: Object | None) -> object:
+    """What tells calls of one method apart by the object: what they do to memory is asked of its register, whatever that may hold."""
+    return Memory if isinstance(receiver, Memory) else receiver
+
+
+def _keywords(row: Row) -> frozenset[str]:
+    """The names of the arguments that a row knows."""
+    held = (each for value in row.values.values() for each in (value if isinstance(value, tuple) else (value,)))
+    return frozenset(each.keyword for each in held if isinstance(each, Selector) and each.keyword is not None)
+
+
+def _names_given(function: Function, one: Instruction) -> frozenset[str]:
+    """The names under which a call gives arguments."""
+    return frozenset(kind for kind, _ in argument_registers(function, one) if isinstance(kind, str))
