@@ -193,7 +193,7 @@ NARROW = {
     "cuda_model": {"support"},
     "models": {"support"},
     "frontends": {"program", "support"},
-    "ir": {"program"},
+    "ir": {"program", "support.declared_words"},
     # A fix proposes, by places and text; who lints again is handed to it.
     "fix": {"findings", "frontends.ast_positions", "frontends.python", "support"},
 }

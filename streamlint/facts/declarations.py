@@ -15,7 +15,7 @@ from streamlint.ir import DeclarationIR, Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.code import TypeTuple
 from streamlint.models import Models
-from streamlint.program.declared_words import ANYTHING, PREFIX, Said, said_by, word_of
+from streamlint.support.declared_words import ANYTHING, PREFIX, Said, said_by, word_of
 from streamlint.support.records import record
 
 _TYPED = frozenset({op.CAST, op.CONSTRUCT, op.DECLARE})

@@ -19,7 +19,7 @@ from streamlint.facts.program import Unit
 from streamlint.facts.scopes import ExternalName
 from streamlint.ir import opcodes as op
 from streamlint.ir.code import TypeTuple
-from streamlint.program.declared_words import Said
+from streamlint.support.declared_words import Said
 
 _SCALARS = frozenset({"int", "float", "bool", "str", "bytes", "complex", "builtins.int", "builtins.float", "builtins.bool", "builtins.str"})
 _ITERABLES = frozenset(

@@ -20,7 +20,7 @@ from streamlint.facts.modules import Resolver
 from streamlint.facts.stores import Store, inner_stores
 from streamlint.ir import Code, DeclarationIR, Instruction, ModuleIR
 from streamlint.ir import opcodes as op
-from streamlint.program import declared_words
+from streamlint.support import declared_words
 from streamlint.support.records import field, record
 
 _IDENTIFIER = re.compile(r"[^\W\d]\w*")

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.program import Unit
 from streamlint.ir import opcodes as op
-from streamlint.program.declared_words import METADATA
+from streamlint.support.declared_words import METADATA
 from streamlint.support.records import record
 
 DEEPEST = 12  # imports and aliases behind one another

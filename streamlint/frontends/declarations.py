@@ -27,7 +27,7 @@ from streamlint.program import (
     functions_of,
     walk,
 )
-from streamlint.program.declared_words import ANYTHING, METADATA, PREFIX, VOCABULARY, WAITS, words_in
+from streamlint.support.declared_words import ANYTHING, METADATA, PREFIX, VOCABULARY, WAITS, words_in
 from streamlint.support.lines import line_starts, place_at, split_lines
 
 Target = Assign | AssignExpr | Declare | Field

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from streamlint.program.declared_words import COMMENT
+from streamlint.support.declared_words import COMMENT
 
 # What no alternative begins with is passed over in one go, in a long string as well.
 _STRING = (

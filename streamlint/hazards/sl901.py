@@ -13,7 +13,7 @@ from streamlint.hazards.context import Context, span_of
 from streamlint.hazards.streams import Streams
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.program.declared_words import Said
+from streamlint.support.declared_words import Said
 from streamlint.transfer.origin import CHOSEN, Origin
 from streamlint.transfer.origins import Origins
 

@@ -10,7 +10,7 @@ from streamlint.ir.builder import Builder, Constants
 from streamlint.ir.code import Code, TemplateArgument, TypeTuple
 from streamlint.ir.scopes import NameScope
 from streamlint.program import NOWHERE, Attr, Call, Const, Expression, Index, Name, Position, Type
-from streamlint.program.declared_words import METADATA
+from streamlint.support.declared_words import METADATA
 
 if TYPE_CHECKING:
     from streamlint.ir.modules import ModuleLowering

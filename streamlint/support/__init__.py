@@ -1,4 +1,4 @@
-"""What every folder may use and what knows nothing of CUDA: dataclasses, lines, TOML, files read and written, git, crash isolation.
+"""What every folder may use: dataclasses, lines, TOML, files read and written, git, crash isolation, the words that users declare.
 
 Stands on no other folder; notebooks are asked for only where a file is one.
 """

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from streamlint.checks.catalog import UNUSED, code_of
 from streamlint.findings import Finding, Problem, Span
-from streamlint.program.declared_words import VOCABULARY, words_in
+from streamlint.support.declared_words import VOCABULARY, words_in
 from streamlint.support.errors import did_you_mean
 from streamlint.support.records import field, record, replace
 from streamlint.triage.layout import Comment, Layout, layout

@@ -9,7 +9,7 @@ from streamlint.cli import main
 from streamlint.frontends import cuda, cython, python
 from streamlint.frontends.python_comments import without_comments
 from streamlint.ir.modules import lower
-from streamlint.program.declared_words import VOCABULARY, words_in
+from streamlint.support.declared_words import VOCABULARY, words_in
 from streamlint.triage.suppress import suppress
 
 UPLOAD = """\

@@ -10,8 +10,8 @@ from documents import ON
 
 from streamlint.checks.catalog import CONTRADICTED
 from streamlint.config.options import Options, Source
-from streamlint.program.declared_words import VOCABULARY
 from streamlint.runner.engine import analyse
+from streamlint.support.declared_words import VOCABULARY
 
 PAGE = (Path(__file__).parents[2] / "docs" / "declaring.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"<!-- code: (\w+) -->\n```(python|cuda)\n(.*?)```", PAGE, re.DOTALL)
