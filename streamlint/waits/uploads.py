@@ -40,7 +40,7 @@ def upload_reason(hot: HotRegions, wait: Wait, region: Region, all_loops: bool) 
             return CONSTANT if _is_kept_constant(hot, function, wait.value, region) else None
     if is_constant(hot, function, register, region):
         return CONSTANT
-    if is_repeated(function, register, wait.instruction):
+    if is_repeated(hot.graph, function, register, wait.instruction):
         return FILLED
     if all_loops and is_size(function, function.definitions[register]):
         return SIZE_OF
@@ -80,7 +80,7 @@ def _how_filled(hot: HotRegions, wait: Wait, region: Region) -> str | None:
     """How what is uploaded was made of sizes and numbers: in the function, or where the round hands it to a helper that uploads it."""
     function, register, consumer = wait.function, wait.value, wait.instruction
     while (one := function.definitions[register]) is not None and one[0] == op.PARAM:
-        given = handed(region, function, register) if is_only_read(function, register, consumer) else None
+        given = handed(region, function, register) if is_only_read(hot.graph, function, register, consumer) else None
         if given is None or region.call is None:
             return None
         consumer = region.call
