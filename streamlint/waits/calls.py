@@ -175,9 +175,9 @@ class Calls:
         """Whether the device could compute the same: of tensors that were copied, not what another function makes of lists or arrays. A
         method's receiver may be anything else that callers out of view hand over."""
         calls = self.places.hot.graph.calls(function)
-        names = [call.name for call in calls.libraries if call.instruction == one]
-        is_known = one[0] == op.INVOKE or one not in calls.unknown
-        return bool(names) and is_known and all(name.startswith("torch.") for name in names)
+        meant = [call for call in calls.libraries if call.instruction == one]
+        is_known = one not in calls.unknown or all(isinstance(call.receiver, Memory) for call in meant)
+        return bool(meant) and is_known and all(call.name.startswith("torch.") for call in meant)
 
     def _is_on_device(self, function: Function, register: int) -> bool:
         """Whether what the host has made of a value is on the device again: the program works with it there."""

@@ -337,10 +337,13 @@ class WaitFinder:
         reasons = self.reasons(function, one[3])
         for part in parts:
             if self.reasons(function, part):
-                if is_mask(self.facts, function, part) or (not reasons and part == one[4]):
+                if is_mask(self.facts, function, part) or (part == one[4] and not self._may_be_on_device(function, one[3])):
                     yield Wait(function, one, SIZE, "indexing", part)
             elif reasons and is_uploaded(self.facts, function, part):  # only a tensor takes a list or a tensor as an index
                 yield Wait(function, one, UPLOAD, "indexing", part)
+
+    def _may_be_on_device(self, function: Function, register: int) -> bool:
+        return any(isinstance(value, Memory) and value.space == "device" for value in self.facts.values(function, register).values)
 
     def _assigned(self, function: Function, one: Instruction) -> Iterator[Wait]:
         """``x[rows] = 1.0`` uploads the number, unless the rows are a mask; ``x[mask] = y`` fetches how many there are. What a tensor of
