@@ -309,7 +309,7 @@ class HotWaits:
         reasons = self.finder.reasons(wait.function, wait.value, is_read)
         is_computed = self._is_computed(wait)
         if wait.what == SIZE or (wait.what == FETCH and not wait.instead):
-            is_tensor = is_computed or is_mask(self.facts, wait.function, wait.value)
+            is_tensor = wait.what == SIZE and (is_computed or is_mask(self.facts, wait.function, wait.value))
             shown = {one.removeprefix(UNSURE) for one in reasons} if is_tensor else reasons
             return ON_DEVICE if "literal" in shown else None
         sure = [one for one in reasons if not one.startswith(UNSURE)]
