@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from streamlint.facts.effects import GOES_BACKWARD
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Container, Instance
+from streamlint.facts.objects import Container, Instance, Memory
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.waits import sinks
@@ -148,7 +148,7 @@ class Calls:
         elif self.is_forward:
             yield from self._forwarded(state, one, name)
         else:
-            is_computed = self.is_whole and not self._is_of_torch(function, one)
+            is_computed = self.is_whole and not self._is_of_torch(function, one) and not self._is_on_device(function, state.register)
             yield state.at(one[2], ())._replace(kept=state.kept or is_computed)
 
     def reads_given(self, function: Function, one: Instruction, given: Function) -> bool:
@@ -172,10 +172,17 @@ class Calls:
         return any(name.partition(".")[0] == "triton" for kernel in kernels for name in kernel.function.decorators)
 
     def _is_of_torch(self, function: Function, one: Instruction) -> bool:
-        """Whether the device could compute the same: of tensors that were copied, not what another function makes of lists or arrays."""
+        """Whether the device could compute the same: of tensors that were copied, not what another function makes of lists or arrays. A
+        method's receiver may be anything else that callers out of view hand over."""
         calls = self.places.hot.graph.calls(function)
-        names = [call.name for call in calls.libraries if call.instruction == one]
-        return bool(names) and one not in calls.unknown and all(name.startswith("torch.") for name in names)
+        meant = [call for call in calls.libraries if call.instruction == one]
+        is_known = one not in calls.unknown or all(isinstance(call.receiver, Memory) for call in meant)
+        return bool(meant) and is_known and all(call.name.startswith("torch.") for call in meant)
+
+    def _is_on_device(self, function: Function, register: int) -> bool:
+        """Whether what the host has made of a value is on the device again: the program works with it there."""
+        spaces = {value.space for value in self.facts.values(function, register).values if isinstance(value, Memory)}
+        return "device" in spaces and "host" not in spaces
 
     def _forwarded(self, state: State, one: Instruction, name: str) -> Iterator[State | None]:
         """A forward hands a number to something that may take a size."""

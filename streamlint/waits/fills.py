@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from streamlint.facts.call_graph import CallGraph, LibraryCall
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Memory
+from streamlint.facts.objects import Memory, are_plain
 from streamlint.findings.operations import DRAWN, FILLED
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -26,18 +28,23 @@ _ASKING = frozenset({"to", "cuda", "size", "dim", "numel"})
 def how_filled(graph: CallGraph, function: Function, register: int, consumer: Instruction) -> str | None:
     """How factories have made on the host what an instruction takes from a register: DRAWN or FILLED; None where data is put into it."""
     one = function.definitions[register] if register >= 0 else None
-    if one is None or function.is_cpp or not is_only_read(function, register, consumer):
+    if one is None or function.is_cpp or not is_only_read(graph, function, register, consumer):
         return None
-    if one[0] == op.BINARY:
-        kinds = [how_filled(graph, function, side, one) for side in one[4:6]]
-        if any(kind is None and not _is_number(function, side) for kind, side in zip(kinds, one[4:6], strict=True)):
-            return None
-        return DRAWN if DRAWN in kinds else FILLED if FILLED in kinds else None
+    if one[0] in (op.BINARY, op.UNARY, op.BUILD):
+        return _of_all(graph, function, one[4:], one)
     if one[0] not in (op.CALL, op.INVOKE):
         return None
     calls = graph.of_call(function, one).libraries
     is_one = len({call.name for call in calls}) == 1  # there is one for each value of the receiver
     return _by_call(graph, function, calls[0], calls[0].row) if is_one and calls[0].row is not None else None
+
+
+def _of_all(graph: CallGraph, function: Function, registers: Sequence[int], consumer: Instruction) -> str | None:
+    """How what an instruction computes of several registers was filled, if nothing else than numbers is among them."""
+    kinds = [how_filled(graph, function, register, consumer) for register in registers]
+    if any(kind is None and not _is_number(graph, function, register) for kind, register in zip(kinds, registers, strict=True)):
+        return None
+    return DRAWN if DRAWN in kinds else FILLED if FILLED in kinds else None
 
 
 def _by_call(graph: CallGraph, function: Function, call: LibraryCall, row: Row) -> str | None:
@@ -51,26 +58,35 @@ def _by_call(graph: CallGraph, function: Function, call: LibraryCall, row: Row) 
             return None
         data = given[0][1] if row.get("data") is not None and given and given[0][0] is None else op.NONE
         is_array = call.name.startswith("numpy.") and bool(row.get("shape")) and row.get("data") is None
-        is_filled = is_array or _is_of_sizes(row, len(given)) or is_repeated(function, data, one)
+        is_filled = is_array or _is_of_sizes(row, len(given)) or is_repeated(graph, function, data, one)
         return kind if is_filled else how_filled(graph, function, data, one)
     source = one[3] if call.receiver is not None else given[0][1] if given and given[0][0] is None else op.NONE
     if row.get("result") == "self":
         is_set = kind == DRAWN or name in ("zero_", "fill_")
         return kind if is_set and _is_new(graph, function, source, one) else None
     if name not in _OF_ONE and (call.receiver is None or name not in SHAPES):
-        return kind if name == "normal" and all(_is_number(function, register) for _, register in given[:2]) else None
+        if name == "normal" and all(_is_number(graph, function, register) for _, register in given[:2]):
+            return kind
+        registers = [*([one[3]] if call.receiver is not None else []), *(register for _, register in given)]
+        is_of_torch = call.name.startswith("torch.")
+        return _of_all(graph, function, registers, one) if is_of_torch and kind == FILLED and _is_pure(row) else None
     inner = how_filled(graph, function, source, one)
     return kind if inner == FILLED else inner
 
 
-def is_repeated(function: Function, register: int, consumer: Instruction) -> bool:
+def _is_pure(row: Row | None) -> bool:
+    """Whether a call computes a new tensor of what it is given, and leaves that as it is."""
+    return row is not None and row.effect == "compute" and row.get("result", "buffer") == "buffer"
+
+
+def is_repeated(graph: CallGraph, function: Function, register: int, consumer: Instruction) -> bool:
     """Whether a register holds a list of numbers as often as a size says: ``[1.0] * len(x)``, which ``torch.full`` would fill."""
     one = function.definitions[register] if register >= 0 else None
     if one is None or one[0] != op.BINARY or function.text(one[3]) != "*":
         return False
     built = function.definitions[one[4]]
-    is_list = built is not None and built[0] == op.BUILD and all(_is_number(function, part) for part in built[4:])
-    is_kept = is_only_read(function, one[4], one) and is_only_read(function, register, consumer)
+    is_list = built is not None and built[0] == op.BUILD and all(_is_number(graph, function, part) for part in built[4:])
+    is_kept = is_only_read(graph, function, one[4], one) and is_only_read(graph, function, register, consumer)
     return is_list and is_kept and is_size(function, function.definitions[one[5]])
 
 
@@ -88,7 +104,7 @@ def _is_new(graph: CallGraph, function: Function, register: int, consumer: Instr
     one = function.definitions[register]
     calls = graph.of_call(function, one).libraries if one is not None and one[0] in (op.CALL, op.INVOKE) else ()
     is_made = any(call.row is not None and call.row.effect == "factory" and not call.row.get("alias") for call in calls)
-    return is_made and _is_of_host(graph, function, register) and is_only_read(function, register, consumer)
+    return is_made and _is_of_host(graph, function, register) and is_only_read(graph, function, register, consumer)
 
 
 def _is_of_host(graph: CallGraph, function: Function, register: int) -> bool:
@@ -113,14 +129,21 @@ def hands_filled(graph: CallGraph, function: Function, parameter: Instruction, s
     return False
 
 
-def is_only_read(function: Function, register: int, consumer: Instruction) -> bool:
+def is_only_read(graph: CallGraph, function: Function, register: int, consumer: Instruction) -> bool:
     """Whether nothing but one instruction takes what a register holds anywhere that could write to it."""
     for one in function.uses[register]:
-        is_asked = one[0] == op.INVOKE and one[3] == register and function.text(one[4]) in _ASKING
         is_given_back = one[0] == op.BUILD and function.kind_built(one) == "tuple"
-        if one != consumer and one[0] not in _READING and not is_asked and not is_given_back:
+        if one != consumer and one[0] not in _READING and not is_given_back and not _only_asks(graph, function, one, register):
             return False
     return True
+
+
+def _only_asks(graph: CallGraph, function: Function, one: Instruction, register: int) -> bool:
+    """Whether a call asks for a tensor's shape, or computes another one of it: ``angles.sin()``."""
+    if one[0] == op.INVOKE and one[3] == register and function.text(one[4]) in _ASKING:
+        return True
+    calls = graph.of_call(function, one).libraries if one[0] in (op.CALL, op.INVOKE) else ()
+    return bool(calls) and all(_is_pure(call.row) and call.name.startswith("torch.") for call in calls)
 
 
 def is_size(function: Function, one: Instruction | None) -> bool:
@@ -150,11 +173,13 @@ def _is_one_size(function: Function, one: Instruction) -> bool:
     return False
 
 
-def _is_number(function: Function, register: int) -> bool:
-    """Whether a register holds a constant, a size, or an attribute that the class sets to nothing else."""
+def _is_number(graph: CallGraph, function: Function, register: int) -> bool:
+    """Whether a register holds a constant, a size, what is known as a number, or an attribute that the class sets to nothing else."""
     one = function.definitions[register] if register >= 0 else None
     if one is None or one[0] == op.CONST or is_size(function, one) or _is_of_shape(function, one):
         return one is not None
+    if are_plain(graph.facts.values(function, register).values) or _is_given_as_size(graph, function, register):
+        return True
     owner = function.method.owner if function.method is not None else None
     if one[0] != op.ATTR or owner is None or not function.is_parameter(one[3], 0):
         return False
@@ -163,6 +188,15 @@ def _is_number(function: Function, register: int) -> bool:
     return bool(stores) and all(
         value is not None and (value[0] == op.CONST or is_size(holder, value) or _is_of_shape(holder, value)) for holder, value in made
     )
+
+
+def _is_given_as_size(graph: CallGraph, function: Function, register: int) -> bool:
+    """Whether a function gives to a factory as a size what a register holds: ``torch.arange(half) / half``."""
+    for one in function.uses[register]:
+        calls = graph.of_call(function, one).libraries if one[0] in (op.CALL, op.INVOKE) and one[3] != register else ()
+        if any(call.row is not None and call.row.effect == "factory" and call.row.get("data") is None for call in calls):
+            return True
+    return False
 
 
 def _is_of_shape(function: Function, one: Instruction) -> bool:

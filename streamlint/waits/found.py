@@ -18,6 +18,7 @@ from streamlint.waits.operands import (
     argument_registers,
     behind,
     constants_of,
+    held_in,
     is_element_type,
     makes_nothing,
     makes_wait,
@@ -108,11 +109,7 @@ class WaitFinder:
         one = call.instruction
         is_method = call.receiver is not None
         if row.effect == "read":
-            for selector in selectors(row, "of"):
-                register = selected(function, one, selector, is_method)
-                is_read = call.name.endswith(("item", "tolist"))
-                if register is not None and self.reasons(function, register, is_read):
-                    yield Wait(function, one, READ if is_read else CAST, call.name, register)
+            yield from self._read(function, call, row, is_method)
         elif row.effect == "transfer":
             yield from self._transfer(function, call, row, is_method)
         elif row.effect == "view" and row.get("host_access"):
@@ -128,6 +125,21 @@ class WaitFinder:
             yield Wait(function, one, CACHE, call.name, op.NONE)
         elif row.effect in _COMPUTING:
             yield from self._computes(function, call, row, is_method)
+
+    def _read(self, function: Function, call: LibraryCall, row: Row, is_method: bool) -> Iterator[Wait]:
+        """A call that fetches what it is given; what it puts into words or hands to a log may be anything, also a container of tensors."""
+        one = call.instruction
+        for selector in selectors(row, "of"):
+            if selector.kind == "all" or row.get("shows"):
+                given = [register for _, register in argument_registers(function, one)]
+                named = given if selector.kind == "all" else [selected(function, one, selector, is_method)]
+                shown = [each for register in named if register is not None for each in held_in(function, register)]
+                yield from (Wait(function, one, CAST, call.name, each) for each in shown if self._is_shown(function, each))
+                continue
+            register = selected(function, one, selector, is_method)
+            is_read = call.name.endswith(("item", "tolist"))
+            if register is not None and self.reasons(function, register, is_read):
+                yield Wait(function, one, READ if is_read else CAST, call.name, register)
 
     def _transfer(self, function: Function, call: LibraryCall, row: Row, is_method: bool) -> Iterator[Wait]:
         one = call.instruction
@@ -191,9 +203,10 @@ class WaitFinder:
         one = call.instruction
         if row.get("instead") and self._is_caught(function, one):
             return
-        operands = [register for _, register in argument_registers(function, one)]
+        operands = [selected(function, one, selector, is_method) for selector in selectors(row, "waits_on")]
+        operands += [register for _, register in argument_registers(function, one)]
         operands += [one[3]] if is_method and one[0] == op.INVOKE else []
-        shown = next((register for register in operands if self.reasons(function, register)), None)
+        shown = next((register for register in operands if register is not None and self.reasons(function, register)), None)
         if shown is not None:
             yield Wait(function, one, SIZE if row.get("sized") else FETCH, call.name, shown, str(row.get("instead", "")))
 
@@ -324,10 +337,13 @@ class WaitFinder:
         reasons = self.reasons(function, one[3])
         for part in parts:
             if self.reasons(function, part):
-                if is_mask(self.facts, function, part) or (not reasons and part == one[4]):
+                if is_mask(self.facts, function, part) or (part == one[4] and not self._may_be_on_device(function, one[3])):
                     yield Wait(function, one, SIZE, "indexing", part)
             elif reasons and is_uploaded(self.facts, function, part):  # only a tensor takes a list or a tensor as an index
                 yield Wait(function, one, UPLOAD, "indexing", part)
+
+    def _may_be_on_device(self, function: Function, register: int) -> bool:
+        return any(isinstance(value, Memory) and value.space == "device" for value in self.facts.values(function, register).values)
 
     def _assigned(self, function: Function, one: Instruction) -> Iterator[Wait]:
         """``x[rows] = 1.0`` uploads the number, unless the rows are a mask; ``x[mask] = y`` fetches how many there are. What a tensor of

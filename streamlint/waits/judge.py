@@ -23,6 +23,7 @@ from streamlint.waits.found import WaitFinder
 from streamlint.waits.handed import is_plain
 from streamlint.waits.host_rounds import HostRounds
 from streamlint.waits.idle import Idle
+from streamlint.waits.indices import is_mask
 from streamlint.waits.losses import LossSlice
 from streamlint.waits.measuring import is_stopped, measures
 from streamlint.waits.met import is_met
@@ -321,9 +322,11 @@ class HotWaits:
         is_read = wait.what == READ and wait.name.endswith(("item", "tolist"))  # what else is moved may be a module
         held = self._values.of(region, wait)
         reasons = [reason for function, register in held for reason in self.finder.reasons(function, register, is_read)]
-        if wait.what == SIZE or (wait.what == FETCH and not wait.instead):
-            return ON_DEVICE if "literal" in reasons else None
         is_computed = self._is_computed(wait)
+        if wait.what == SIZE or (wait.what == FETCH and not wait.instead):
+            is_tensor = wait.what == SIZE and (is_computed or is_mask(self.facts, wait.function, wait.value))
+            shown = {one.removeprefix(UNSURE) for one in reasons} if is_tensor else reasons
+            return ON_DEVICE if "literal" in shown else None
         sure = [one for one in reasons if not one.startswith(UNSURE)]
         unsure = [one.removeprefix(UNSURE) for one in reasons if one.startswith(UNSURE)]
         if is_computed:

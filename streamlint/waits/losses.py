@@ -43,6 +43,7 @@ class LossSlice:
         self.facts = hot.facts
         self.rounds = hot.rounds
         self.regions = hot.regions
+        self.body = hot.body
         self.seeds: dict[Place, str] = {}
         self._waiting: list[Step] = []
         self._seen: set[Step] = set()
@@ -72,7 +73,10 @@ class LossSlice:
             return
         element = step.is_element or one[0] == op.NEXT
         self._waiting += [Step(inner, at, is_loss, element) for inner, at in self._same(function, one)]
-        self._waiting += [Step(inner, at, False, element) for inner, at in self._before(function, one, element)]
+        if (held := self._asked_for_all(function, one)) is not None:
+            self._waiting.append(Step(function, held, False, element and not self._is_made_in_round(function, one, held)))
+        else:
+            self._waiting += [Step(inner, at, False, element) for inner, at in self._before(function, one, element)]
 
     def _hand_back(self, function: Function, register: int) -> None:
         """Call what gives the loss back the loss too: the way through its body may be longer than a question about facts goes."""
@@ -179,6 +183,19 @@ class LossSlice:
             if one[0] in (op.ITEM, op.NEXT, op.UNPACK):
                 yield from self._put_into(function, one[3])
 
+    def _asked_for_all(self, function: Function, one: Instruction) -> int | None:
+        """The mapping whose values are asked for, where no function of the program is: ``losses.values()``."""
+        if one[0] != op.INVOKE or len(one) > 6 or function.text(one[4]) not in ("items", "values"):
+            return None
+        return one[3] if not self.graph.of_call(function, one).edges else None
+
+    def _is_made_in_round(self, function: Function, one: Instruction, register: int) -> bool:
+        """Whether the round that runs an instruction calls what gives a register: no data that it goes through."""
+        made, home = function.definitions[register], self.body(function).home
+        if made is None or made[0] not in (op.CALL, op.INVOKE):
+            return False
+        return any({home[one], home[made]} <= region.blocks for region in self.regions.get(function, ()))
+
     def _put_into(self, function: Function, register: int) -> Iterator[Place]:
         """What a function puts into a container that a register holds."""
         for use in function.uses[register]:
@@ -226,6 +243,9 @@ class LossSlice:
     def _of_call(self, function: Function, one: Instruction, is_element: bool) -> Iterator[Place]:
         calls = self.graph.of_call(function, one)
         if any(edge.is_followed for edge in calls.edges):
+            for edge in calls.edges:
+                if edge.is_followed and edge.callee in self.regions:  # of a generator
+                    yield from ((edge.callee, given[3]) for given in edge.callee.by_opcode[op.YIELD])
             return
         library = calls.libraries
         name = function.text(one[4]) if one[0] == op.INVOKE else last_part(function.dotted(one[3]))

@@ -40,6 +40,18 @@ def behind(function: Function, registers: Iterable[int], onward: Callable[[Instr
             waiting += onward(one)
 
 
+def held_in(function: Function, register: int) -> Iterator[int]:
+    """A register, and those that the function puts into the list or the dictionary that it holds."""
+    yield register
+    for one in behind(function, [register], lambda one: op.reads(one) if one[0] in (op.PHI, op.COPY) else ()):
+        if one[0] == op.BUILD:
+            yield from one[4:]
+        elif one[0] == op.DICT:
+            yield from one[4::2]
+        if one[0] in (op.BUILD, op.DICT):
+            yield from (use[4] for use in function.uses[one[2]] if use[0] == op.SET_ITEM and use[2] == one[2])
+
+
 def argument_registers(function: Function, one: Instruction) -> list[Given]:
     """The arguments of a call instruction, in their order, the receiver aside; none of a property, an iterator, the end of a scope."""
     return [(kind, register) for register, kind in arguments_of(function, one)] if one[0] in _GIVING else []

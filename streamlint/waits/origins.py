@@ -19,9 +19,10 @@ from streamlint.facts.objects import External, Group, Instance, LibraryObject, M
 from streamlint.facts.program import Program
 from streamlint.facts.scopes import ExternalName
 from streamlint.facts.stores import Store
-from streamlint.ir import Instruction
+from streamlint.ir import Instruction, Parameter
 from streamlint.ir import opcodes as op
 from streamlint.models import Models
+from streamlint.waits.devices import names_gpu, on_gpu
 from streamlint.waits.indices import LIST
 
 UNSURE = "?"
@@ -71,8 +72,12 @@ class ModelFacts(Facts):
         self.solver.add(node, self.objects(Memory, "device", "unknown", kind, reason), None, node.site)
 
     def define(self, frame: Frame, instruction: Instruction | None, node: Node) -> None:
-        """Also what a register holds for a reason of its own."""
-        super().define(frame, instruction, node)
+        """Also what a register holds for a reason of its own; of a choice of devices, what is chosen where there is a GPU."""
+        if instruction is not None and instruction[0] == op.PHI and not frame.function.is_cpp:
+            for register in on_gpu(frame.function, instruction):
+                self.solver.edge(self.register(frame, register), node)
+        else:
+            super().define(frame, instruction, node)
         if instruction is None:
             return
         reason = self.seeds.get((frame.function, instruction[2]))
@@ -86,6 +91,12 @@ class ModelFacts(Facts):
             self._by_member(frame, instruction, node)
         if instruction[0] == op.INVOKE and (name := frame.function.text(instruction[4])) in _MOVES:
             self.solver.when(self.register(frame, instruction[3]), lambda value: self._moved(value, name, frame, instruction, node))
+
+    def from_default(self, frame: Frame, parameter: Parameter, node: Node) -> None:
+        """Also a GPU that is the default of a parameter."""
+        super().from_default(frame, parameter, node)
+        default = Node(lambda found: self.default(frame, frame.function.code.parameters.index(parameter), found))
+        self.solver.when(default, lambda value: self.solver.add(node, value) if names_gpu(value) else None)
 
     def _moved(self, value: Object, name: str, frame: Frame, one: Instruction, node: Node) -> None:
         """``batch.to(device)`` of a value of which nothing is known: only tensors, and what holds some, are moved."""

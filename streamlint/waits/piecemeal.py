@@ -67,7 +67,8 @@ class Piecemeal:
         """Whether something in a loop queues work, with all loops may do so: else only its first read waits, as one read of all would."""
         if not self.all_loops:
             calls = (call for call in self.graph.calls(body.function).libraries if call.row is not None and call.row.effect == "compute")
-            return any(body.home[call.instruction] in blocks and self._is_of_device(body.function, call.instruction[2]) for call in calls)
+            work = [*(call.instruction for call in calls), *body.function.by_opcode[op.BINARY], *body.function.by_opcode[op.INPLACE]]
+            return any(body.home[one] in blocks and self._is_of_device(body.function, one[2]) for one in work)
         ones = (one for block in blocks for one in body.function.code.blocks[block])
         return any(self.quiet.queues(body.function, one) or self.quiet.entered(body.function, one) for one in ones)
 

@@ -17,8 +17,11 @@ from streamlint.waits.origins import INPUT, TENSOR, UNSURE
 from streamlint.waits.steady import steadiness_of
 from streamlint.waits.wait import Wait
 
-_OF_SIZES = frozenset({"torch.Tensor", "torch.FloatTensor"})
+_OF_SIZES = frozenset(
+    f"torch.{kind}Tensor" for kind in ("", "Float", "Double", "Half", "BFloat16", "Byte", "Char", "Short", "Int", "Long", "Bool")
+)
 _OF_NUMBERS = _OF_SIZES | {"torch.tensor", "torch.as_tensor", "torch.from_numpy"}
+_ARITHMETIC = frozenset({"int", "float", "abs", "round", "min", "max", "pow", "sum"})
 _PURE = frozenset({"compute", "factory", "view"})
 CONSTANT, SIZE_OF, TENSORS, INDEX = "a constant", "a size", "a list of tensors", "an index"
 
@@ -40,11 +43,22 @@ def upload_reason(hot: HotRegions, wait: Wait, region: Region, all_loops: bool) 
             return CONSTANT if _is_kept_constant(hot, function, wait.value, region) else None
     if is_constant(hot, function, register, region):
         return CONSTANT
-    if is_repeated(function, register, wait.instruction):
+    if is_repeated(hot.graph, function, register, wait.instruction):
         return FILLED
-    if all_loops and is_size(function, function.definitions[register]):
+    if _is_of_sizes(hot, function, register, region):
         return SIZE_OF
     return TENSORS if _are_tensors(hot, function, register, all_loops) else None
+
+
+def _is_of_sizes(hot: HotRegions, function: Function, register: int, region: Region) -> bool:
+    """Whether a register holds a size, or is computed of one and of what is the same in each round."""
+    one = function.definitions[register] if register >= 0 else None
+    if one is None or _is_filled(function, register):
+        return False
+    if one[0] not in (op.BINARY, op.BUILD):
+        return is_size(function, one)
+    sizes = [_is_of_sizes(hot, function, part, region) for part in one[4:]]
+    return any(sizes) and all(known or is_constant(hot, function, part, region) for known, part in zip(sizes, one[4:], strict=True))
 
 
 def _is_kept_constant(hot: HotRegions, function: Function, register: int, region: Region) -> bool:
@@ -80,7 +94,7 @@ def _how_filled(hot: HotRegions, wait: Wait, region: Region) -> str | None:
     """How what is uploaded was made of sizes and numbers: in the function, or where the round hands it to a helper that uploads it."""
     function, register, consumer = wait.function, wait.value, wait.instruction
     while (one := function.definitions[register]) is not None and one[0] == op.PARAM:
-        given = handed(region, function, register) if is_only_read(function, register, consumer) else None
+        given = handed(region, function, register) if is_only_read(hot.graph, function, register, consumer) else None
         if given is None or region.call is None:
             return None
         consumer = region.call
@@ -183,8 +197,11 @@ def _is_of_library(hot: HotRegions, function: Function, one: Instruction) -> boo
 
 
 def _computed_from(hot: HotRegions, function: Function, one: Instruction) -> list[int] | None:
-    """What NumPy computes a new array from, or a view of one, that nothing writes to; None for other calls."""
+    """What a number is computed from by the language, or a new array by NumPy, or a view of one, that nothing writes to; None for other
+    calls."""
     calls = hot.graph.of_call(function, one).libraries
+    if calls and all(_is_of_numbers(call.name) for call in calls) and one not in hot.graph.calls(function).unknown:
+        return [register for _, register in argument_registers(function, one)]
     is_pure = all(call.row is not None and call.row.effect in _PURE and not call.row.get("random") for call in calls)
     if not calls or not is_pure or not all(call.name.startswith("numpy.") and ".random." not in call.name for call in calls):
         return None
@@ -194,6 +211,11 @@ def _computed_from(hot: HotRegions, function: Function, one: Instruction) -> lis
         return None
     receiver = [one[3]] if any(call.receiver is not None for call in calls) else []
     return [*receiver, *(register for kind, register in given if kind != "dtype")]
+
+
+def _is_of_numbers(name: str) -> bool:
+    """Whether a function makes numbers of nothing but numbers."""
+    return name.removeprefix("builtins.") in _ARITHMETIC or name.startswith("math.")
 
 
 def _is_setting(hot: HotRegions, region: Region, one: Instruction) -> bool:

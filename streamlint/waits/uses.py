@@ -178,7 +178,7 @@ class Flow:
     def _item(self, state: State, one: Instruction) -> Iterator[State | None]:
         function = state.frame.function
         if one[4] == state.register:
-            yield None
+            yield state.at(one[2], ()) if self._is_table(function, one[3]) else None
         if one[3] != state.register:
             return
         index = function.definitions[one[4]]
@@ -188,6 +188,11 @@ class Flow:
             yield state.at(one[2], (None, *state.path[1:]))
         elif fits(state.path[0], key_of(function, one[4])) and not self._is_replaced(state, one):
             yield state.at(one[2], state.path[1:])
+
+    def _is_table(self, function: Function, register: int) -> bool:
+        """Whether a register holds arrays or tensors of the host alone, which the device could keep and look up itself."""
+        held = self.facts.values(function, register).values
+        return not self.is_forward and bool(held) and all(isinstance(one, Memory) and one.space == "host" for one in held)
 
     def _is_replaced(self, state: State, one: Instruction) -> bool:
         return state.path[0] in (None, ANY_TEXT) and self.holders.is_replaced(state.frame.function, one)

@@ -40,6 +40,7 @@ PROBES = {
     "tqdm": "tqdm",
     "nvidia": "nvidia.dali",
     **{name: name for name in ("accelerate", "lightning", "lightning_fabric", "torchrec", "torch_geometric", "webdataset")},
+    **{name: name for name in ("mlflow", "tensorboardX", "wandb")},
     **{name: name for name in ("cv2", "imageio", "librosa", "lhotse", "matplotlib", "PIL", "scipy", "skimage", "soundfile", "torchaudio")},
     "deepspeed": "deepspeed",
 }

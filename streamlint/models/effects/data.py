@@ -91,6 +91,9 @@ DATA = (
         "reads a buffer on the host; for a device buffer the host first waits for the stream (`Tensor.item`)",
         (
             key("of", "places", "The buffers that are read; the receiver if left out."),
+            key(
+                "shows", "bool", "It takes anything, and shows or keeps it as text or numbers: a dictionary of tensors as well as a number."
+            ),
             key("stream", "word or place", "The stream that the host waits for.", STREAMS),
             key("result", "word", "The kind of the result.", "scalar sequence none"),
             key("host_memory", "word", "The memory that a device value is copied to.", "pinned pageable"),
