@@ -137,8 +137,9 @@ class Reach:
                     fresh |= {(target, one) for one in block.identifiers & self._had(target) - self.called[target]}
             for dotted in block.paths:
                 module, _, name = dotted.rpartition(".")
-                if (target := self._resolver.find(module, path)) is not None and name in self._had(target) - self.called[target]:
-                    fresh.add((target, name))
+                home = self._resolver.find(module, path)
+                if home is not None and name in self._had(home) - self.called[home]:
+                    fresh.add((home, name))
             waiting += self._called(fresh, entered)
 
     def _entered(self) -> dict[tuple[str, str], list[tuple[str, str]]]:
@@ -176,12 +177,12 @@ class Reach:
                 new = [target for target, _ in self._taken[waiting.pop()].get("*", ()) if target not in paths]
                 paths.update(dict.fromkeys(new))
                 waiting += new
-            found = self._names_of[path] = frozenset(name for each in paths for name in (*self._defined[each], *self._taken[each]) if name != "*")
+            found = self._names_of[path] = frozenset(
+                name for each in paths for name in (*self._defined[each], *self._taken[each]) if name != "*"
+            )
         return found
 
-    def _called(
-        self, fresh: set[tuple[str, str]], entered: Mapping[tuple[str, str], list[tuple[str, str]]]
-    ) -> Iterator[tuple[str, Block]]:
+    def _called(self, fresh: set[tuple[str, str]], entered: Mapping[tuple[str, str], list[tuple[str, str]]]) -> Iterator[tuple[str, Block]]:
         """Note names of files, if they have them; give the blocks that these name, wherever their files have them from."""
         while fresh:
             path, name = fresh.pop()
