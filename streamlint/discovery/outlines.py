@@ -1,5 +1,5 @@
 """Which files without a word of CUDA belong to a run: those whose code calls, over any number of files, a function that has one, and those
-that such code calls in turn.
+that such code calls in turn, also through a table that their definitions are entered in, or by a dotted path in a text.
 
 A file's outline is what its top-level statements define, import and name. It is read from the text, without a parser: it says which
 files are worth parsing, and nothing about what they mean.
@@ -15,20 +15,26 @@ from typing import NamedTuple
 from streamlint.facts.modules import Resolver
 
 _BEGIN = re.compile(r"^(?=[^\s#)\]}])", re.MULTILINE)
-_DEFINED = re.compile(r"(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)|(\w+)[ \t]*(?::[^=\n]+)?=(?!=)")
+_DEFINED = re.compile(r"(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)|(\w+(?:[ \t]*,[ \t]*\w+)*)[ \t]*(?::[^=\n]+)?=(?!=)")
 _IDENTIFIER = re.compile(r"[^\W\d]\w*")
 # Of a text behind the end of a line, which begins each line: a search runs from one to the next.
 _IMPORT = re.compile(r"\n[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n#]+)|import[ \t]+([\w., \t]+))")
 _TAKEN = re.compile(r"(\w+|\*)(?:[ \t]+as[ \t]+(\w+))?")
 _MODULE = re.compile(r"([\w.]+)(?:[ \t]+as[ \t]+(\w+))?")
+_PATH = re.compile(r"[\"']([^\W\d]\w*(?:\.[^\W\d]\w*)+)[\"']")
+_BY_NAME = "getattr"
+"""What takes a definition of a module by a name that no text shows."""
 
 
 class Block(NamedTuple):
-    """A top-level statement: the name that it defines (or ""), the identifiers in it, and whether it says a word of CUDA itself."""
+    """A top-level statement: the name that it defines (or ""), the identifiers in it, and whether it says a word of CUDA itself; those of
+    its decorators, and the dotted paths in its texts."""
 
     name: str
     identifiers: frozenset[str]
     works: bool
+    decorators: frozenset[str] = frozenset()
+    paths: tuple[str, ...] = ()
 
 
 class Outline(NamedTuple):
@@ -51,10 +57,11 @@ def outline(text: str, works: Callable[[bytes], bool]) -> Outline:
         if decorators or text.startswith(("import ", "from "), begin):
             continue
         defined = _DEFINED.match(text, begin)
-        name = (defined[1] or defined[2]) if defined is not None else ""
+        names = _IDENTIFIER.findall(defined[1] or defined[2]) if defined is not None else []
         identifiers = frozenset(_IDENTIFIER.findall(body))
         at_work = not libraries.isdisjoint(identifiers) or works(body.encode("utf-8", "replace"))
-        blocks.append(Block(name, identifiers, at_work))
+        above = frozenset(_IDENTIFIER.findall(body, 0, len(body) - (end - begin))) if text[begin] != body[0] else frozenset[str]()
+        blocks += [Block(name, identifiers, at_work, above, tuple(_PATH.findall(body))) for name in names or [""]]
     return Outline(tuple(blocks), imported, tuple(stars))
 
 
@@ -103,6 +110,7 @@ class Reach:
                 self._importers[target].add(path)
                 self._taken[path][local].append((target, name))
         self._names_of: dict[str, frozenset[str]] = {}
+        self._defined = {path: _by_name(found.blocks) for path, found in outlines.items()}
         self._solve()
         self.called: dict[str, set[str]] = {path: set() for path in outlines}
         self._follow()
@@ -115,19 +123,51 @@ class Reach:
             for block in found.blocks
             if block.works or block.name in self.names[path]
         ]
-        defined = {path: _by_name(found.blocks) for path, found in self._outlines.items()}
         modules = {
             path: [(local, target) for local, target, name in meant if local == "*" or name is None] for path, meant in self._meant.items()
         }
+        entered = self._entered()
         while waiting:
             path, block = waiting.pop()
-            fresh = {(path, name) for name in block.identifiers & self._had(path, defined) - self.called[path]}
+            fresh = {(path, name) for name in block.identifiers & self._had(path) - self.called[path]}
             for local, target in modules[path]:
-                if local == "*" or local in block.identifiers:
-                    fresh |= {(target, one) for one in block.identifiers & self._had(target, defined) - self.called[target]}
-            waiting += self._called(fresh, defined)
+                if local in block.identifiers and _BY_NAME in block.identifiers:
+                    fresh |= {(target, one) for one in self._had(target) - self.called[target]}
+                elif local == "*" or local in block.identifiers:
+                    fresh |= {(target, one) for one in block.identifiers & self._had(target) - self.called[target]}
+            for dotted in block.paths:
+                module, _, name = dotted.rpartition(".")
+                home = self._resolver.find(module, path)
+                if home is not None and name in self._had(home) - self.called[home]:
+                    fresh.add((home, name))
+            waiting += self._called(fresh, entered)
 
-    def _had(self, path: str, defined: Mapping[str, Mapping[str, list[Block]]]) -> frozenset[str]:
+    def _entered(self) -> dict[tuple[str, str], list[tuple[str, str]]]:
+        """By file and name of a table, and of what enters others in one: the definitions that a decorator may enter there."""
+        found: dict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
+        for path, outlined in self._outlines.items():
+            for block in outlined.blocks:
+                for local in block.decorators & self._had(path) if block.name else ():
+                    for home, name in self._origins(path, local):
+                        held = {(home, name)}
+                        for one in self._defined[home].get(name, ()):
+                            held |= {place for inner in one.identifiers & self._had(home) for place in self._origins(home, inner)}
+                        for place in held - {(path, block.name)}:
+                            found[place].append((path, block.name))
+        return found
+
+    def _origins(self, path: str, local: str) -> set[tuple[str, str]]:
+        """The files that define what a file knows by a name, each with its name there."""
+        waiting, seen = [(path, local)], {(path, local)}
+        while waiting:
+            home, name = waiting.pop()
+            taken = self._taken[home]
+            new = {(target, inner or name) for each in (name, "*") if each in taken for target, inner in taken[each]} - seen
+            seen |= new
+            waiting += new
+        return {(home, name) for home, name in seen if name in self._defined[home]}
+
+    def _had(self, path: str) -> frozenset[str]:
         """The names that a file defines or imports, also those of files of which it takes all."""
         found = self._names_of.get(path)
         if found is None:
@@ -137,22 +177,25 @@ class Reach:
                 new = [target for target, _ in self._taken[waiting.pop()].get("*", ()) if target not in paths]
                 paths.update(dict.fromkeys(new))
                 waiting += new
-            found = self._names_of[path] = frozenset(name for each in paths for name in (*defined[each], *self._taken[each]) if name != "*")
+            found = self._names_of[path] = frozenset(
+                name for each in paths for name in (*self._defined[each], *self._taken[each]) if name != "*"
+            )
         return found
 
-    def _called(self, fresh: set[tuple[str, str]], defined: Mapping[str, Mapping[str, list[Block]]]) -> Iterator[tuple[str, Block]]:
+    def _called(self, fresh: set[tuple[str, str]], entered: Mapping[tuple[str, str], list[tuple[str, str]]]) -> Iterator[tuple[str, Block]]:
         """Note names of files, if they have them; give the blocks that these name, wherever their files have them from."""
         while fresh:
             path, name = fresh.pop()
             if name in self.called[path]:
                 continue
-            blocks = defined[path].get(name)
+            blocks = self._defined[path].get(name)
             taken = self._taken[path]
             handed = [(target, inner or name) for local in (name, "*") if local in taken for target, inner in taken[local]]
             if blocks or handed:
                 self.called[path].add(name)
                 yield from ((path, block) for block in blocks or ())
                 fresh.update(handed)
+                fresh.update(entered.get((path, name), ()))
 
     def _resolved(self, path: str, found: Outline) -> Iterator[tuple[str, str, str | None]]:
         """By local name: the file that it comes from, and the name there; None for a module; ``*`` for all names of a file."""

@@ -8,6 +8,7 @@ from streamlint.facts.frames import Arguments, Frame
 from streamlint.facts.functions import Function
 from streamlint.facts.nodes import Node
 from streamlint.facts.objects import (
+    Activation,
     BoundMethod,
     ClassObject,
     Constant,
@@ -103,6 +104,9 @@ class Calls(Parameters):
             self.chain_call(callee, arguments, target)
         elif isinstance(callee, Unknown):
             self.unknown_call(callee.reason, arguments, target)
+        elif isinstance(callee, Activation):  # a scope that `contextlib.contextmanager` has made decorates a function
+            for node in arguments.positional[:1]:
+                self.solver.edge(node, target)
         else:
             self.unknown(target, "dynamic")
 

@@ -104,7 +104,7 @@ class Handing:
     @cached_property
     def _starting(self) -> frozenset[str]:
         """The last parts of the names of what makes or starts threads."""
-        return frozenset(name for effect in ("thread", "start") for name, _ in self.facts.models.with_effect(effect))
+        return frozenset(name for effect in ("call", "thread", "start") for name, _ in self.facts.models.with_effect(effect))
 
     @cached_property
     def _starting_cpp(self) -> frozenset[str]:
@@ -133,14 +133,15 @@ class Handing:
         given = list(_given(function, made))
         for row in self.facts.rows(function, made):
             selector = row.get("function")
-            if row.effect != "thread" or not isinstance(selector, Selector):
+            if row.effect not in ("call", "thread") or not isinstance(selector, Selector):
                 continue
             callee = _selected(given, selector)
             if callee is None:
                 return None
-            if row.get("style") == "call":
-                place = next(number for number, each in enumerate(given) if each[1] == callee)
-                return Called(callee, given[place + 1 :])
+            if row.effect == "call" or row.get("style") == "call":
+                place, keeps = next(number for number, each in enumerate(given) if each[1] == callee), row.get("keeps")
+                own = {each.keyword for each in keeps if isinstance(each, Selector)} if isinstance(keeps, tuple) else set()
+                return Called(callee, [each for each in given[place + 1 :] if each[0] not in own])
             if row.get("style") in ("object", "packed"):
                 places = row.get("arguments")
                 packed = [_selected(given, each) for each in places if isinstance(each, Selector)] if isinstance(places, tuple) else []

@@ -126,6 +126,7 @@ EFFECTS: dict[str, Effect] = {
     "communicator": Library._communicator,
     "symmetric": Library._symmetric,
     "thread": Library.started,
+    "call": Library.handed_on,
     "block": Library.waited_for,
     "callback": Library.started,
     "unknown": Library._opaque,

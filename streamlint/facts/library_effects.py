@@ -342,10 +342,22 @@ class LibraryEffects(Selectors):
         return self.objects(External, text, None) if isinstance(text, str) and text else self.objects(Unknown, "external")
 
     def _prepare(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
-        for node in arguments.positional:
-            self.solver.edge(node, target)
-        if len(arguments.positional) > 1:
-            self.solver.add(target, self.objects(Group, "tuple", tuple(arguments.positional)))
+        """What a framework is given comes back, alone or in a tuple; a module with what the framework puts around it."""
+        parts = row.get("parts")
+        if not isinstance(parts, tuple):
+            for node in arguments.positional:
+                self.solver.edge(node, target)
+            if len(arguments.positional) > 1:
+                self.solver.add(target, self.objects(Group, "tuple", tuple(arguments.positional)))
+            for node in arguments.starred:
+                self.solver.edge(node, target)
+            return
+        first, *others = (self.selected(each, receiver, arguments) or Node(None) for each in parts)
+        around = Node(None, arguments.site)
+        self.solver.edge(first, around)
+        if row.get("type"):
+            self.solver.add(around, self.objects(LibraryObject, str(row.get("type")), "object", ""), None, arguments.site)
+        self.solver.add(target, self.objects(Group, "tuple", (around, *others)))
 
     def _pinned_options(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
         """C++: options for a tensor in page-locked memory; without that, those that they are made of."""

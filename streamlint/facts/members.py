@@ -248,12 +248,16 @@ class Members(Containers):
     def _inherited(self, value: Instance, name: str, target: Node) -> None:
         """A member of the library's class that a class of the program derives from."""
         libraries = self.hierarchy.libraries(value.definition)
+        is_set = any(name in one.own_stores for one in self.hierarchy.order(value.definition))
         for library in libraries:
+            if not is_set and (itself := self.models.member(library, name)) is not None and itself.effect == "same":
+                self.solver.add(target, value)
+                return
             row = self.models.method(library, name) or self.models.member(library, name)
             if row is not None:
                 self.solver.add(target, self.objects(External, f"{library}.{name}", value))
                 return
-        if any(name in one.own_stores for one in self.hierarchy.order(value.definition)):
+        if is_set:
             return
         named = [library for library in libraries if library not in ("object", "ABC", "abc.ABC", "Generic", "typing.Generic", "Protocol")]
         if named:

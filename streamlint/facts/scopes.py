@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.program import Unit
+from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.support.declared_words import METADATA
 from streamlint.support.records import record
@@ -78,6 +79,8 @@ class Scopes:
         if one[0] == op.IMPORT:
             name = function.text(one[4]) if one[4] != op.NONE else None
             return self.imported(function.unit, function.text(one[3]), name, depth)
+        if one[0] == op.CALL and (bound := self._bound_of(function, one)):
+            return list(self.find(function.unit, bound, depth + 1))
         if one[0] == op.CALL and len(one) == 6 and (wrapped := self._wrapped(function, one[5])) is not None:
             return [wrapped]
         if one[0] == op.PHI:
@@ -85,6 +88,15 @@ class Scopes:
         if one[0] in (op.NAME, op.ATTR) and (dotted := function.dotted(register)):
             return list(self.find(function.unit, dotted, depth + 1))
         return []
+
+    def _bound_of(self, function: Function, one: Instruction) -> str:
+        """The type that a type variable stands for at most, as it is written: of ``TypeVar("T", bound=Base)`` that is ``Base``."""
+        kinds = function.unit.ir.constants[one[4]] if one[4] != op.NONE else ()
+        if "bound" not in kinds or ExternalName("typing.TypeVar") not in self.find(function.unit, function.dotted(one[3])):
+            return ""
+        register = one[5 + kinds.index("bound")]
+        written = function.constant(register)
+        return written if isinstance(written, str) else function.dotted(register)
 
     def _wrapped(self, function: Function, register: int) -> Definition | None:
         """The function or class behind its decorators."""

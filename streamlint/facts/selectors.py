@@ -125,6 +125,13 @@ class Selectors(Registers):
         made = arguments.site if is_one else None
         self.solver.add(target, self.objects(LibraryObject, str(row.get("type") or row.names[0]), "object", "", made))
 
+    def handed_on(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
+        """A function is called here and now, with the arguments behind it."""
+        function = self.selected(row.get("function"), receiver, arguments)
+        if function is not None:
+            given = self._handed_over(row, receiver, arguments)
+            self.solver.when(function, lambda value: self.call(value, given, target))
+
     def outcome_of(self, site: Site | None) -> Node:
         """What the functions return that a call has run elsewhere."""
         return self._outcomes.setdefault(site, Node(None)) if site is not None else Node(None)
@@ -158,11 +165,13 @@ class Selectors(Registers):
         if row.effect == "callback":
             found.positional = self._of_callback(row, receiver, arguments)
             return found
-        if style in ("call", "each"):
-            function = row.get("function")
+        if style in ("call", "each") or row.effect == "call":
+            function, keeps = row.get("function"), row.get("keeps")
             first = (function.position or 0) + 1 if isinstance(function, Selector) else 1
+            own = {each.keyword for each in keeps} if isinstance(keeps, tuple) else set()
             found.positional = list(arguments.positional[first:])
-            found.keywords = dict(arguments.keywords)
+            found.starred, found.double = list(arguments.starred), list(arguments.double)
+            found.keywords = {name: node for name, node in arguments.keywords.items() if name not in own}
             if style == "each":
                 found.positional = [self.elements_of(node) for node in found.positional]
             return found

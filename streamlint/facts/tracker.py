@@ -173,8 +173,8 @@ class Tracker:
         for target, offset in targets:
             self._parameter(target, index + offset, kind, depth)
         if not targets and use[0] == op.CALL:
-            for target in self._made_decorators(function, use):
-                self._late.append(functools.partial(self._parameter, target, index, kind, depth))
+            for target, offset in self._made_decorators(function, use):
+                self._late.append(functools.partial(self._parameter, target, index + offset, kind, depth))
         if not targets or any(one.decorations for one, _ in targets):
             self.follow(function, use[2], depth)  # a library's function, or a decorator, may give it back
 
@@ -186,16 +186,22 @@ class Tracker:
                     spread = target.code.parameters[number].kind in ("star", "double")
                     self.follow(target, one[2], depth + (1 if spread else 0))
 
-    def _made_decorators(self, function: Function, use: Instruction) -> Iterator[Function]:
-        """The functions that the callee of a call is, where another function has returned it: a decorator with arguments."""
+    def _made_decorators(self, function: Function, use: Instruction) -> Iterator[tuple[Function, int]]:
+        """The functions that the callee of a call is, where another function has returned it, or that the callee's class calls: a decorator
+        with arguments. Each with the number of arguments before the first."""
         made = function.definitions[use[3]]
-        if made is not None and made[0] in (op.CALL, op.INVOKE):
-            for maker, _ in self._static_targets(function, made, function.text(made[4]) if made[0] == op.INVOKE else ""):
-                inner = (_local_function(maker, end[2]) for end in maker.by_opcode[op.RETURN] if end[2] >= 0)
-                yield from (each for each in inner if each is not None)
+        if made is None or made[0] not in (op.CALL, op.INVOKE):
+            return
+        for maker, _ in self._static_targets(function, made, function.text(made[4]) if made[0] == op.INVOKE else ""):
+            inner = (_local_function(maker, end[2]) for end in maker.by_opcode[op.RETURN] if end[2] >= 0)
+            yield from ((each, 0) for each in inner if each is not None)
+            called = self.flow.hierarchy.lookup(maker.owner, "__call__") if maker.owner and maker.code.name == "__init__" else None
+            yield from ((each, 1) for each in (called[1] if called is not None else ()))
 
     def _static_targets(self, function: Function, use: Instruction, name: str) -> Iterator[tuple[Function, int]]:
         """The functions that a call may enter by the names in it, each with the number of arguments before the first."""
+        if use[0] == op.CALL and (made := function.definitions[use[3]]) is not None and made[0] in (op.CALL, op.INVOKE):
+            return  # what another call has given
         dotted = function.dotted(use[3])
         if use[0] == op.INVOKE:
             dotted = f"{dotted}.{name}" if dotted else ""

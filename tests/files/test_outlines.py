@@ -96,3 +96,33 @@ def test_what_no_file_has_is_not_called() -> None:
     found = reach({"a.py": WORK, "b.py": user, "c.py": "def other(x): return x\ndef rest(x): return x\n"})
     assert found.called["c.py"] == {"other"}
     assert "missing" not in found.called["b.py"]
+
+
+ENTRIES = {
+    "table.py": "KINDS = {}\ndef enter(name):\n    def put(kind):\n        KINDS[name] = kind\n        return kind\n    return put\n",
+    "kinds.py": "from table import enter\n@enter('one')\nclass One:\n    def run(self, x):\n        return helper(x)\nclass Alone: pass\n"
+    "def helper(x): return x.tolist()\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("user", "called"),
+    [
+        ("from table import KINDS\ndef go(x):\n    return KINDS['one']().run(x.cuda())\n", {"One", "helper", "enter"}),
+        ("import kinds\ndef go(x, name):\n    return getattr(kinds, name)(x.cuda())\n", {"One", "helper", "Alone", "enter"}),
+        ("PLACE = 'kinds.Alone'\ndef go(x):\n    return made(PLACE)(x.cuda())\n", {"Alone"}),
+        ("from table import KINDS\ndef go(x):\n    return x.cuda()\n", set()),
+    ],
+)
+def test_what_a_table_or_a_text_leads_to_is_read(user: str, called: set[str]) -> None:
+    assert reach({"a.py": user, **ENTRIES}).called["kinds.py"] == called
+
+
+def test_several_names_of_one_statement_are_defined() -> None:
+    texts = {
+        "reg.py": "def make():\n    return {}, lambda name: lambda kind: kind\n",
+        "kinds.py": "from tables import enter\n@enter('one')\nclass One: pass\n",
+        "tables.py": "from reg import make\nKINDS, enter = make()\n",
+        "a.py": "from tables import KINDS\ndef go(x):\n    return KINDS['one']().run(x.cuda())\n",
+    }
+    assert reach(texts).called["kinds.py"] >= {"One"}

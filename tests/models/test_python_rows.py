@@ -42,7 +42,7 @@ PROBES = {
     **{name: name for name in ("accelerate", "lightning", "lightning_fabric", "torchrec", "torch_geometric", "webdataset")},
     **{name: name for name in ("mlflow", "tensorboardX", "wandb")},
     **{name: name for name in ("cv2", "imageio", "librosa", "lhotse", "matplotlib", "PIL", "scipy", "skimage", "soundfile", "torchaudio")},
-    "deepspeed": "deepspeed",
+    **{name: name for name in ("apex", "colossalai", "deepspeed", "fairscale", "opacus", "peft")},
 }
 
 # Names that the installed version need not have, with the reason.
@@ -60,6 +60,9 @@ ABSENT = (
     (r"cupy\.cuda\.(stream\.)?(Stream|ExternalStream|Event|PinnedMemory)\.ptr", "set on instances"),
     (r"numba\.cuda\.cudadrv\.devicearray\.DeviceNDArray\.(shape|dtype|size|ndim|alloc_size|strides|gpu_data)", "set on instances"),
     (r"numba\.cuda\.cudadrv\.driver\.Stream\.handle", "set on instances"),
+    (r"torch\.nn\.Module\.(module|_orig_mod)", "set on instances of what is put around a module"),
+    (r"torch\.distributed\._composable\.", "left out of newer versions one by one"),
+    (r"peft\.mapping(_func)?\.get_peft_model", "moved between versions"),
     (r"tqdm\.rich\.tqdm", "only where rich is installed"),
     (r"multiprocessing\.synchronize\.Lock\.|multiprocessing\.context\.BaseContext\.Process", "set on instances and subclasses"),
     (r"(builtins\.)?str\.format|multiprocessing\.Queue\.", "a method of what a function returns"),

@@ -53,7 +53,14 @@ OBJECTS = (
             key("space", "word", "The batches are on the device.", "device"),
         ),
     ),
-    Effect("prepare", "returns its arguments ready for a framework's device: loaders give batches there, modules work there"),
+    Effect(
+        "prepare",
+        "returns its arguments ready for a framework's device: loaders give batches there, modules work there",
+        (
+            key("parts", "places", "The arguments that the parts of the result stand for, in this order; left out, those by position."),
+            key("type", "type", "The type of the object that is put around the first of these and has members of its own, beside its."),
+        ),
+    ),
     Effect(
         "namespace",
         "returns a module of a library under another name (`torch.get_device_module()`)",

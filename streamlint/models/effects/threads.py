@@ -36,6 +36,14 @@ THREADS = (
         ),
     ),
     Effect(
+        "call",
+        "calls a function with the arguments behind it, and returns what it gives (`torch.utils.checkpoint.checkpoint`)",
+        (
+            key("function", "place", "The function.", needed=True),
+            key("keeps", "places", "The arguments that are not handed on."),
+        ),
+    ),
+    Effect(
         "pool",
         "makes a pool of threads or processes",
         (
