@@ -112,13 +112,9 @@ class Joins(Flow):
         return value
 
     def _library_name(self, value: External) -> Object:
-        """A name of a library stands for itself if a row is about it, or for all names that the pattern of a row covers; a method for that
-        of all objects that the joined one stands for."""
-        is_known = self.models.named(value.name) is not None
-        if value.receiver is not None and is_known:
-            return self.objects(External, value.name, self.joined(value.receiver))
+        """A name of a library stands for itself if a row is about it, or for all names that the pattern of a row covers."""
         if value.receiver is None:
-            if is_known or self.models.attribute(value.name) is not None:
+            if self.models.named(value.name) is not None or self.models.attribute(value.name) is not None:
                 return value
             if (pattern := self.models.pattern_of(value.name)) is not None:
                 return self.objects(External, pattern)
@@ -132,16 +128,12 @@ class Joins(Flow):
         return found
 
     def _gather(self, value: Object) -> Object:
-        if isinstance(value, External):
-            return self._of_joined(value, self.gathered)
         if not isinstance(value, Many) and (place := _place(value)) is not None:
             return self._merged(value) if isinstance(value, PartialObject) else self._many(*place, value)
         return self.objects(Unknown, "budget") if isinstance(value, _HOLDING) else value
 
     def gathered_more(self, value: Object) -> Object:
         """The same for many files: callables of a folder are one."""
-        if isinstance(value, External):
-            return self._of_joined(value, self.gathered_more)
         if isinstance(value, PartialObject) and (place := _place(value)) is not None:
             return self._many(*place, value)
         if not isinstance(value, Many) or not isinstance(value.of, Unit):
@@ -158,19 +150,11 @@ class Joins(Flow):
             return self._many(kind, value.of, value) if name else value
         if isinstance(value, LibraryObject):
             return self.objects(LibraryObject, value.type, value.kind)
-        if isinstance(value, External):
-            return self._of_joined(value, self.gathered_names) if value.receiver is not None else self.objects(Unknown, "external")
-        return value
+        return self.objects(Unknown, "external") if isinstance(value, External) else value
 
     def gathered_all(self, value: Object) -> Object:
         """The same for many folders: callables of the program are one."""
-        if isinstance(value, External):
-            return self._of_joined(value, self.gathered_all)
         return self._many(value.kind, EVERYWHERE, value) if isinstance(value, Many) and value.of != EVERYWHERE else value
-
-    def _of_joined(self, value: External, join: Callable[[Object], Object]) -> External:
-        """The method of a library of what stands for its receiver."""
-        return value if value.receiver is None else self.objects(External, value.name, join(value.receiver))
 
     def _merged(self, value: PartialObject) -> PartialObject:
         """A callable with all the arguments that it is bound to, as many at a time, anywhere."""
