@@ -22,6 +22,7 @@ from streamlint.waits.captures import warms_up
 from streamlint.waits.found import WaitFinder
 from streamlint.waits.handed import is_plain
 from streamlint.waits.idle import Idle
+from streamlint.waits.indices import is_of_array
 from streamlint.waits.losses import LossSlice
 from streamlint.waits.measuring import is_stopped, measures
 from streamlint.waits.met import is_met
@@ -30,7 +31,7 @@ from streamlint.waits.operands import argument_registers, behind
 from streamlint.waits.origins import GRADIENTS, INPUT, PARAMETERS, TERM, UNSURE, ModelFacts
 from streamlint.waits.piecemeal import Piecemeal
 from streamlint.waits.quiet import Quiet
-from streamlint.waits.regions import LAUNCH, WEIGHTS, WaitRegions, trains
+from streamlint.waits.regions import INFER, LAUNCH, ROWS, WEIGHTS, WaitRegions, serves, trains
 from streamlint.waits.schedules import handed_over
 from streamlint.waits.uploads import upload_reason
 from streamlint.waits.uses import Uses
@@ -50,6 +51,7 @@ WARMS_UP = "its rounds warm up for a capture, which would refuse it"
 NOT_ON_DEVICE = "nothing shows that the value is on the device: it comes from no loss, output, parameter or moved batch"
 NOT_MET = "it is not met in each round: a condition, or a way out of the loop, stands before it"
 NEEDED = "the round needs the value: a decision, a message or a result depends on it"
+EVALUATES = "its rounds evaluate: they compare what a model gives with more of their data"
 DIFFERS = "what is uploaded differs from round to round"
 
 
@@ -225,14 +227,19 @@ class HotWaits:
         return f"the host waits in {_row(after, wait)} anyway, and nothing is queued in between" if after is not None else None
 
     def _stays(self, region: Region) -> Callable[[Wait], bool]:
-        return lambda other: other.what in (READ, CAST) and not self._uses.is_avoidable(other, region, self.all_loops)
+        def stays(other: Wait) -> bool:
+            if other.what not in (READ, CAST) or (serves(region) and self._piecemeal.is_part_by_part(other, region)):
+                return False
+            return not self._uses.is_avoidable(other, region, self.all_loops)
+
+        return stays
 
     def _judged(self, wait: Wait, region: Region) -> Hazard | str:
         """A wait as a hazard of a region, if it finds something to wait for; else why it is none."""
         first = region.chain()[0]
         if self._is_on_host:
             return ON_HOST
-        if first.does == LAUNCH and wait.what != DEVICE:
+        if (first.does == LAUNCH and wait.what != DEVICE) or (serves(region) and wait.what not in (READ, CAST, UPLOAD)):
             return NO_LOOP
         if first.does == WEIGHTS and wait.what in (READ, CAST):
             return NEEDED  # one read of what it is called for
@@ -256,12 +263,23 @@ class HotWaits:
             and not (origin in (GRADIENTS, PARAMETERS) and self._piecemeal.is_one_by_one(wait, region))
         ):
             return NEEDED
+        if serves(region) and (why := self._is_asked_for(wait, region)):
+            return why
         if wait.what == UPLOAD:
             reason = upload_reason(self.hot, wait, region, self.all_loops)
             if reason is None:
                 return DIFFERS
             origin = reason
         return Hazard(wait, region, origin, trains(region), self._place(wait, region))
+
+    def _is_asked_for(self, wait: Wait, region: Region) -> str:
+        """Why a round that serves fetches what it is for; nothing where the results of all rounds, or of all rows, could be fetched at once."""
+        if wait.what != UPLOAD and self._piecemeal.is_part_by_part(wait, region):
+            return ""
+        is_number = wait.what == CAST or wait.name.endswith("item")
+        if is_number and region.chain()[0].does != ROWS:
+            return NEEDED
+        return EVALUATES if self.hot.serving.evaluates(self.hot, region) else ""
 
     def _may_step(self, function: Function) -> bool:
         """Whether a function runs an optimizer's step, or calls a method of that name of what nobody knows."""
@@ -305,6 +323,7 @@ class HotWaits:
         if wait.what in (DEVICE, CACHE, UPLOAD):
             return ""
         is_read = wait.what == READ and wait.name.endswith(("item", "tolist"))  # what else is moved may be a module
+        is_read = is_read or (first.does in (INFER, ROWS) and is_of_array(wait.function, wait.value))
         reasons = self.finder.reasons(wait.function, wait.value, is_read)
         if wait.what == SIZE or (wait.what == FETCH and not wait.instead):
             return ON_DEVICE if "literal" in reasons else None

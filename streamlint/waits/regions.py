@@ -21,10 +21,13 @@ from streamlint.ir.graph import NOBODY, Loop
 from streamlint.models import StepRow, first_part, last_part
 from streamlint.waits.derivatives import derives, evaluates
 from streamlint.waits.launching import Launching
+from streamlint.waits.serving import Serving
 from streamlint.waits.step_parts import StepParts
 
 PARTS, STEP, WEIGHTS, LAUNCH = "parts", "step", "weights", "launch"
 """What a region does that is no row's: it takes a tensor apart, is a step or part of one, looks at all gradients, or only launches work."""
+INFER, ROWS = "infer", "rows"
+"""What loops do that serve: they run a model in each round, or go through the rows of what it gave."""
 
 
 class WaitRegions(HotRegions):
@@ -33,6 +36,7 @@ class WaitRegions(HotRegions):
     def __init__(self, effects: Effects, all_loops: bool) -> None:
         super().__init__(effects)
         self.all_loops = self.decodes = all_loops
+        self.serving = Serving(self.graph)
 
     def find(self) -> None:
         units = [unit for unit in self.facts.program.units.values() if not unit.is_cpp] if self.all_loops else []
@@ -51,6 +55,8 @@ class WaitRegions(HotRegions):
             self._spread()
             for function, looks in StepParts(self, self._is_over_gradients, (PARTS, LAUNCH)).outermost(functions).items():
                 self._region(function, None, None, None, {}, WEIGHTS if looks else STEP)
+            self._spread()
+            self._add_serving(functions)
             self._spread()
 
     def _naming(self) -> list[Unit]:
@@ -114,6 +120,15 @@ class WaitRegions(HotRegions):
             for loop in found.loops(self.body(function), waiting):
                 if all(region.loop is not loop for region in self.regions.get(function, ())):
                     self._region(function, loop, None, None, {}, LAUNCH)
+
+    def _add_serving(self, functions: list[Function]) -> None:
+        """Loops that serve, and are no part of other rounds."""
+        self.serving.find(functions)
+        for function in sorted(self.serving.functions, key=lambda one: (one.unit.number, one.code.number)):
+            body, known = self.body(function), [one for one in self.regions.get(function, ()) if not serves(one)]
+            for loop, does in [*((one, INFER) for one in self.serving.loops(body)), *((one, ROWS) for one in self.serving.rows(body))]:
+                if not any(loop.header in region.blocks for region in known):
+                    self._region(function, loop, None, None, {}, does)
 
     def _forward(self, function: Function) -> StepRow | None:
         if keeps_no_gradients(self.facts, function):
@@ -188,6 +203,11 @@ def _from(function: Function, registers: list[int]) -> frozenset[int]:
 def _is_trained(row: StepRow) -> bool:
     """Whether a framework calls a method in each step of training; a ``forward`` also computes for others."""
     return row.loop in ("optimizer", "training") and not row.forward
+
+
+def serves(region: Region) -> bool:
+    """Whether the loop behind a region runs a model in each round, or goes through the rows of what it gave, and does nothing else."""
+    return region.chain()[0].does in (INFER, ROWS)
 
 
 def trains(region: Region) -> bool:

@@ -19,7 +19,7 @@ from streamlint.waits.arms import chosen
 from streamlint.waits.calls import Calls
 from streamlint.waits.forms import has_device_form, is_fraction, is_known_before, joins_tests, one_of_each, scales_gradient, stops_loop
 from streamlint.waits.holders import ANY_TEXT, MOST_KEYS, Frame, Holders, Path, Places, State, fits, key_of
-from streamlint.waits.regions import trains
+from streamlint.waits.regions import serves, trains
 from streamlint.waits.sinks import OF_GROUPS, OF_KIND
 from streamlint.waits.wait import READ, Wait
 
@@ -76,7 +76,8 @@ class Flow:
         self.facts = places.facts
         self.is_forward = is_forward
         self.holders = Holders(places, region)
-        self.calls = Calls(places, self.holders, is_forward, is_whole)
+        self.serves = serves(region)
+        self.calls = Calls(places, self.holders, is_forward, is_whole, self.serves)
         self.seen: set[State] = set()
         self.waiting: list[State] = []
         frame: Frame | None = None
@@ -139,6 +140,8 @@ class Flow:
             yield from (state.at(one[2], (place, *path)) for place in self._positions(state, one))
         elif opcode == op.DICT:
             yield from self._dict(state, one)
+        elif opcode == op.FORMAT and self.serves:
+            yield None  # what is shown of a result is asked for
         elif opcode == op.ITER and (self.is_forward if is_value else self._is_dict(state)):
             if is_value:
                 yield None
