@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from streamlint.facts.aliases import SELF, path_of
 from streamlint.facts.call_graph import MOST_NAMES, CallGraph
+from streamlint.facts.decoding import feeds_back
 from streamlint.facts.effects import Effect, Effects
 from streamlint.facts.functions import Function
 from streamlint.facts.hot import TRAINING, Region
@@ -16,6 +17,7 @@ from streamlint.facts.objects import Site
 from streamlint.facts.program import Program
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.ir.graph import NOBODY
 from streamlint.models import Models, StepRow, last_part
 from streamlint.support.records import replace
 from streamlint.waits.captures import warms_up
@@ -28,10 +30,10 @@ from streamlint.waits.measuring import is_stopped, measures
 from streamlint.waits.met import is_met
 from streamlint.waits.naming import ON_DEVICE, name_of
 from streamlint.waits.operands import argument_registers, behind
-from streamlint.waits.origins import GRADIENTS, INPUT, PARAMETERS, TERM, UNSURE, ModelFacts
+from streamlint.waits.origins import GRADIENTS, INPUT, OUTPUT, PARAMETERS, TERM, UNSURE, ModelFacts, Place
 from streamlint.waits.piecemeal import Piecemeal
 from streamlint.waits.quiet import Quiet
-from streamlint.waits.regions import INFER, LAUNCH, ROWS, WEIGHTS, WaitRegions, serves, trains
+from streamlint.waits.regions import DECODE, INFER, LAUNCH, ROWS, WEIGHTS, WaitRegions, serves, trains
 from streamlint.waits.schedules import handed_over
 from streamlint.waits.uploads import upload_reason
 from streamlint.waits.uses import Uses
@@ -75,8 +77,8 @@ class HotWaits:
         self.all_loops = all_loops
         self.facts = ModelFacts(program, models)
         self.facts.solver.most, self.facts.solver.free = most, free
-        graph = CallGraph(self.facts)
-        self.hot = WaitRegions(Effects(graph), all_loops)
+        self.graph = CallGraph(self.facts)
+        self.hot = WaitRegions(Effects(self.graph), all_loops)
         self.hot.find()
         self.facts.plant(self._seeds())
         self.graph = CallGraph(self.facts)
@@ -99,9 +101,20 @@ class HotWaits:
             for region in regions if self.all_loops else ():
                 if region.loop is not None and region.caller is None and not trains(region):
                     seeds.update({(function, register): MODEL_INPUT for register in handed_over(self.hot, region)})
+                    for place, reason in self._fed(region):
+                        seeds.setdefault(place, reason)
             for place in self._on_asked_device(function) if self.all_loops else ():
                 seeds.setdefault(place, f"{UNSURE}{ASKED}")
         return seeds
+
+    def _fed(self, region: Region) -> Iterator[tuple[Place, str]]:
+        """What a model gives that goes back into it, and the variables that carry it from round to round."""
+        function, body = region.function, self.hot.body(region.function)
+        loop = body.graph.loops.index(region.loop) if region.loop is not None and region.does == DECODE else NOBODY
+        for fed in feeds_back(self.graph, body, self.hot.serving.leads_to_model) if loop != NOBODY else ():
+            if fed.index == loop:
+                yield (function, fed.call[2]), f"{UNSURE}{OUTPUT}"
+                yield (function, fed.carried), f"{UNSURE}{MODEL_INPUT}"
 
     @cached_property
     def _is_on_host(self) -> bool:

@@ -10,6 +10,7 @@ from streamlint.facts.functions import Function
 from streamlint.facts.hot import HotRegions, Region
 from streamlint.facts.loops import Body
 from streamlint.facts.objects import Memory
+from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY
 from streamlint.support.records import replace

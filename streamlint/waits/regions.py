@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from streamlint.facts.decoding import keeps_no_gradients
+from streamlint.facts.decoding import feeds_back, keeps_no_gradients, may_feed_back
 from streamlint.facts.effects import DERIVES, Effects
 from streamlint.facts.functions import Function
 from streamlint.facts.hot import TRAINING, HotRegions, Progress, Region
@@ -26,6 +26,8 @@ from streamlint.waits.step_parts import StepParts
 
 PARTS, STEP, WEIGHTS, LAUNCH = "parts", "step", "weights", "launch"
 """What a region does that is no row's: it takes a tensor apart, is a step or part of one, looks at all gradients, or only launches work."""
+DECODE = "decode"
+"""What loops do whose model's result goes back into it."""
 INFER, ROWS = "infer", "rows"
 """What loops do that serve: they run a model in each round, or go through the rows of what it gave."""
 
@@ -122,7 +124,15 @@ class WaitRegions(HotRegions):
                     self._region(function, loop, None, None, {}, LAUNCH)
 
     def _add_serving(self, functions: list[Function]) -> None:
-        """Loops that serve, and are no part of other rounds."""
+        """Loops that serve, or decode by functions that run a model, and are no part of other rounds."""
+        for function in functions:
+            if may_feed_back(function) and self.rounds.may_have(function.unit):
+                body, known = self.body(function), list(self.regions.get(function, ()))
+                for index in dict.fromkeys(fed.index for fed in feeds_back(self.graph, body, self.serving.leads_to_model)):
+                    loop = body.graph.loops[index]
+                    if not any(loop.header in region.blocks for region in known):
+                        self._region(function, loop, None, None, {}, DECODE)
+        self._spread()
         self.serving.find(functions)
         for function in sorted(self.serving.functions, key=lambda one: (one.unit.number, one.code.number)):
             body, known = self.body(function), [one for one in self.regions.get(function, ()) if not serves(one)]

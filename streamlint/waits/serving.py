@@ -35,6 +35,7 @@ class Serving:
         self.functions: frozenset[Function] = frozenset()
         """Those from which calls lead to a model that is given something of a device."""
         self._models: dict[Function, tuple[Instruction, ...]] = {}
+        self._gives: dict[Function, bool] = {}
 
     def find(self, functions: Iterable[Function]) -> None:
         """Find all functions that run a model."""
@@ -69,6 +70,25 @@ class Serving:
             calls = (one for opcode in _CALLS for one in function.by_opcode[opcode])
             found = self._models[function] = tuple(one for one in calls if self._runs_model(function, one))
         return found
+
+    def leads_to_model(self, function: Function, one: Instruction) -> bool:
+        """Whether a call enters a function that gives what a model, or a value that is called, makes of its parameters."""
+        edges = self.graph.calls(function).edges
+        return any(edge.instruction == one and edge.is_followed and self._gives_computed(edge.callee) for edge in edges)
+
+    def _gives_computed(self, function: Function) -> bool:
+        found = self._gives.get(function)
+        if found is None:
+            self._gives[function] = False  # while it is asked
+            given = [one[2] for one in function.by_opcode[op.RETURN] if one[2] >= 0]
+            calls = (one for one in behind(function, given, op.reads) if one[0] == op.CALL and self._is_given(function, one))
+            found = self._gives[function] = any(is_module(self.graph, function, one) or self.leads_to_model(function, one) for one in calls)
+        return found
+
+    def _is_given(self, function: Function, one: Instruction) -> bool:
+        """Whether a call is given something that is computed from a parameter."""
+        first = 1 if function.has_receiver else 0
+        return any(made[0] == op.PARAM and made[3] >= first for made in behind(function, op.reads(one)[1:], op.reads))
 
     def _runs_model(self, function: Function, one: Instruction) -> bool:
         given = argument_registers(function, one)
