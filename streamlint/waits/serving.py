@@ -81,9 +81,13 @@ class Serving:
         if found is None:
             self._gives[function] = False  # while it is asked
             given = [one[2] for one in function.by_opcode[op.RETURN] if one[2] >= 0]
-            calls = (one for one in behind(function, given, op.reads) if one[0] == op.CALL and self._is_given(function, one))
-            found = self._gives[function] = any(is_module(self.graph, function, one) or self.leads_to_model(function, one) for one in calls)
+            calls = (one for one in behind(function, given, op.reads) if one[0] in _CALLS and self._is_given(function, one))
+            found = self._gives[function] = any(self._is_called(function, one) or self.leads_to_model(function, one) for one in calls)
         return found
+
+    def _is_called(self, function: Function, one: Instruction) -> bool:
+        """Whether a call is that of a module or a function that somebody handed over, not a method of some value."""
+        return (one[0] == op.CALL or function.is_parameter(one[3], 0)) and is_module(self.graph, function, one)
 
     def _is_given(self, function: Function, one: Instruction) -> bool:
         """Whether a call is given something that is computed from a parameter."""
