@@ -33,7 +33,7 @@ from streamlint.waits.operands import argument_registers, behind
 from streamlint.waits.origins import GRADIENTS, INPUT, OUTPUT, PARAMETERS, TERM, UNSURE, ModelFacts, Place
 from streamlint.waits.piecemeal import Piecemeal
 from streamlint.waits.quiet import Quiet
-from streamlint.waits.regions import DECODE, INFER, LAUNCH, ROWS, WEIGHTS, WaitRegions, serves, trains
+from streamlint.waits.regions import CALLED, DECODE, INFER, LAUNCH, ROWS, WEIGHTS, WaitRegions, serves, trains
 from streamlint.waits.schedules import handed_over
 from streamlint.waits.uploads import upload_reason
 from streamlint.waits.uses import Uses
@@ -91,9 +91,9 @@ class HotWaits:
             seeds.update({(function, one[2]): GRADIENTS for one in function.by_opcode[op.PARAM] if one[3] >= first})
             seeds.update({(function, one[2]): TERM for one in function.by_opcode[op.ATTR] if function.text(one[4]) == "saved_tensors"})
         for function, regions in self.hot.regions.items():
-            if any(isinstance(region.row, StepRow) and region.caller is None for region in regions):
+            if any((isinstance(region.row, StepRow) or region.does == CALLED) and region.caller is None for region in regions):
                 for one in function.by_opcode[op.PARAM]:
-                    if one[3] > 0:
+                    if one[3] > 0 or (function.owner is None and not function.has_receiver):
                         seeds.setdefault((function, one[2]), f"{UNSURE}{INPUT}")
             for one in function.by_opcode[op.ATTR]:
                 if function.text(one[4]) == "grad" and not function.is_parameter(one[3], 0):
@@ -345,11 +345,12 @@ class HotWaits:
         unsure = [one.removeprefix(UNSURE) for one in reasons if one.startswith(UNSURE)]
         if is_computed:
             sure += unsure
-        is_given = wait.what == READ and isinstance(first.row, StepRow) and first.row.of is not None  # the trainer has moved its inputs
+        of_row = isinstance(first.row, StepRow) or first.does == CALLED
+        is_given = wait.what == READ and of_row and getattr(first.row, "of", first.row) is not None  # the trainer has moved its inputs
         candidates = sure or (unsure if is_read or is_given else [])
         of_input = [one for one in candidates if one == INPUT]
         candidates = [one for one in candidates if one != INPUT]
-        if not candidates and of_input and isinstance(first.row, StepRow) and (is_computed or is_given):
+        if not candidates and of_input and of_row and (is_computed or is_given):
             return FROM_INPUT
         if not candidates:
             return None

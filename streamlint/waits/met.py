@@ -303,7 +303,21 @@ class _Conditions:
             return True
         if compares_shapes(self.hot, asked.region, asked.register):
             return True
-        return all_loops and self._fills(asked)
+        return all_loops and (self._fills(asked) or self._is_of_given(asked))
+
+    def _is_of_given(self, asked: _Asked) -> bool:
+        """Whether a condition asks how many parts a framework hands over, or whether one is there: each call comes with as many."""
+        function = asked.region.function
+        compared = compares(function, asked.register)
+        if compared is None or asked.region.chain()[0].row is None or asked.region.caller is not None:
+            return False
+        held = counted_in(function, compared[1])
+        one = function.definitions[held if held is not None else compared[1]]
+        if held is None and compared[2] is not None:
+            return False
+        while one is not None and one[0] == op.ITEM and function.constant(one[4]) is not None:
+            one = function.definitions[one[3]]
+        return one is not None and one[0] == op.PARAM
 
     def _guards_progress(self, asked: _Asked) -> bool:
         """Whether the same condition, asked again, guards what makes progress."""

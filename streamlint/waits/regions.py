@@ -26,8 +26,8 @@ from streamlint.waits.step_parts import StepParts
 
 PARTS, STEP, WEIGHTS, LAUNCH = "parts", "step", "weights", "launch"
 """What a region does that is no row's: it takes a tensor apart, is a step or part of one, looks at all gradients, or only launches work."""
-DECODE = "decode"
-"""What loops do whose model's result goes back into it."""
+DECODE, CALLED = "decode", "called"
+"""What loops do whose model's result goes back into it, and functions that a solver or a module with hooks calls again and again."""
 INFER, ROWS = "infer", "rows"
 """What loops do that serve: they run a model in each round, or go through the rows of what it gave."""
 
@@ -113,6 +113,8 @@ class WaitRegions(HotRegions):
             self._region(function, None, None, None, {}, STEP)
         for loop in self._taking_apart(function):
             self._region(function, loop, None, None, {}, PARTS)
+        for handler in self.handlers.called(function):
+            self._region(handler.function, None, handler.row, None, {}, CALLED)
 
     def _add_launching(self) -> None:
         """Loops that only launch work, and wait for the device."""
@@ -225,4 +227,6 @@ def trains(region: Region) -> bool:
     first = region.chain()[0]
     if isinstance(first.row, StepRow):
         return _is_trained(first.row)
+    if first.does == CALLED:
+        return False
     return first.loop is None or first.does in TRAINING
