@@ -17,7 +17,9 @@ from streamlint.ir import opcodes as op
 
 def may_feed_back(function: Function) -> bool:
     """Whether a function has a loop with a variable that is computed in it, and a call, so that it is worth to look further."""
-    return bool(function.by_opcode[op.PHI] or function.by_opcode[op.SET_ITEM]) and bool(function.by_opcode[op.CALL] or function.by_opcode[op.INVOKE])
+    return bool(function.by_opcode[op.PHI] or function.by_opcode[op.SET_ITEM]) and bool(
+        function.by_opcode[op.CALL] or function.by_opcode[op.INVOKE]
+    )
 
 
 class Feeding(NamedTuple):

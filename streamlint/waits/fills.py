@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from streamlint.facts.call_graph import CallGraph, LibraryCall
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Memory
+from streamlint.facts.objects import External, Memory, are_plain
 from streamlint.findings.operations import DRAWN, FILLED
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -61,6 +61,54 @@ def _by_call(graph: CallGraph, function: Function, call: LibraryCall, row: Row) 
         return kind if name == "normal" and all(_is_number(function, register) for _, register in given[:2]) else None
     inner = how_filled(graph, function, source, one)
     return kind if inner == FILLED else inner
+
+
+def is_of_filled(graph: CallGraph, function: Function, register: int, consumer: Instruction) -> bool:
+    """Whether torch computes what an instruction takes from a register of nothing but numbers and what is filled: a table of frequencies."""
+    one = function.definitions[register] if register >= 0 else None
+    if one is None or function.is_cpp or not is_only_read(function, register, consumer):
+        return False
+    if how_filled(graph, function, register, consumer) == FILLED:
+        return True
+    if one[0] == op.UNARY:
+        return is_of_filled(graph, function, one[4], one)
+    if one[0] == op.BINARY:
+        sides = [is_of_filled(graph, function, side, one) for side in one[4:6]]
+        return any(sides) and all(found or _is_plain(graph, function, side) for found, side in zip(sides, one[4:6], strict=True))
+    calls = graph.of_call(function, one).libraries if one[0] in (op.CALL, op.INVOKE) else ()
+    given = [register for _, register in argument_registers(function, one)] + ([one[3]] if one[0] == op.INVOKE and calls else [])
+    given = [each for each in given if not _is_module(graph, function, each)]
+    is_pure = bool(calls) and all(
+        call.name.startswith("torch.") and call.row is not None and call.row.effect == "compute" and not call.row.get("random")
+        for call in calls
+    )
+    filled = [is_of_filled(graph, function, each, one) for each in given] if is_pure else []
+    return any(filled) and all(found or _is_plain(graph, function, each) for found, each in zip(filled, given, strict=True))
+
+
+def _is_module(graph: CallGraph, function: Function, register: int) -> bool:
+    values = graph.facts.values(function, register).values
+    return bool(values) and all(isinstance(value, External) and value.receiver is None for value in values)
+
+
+def _counts(graph: CallGraph, function: Function, register: int) -> bool:
+    """Whether a factory of torch is given what a register holds as a size."""
+    calls = [call for use in function.uses[register] if use[0] in (op.CALL, op.INVOKE) for call in graph.of_call(function, use).libraries]
+    rows = (call.row for call in calls if call.name.startswith("torch."))
+    return any(row is not None and row.effect == "factory" and row.get("data") is None for row in rows)
+
+
+def _is_plain(graph: CallGraph, function: Function, register: int) -> bool:
+    """Whether a register holds a number, one of the language's mathematics included."""
+    one = function.definitions[register] if register >= 0 else None
+    if one is None:
+        return False
+    if _is_number(function, register) or are_plain(graph.facts.values(function, register).values) or _counts(graph, function, register):
+        return True
+    if one[0] in (op.BINARY, op.UNARY):
+        return all(_is_plain(graph, function, part) for part in one[4:])
+    calls = graph.of_call(function, one).libraries if one[0] in (op.CALL, op.INVOKE) else ()
+    return bool(calls) and all(call.name.startswith("math.") for call in calls)
 
 
 def is_repeated(function: Function, register: int, consumer: Instruction) -> bool:

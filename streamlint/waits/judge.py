@@ -29,7 +29,7 @@ from streamlint.waits.losses import LossSlice
 from streamlint.waits.measuring import is_stopped, measures
 from streamlint.waits.met import is_met
 from streamlint.waits.naming import ON_DEVICE, name_of
-from streamlint.waits.operands import argument_registers, behind
+from streamlint.waits.operands import argument_registers, behind, taken_from
 from streamlint.waits.origins import GRADIENTS, INPUT, OUTPUT, PARAMETERS, TERM, UNSURE, ModelFacts, Place
 from streamlint.waits.piecemeal import Piecemeal
 from streamlint.waits.quiet import Quiet
@@ -363,7 +363,12 @@ class HotWaits:
         function = wait.function
         calls = self.graph.calls(function).libraries
         computed = {call.instruction for call in calls if call.row is not None and call.row.effect in ("compute", "view", "factory")}
-        return any(one in computed for one in behind(function, [wait.value], _computed_from))
+
+        def onward(one: Instruction) -> Iterable[int]:
+            whole = taken_from(function, one) if self.all_loops and one[0] in (op.NEXT, op.UNPACK) else None
+            return _computed_from(one) if whole is None else [whole]
+
+        return any(one in computed for one in behind(function, [wait.value], onward))
 
     def _on_asked_device(self, function: Function) -> Iterator[tuple[Function, int]]:
         """Attributes of what was told a device: ``schedule.prepare(device=device)``, then ``schedule.moments``."""

@@ -14,8 +14,9 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY
 from streamlint.support.records import replace
+from streamlint.waits.operands import taken_from
 from streamlint.waits.quiet import Quiet
-from streamlint.waits.regions import ROWS, serves
+from streamlint.waits.regions import ROWS, serves, trains
 from streamlint.waits.uses import Uses
 from streamlint.waits.wait import Wait
 
@@ -37,7 +38,7 @@ class Piecemeal:
             return False
         made = body.function.definitions[wait.value] if wait.value >= 0 else None
         sides = [body.function.definitions[side] for side in made[4:6]] if made is not None and made[0] == op.COMPARE else [made]
-        parts = [part for one in sides if one is not None for part in self._parts(body.function, one, serves(region))]
+        parts = [part for one in sides if one is not None for part in self._parts(body.function, one, not trains(region))]
         own = region.loop if region.does != ROWS else None
         around = [loop.body for loop in body.graph.loops if body.home[wait.instruction] in loop.body and loop is not own]
         return any(
@@ -51,10 +52,13 @@ class Piecemeal:
 
     def _parts(self, function: Function, one: Instruction, deeply: bool) -> Iterator[tuple[Instruction, int]]:
         """What takes a part out of something that a register holds; ``deeply``: also rows, and parts of parts."""
-        while one[0] == op.ITEM or (deeply and one[0] in (op.NEXT, op.UNPACK, op.ITER)):
-            yield one, one[3]
-            inner = function.definitions[one[3]] if deeply else None
-            if inner is None:
+        while one[0] == op.ITEM or (deeply and one[0] in (op.NEXT, op.UNPACK)):
+            whole = taken_from(function, one)
+            inner = function.definitions[whole] if whole is not None and whole >= 0 else None
+            if whole is None or inner is None:
+                return
+            yield one, whole
+            if not deeply:
                 return
             one = inner
 

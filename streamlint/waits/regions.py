@@ -38,7 +38,7 @@ class WaitRegions(HotRegions):
     def __init__(self, effects: Effects, all_loops: bool) -> None:
         super().__init__(effects)
         self.all_loops = self.decodes = all_loops
-        self.serving = Serving(self.graph)
+        self.serving = Serving(effects)
 
     def find(self) -> None:
         units = [unit for unit in self.facts.program.units.values() if not unit.is_cpp] if self.all_loops else []
@@ -128,9 +128,11 @@ class WaitRegions(HotRegions):
     def _add_serving(self, functions: list[Function]) -> None:
         """Loops that serve, or decode by functions that run a model, and are no part of other rounds."""
         for function in functions:
-            if may_feed_back(function) and self.rounds.may_have(function.unit):
-                body, known = self.body(function), list(self.regions.get(function, ()))
-                for index in dict.fromkeys(fed.index for fed in feeds_back(self.graph, body, self.serving.leads_to_model)):
+            if self.rounds.may_have(function.unit) and (body := self.body(function)).graph.loops:
+                known = list(self.regions.get(function, ()))
+                fed = feeds_back(self.graph, body, self.serving.leads_to_model) if may_feed_back(function) else ()
+                decoding = (one.index for one in fed)
+                for index in dict.fromkeys((*decoding, *self.serving.advances(body))):
                     loop = body.graph.loops[index]
                     if not any(loop.header in region.blocks for region in known):
                         self._region(function, loop, None, None, {}, DECODE)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from streamlint.facts.call_graph import CallGraph
 from streamlint.facts.decoding import is_module
+from streamlint.facts.effects import Effect, Effects
 from streamlint.facts.functions import Function
 from streamlint.facts.hot import HotRegions, Region
 from streamlint.facts.loops import Body
@@ -29,9 +29,10 @@ _TO_HOST = frozenset({"cpu", "numpy", "tolist", "item"})
 class Serving:
     """Finds such loops of a program."""
 
-    def __init__(self, graph: CallGraph) -> None:
-        self.graph = graph
-        self.facts = graph.facts
+    def __init__(self, effects: Effects) -> None:
+        self.effects = effects
+        self.graph = effects.graph
+        self.facts = effects.facts
         self.functions: frozenset[Function] = frozenset()
         """Those from which calls lead to a model that is given something of a device."""
         self._models: dict[Function, tuple[Instruction, ...]] = {}
@@ -75,6 +76,26 @@ class Serving:
         """Whether a call enters a function that gives what a model, or a value that is called, makes of its parameters."""
         edges = self.graph.calls(function).edges
         return any(edge.instruction == one and edge.is_followed and self._gives_computed(edge.callee) for edge in edges)
+
+    def advances(self, body: Body) -> Iterator[int]:
+        """The loops of a function in which an object goes on from a state that it keeps: a call enters a method that gives attributes what
+        another call computes of them."""
+        for edge in self.graph.calls(body.function).edges if body.graph.loops else ():
+            index = body.counted[body.home[edge.instruction]]
+            if index != NOBODY and edge.is_followed and self._keeps_state(edge.callee):
+                yield index
+
+    def _keeps_state(self, function: Function) -> bool:
+        if function.owner is None or function.code.name == "__init__":
+            return False
+        reads = {one[2]: function.text(one[4]) for one in function.by_opcode[op.ATTR] if function.is_parameter(one[3])}
+        for store in function.by_opcode[op.SET_ATTR]:
+            name = function.text(store[3])
+            made = behind(function, [store[4]], op.reads) if function.is_parameter(store[2]) else ()
+            calls = [one for one in made if one[0] in _CALLS]
+            if any(reads.get(each) == name for one in calls for _, each in argument_registers(function, one)):
+                return bool(self.effects.of(function) & (Effect.LAUNCHES | Effect.ALLOCATES))
+        return False
 
     def _gives_computed(self, function: Function) -> bool:
         found = self._gives.get(function)

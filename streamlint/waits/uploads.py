@@ -9,7 +9,7 @@ from streamlint.findings.operations import DRAWN, FILLED
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY
-from streamlint.waits.fills import SHAPES, how_filled, is_only_read, is_repeated, is_size
+from streamlint.waits.fills import SHAPES, how_filled, is_of_filled, is_only_read, is_repeated, is_size
 from streamlint.waits.handed import handed
 from streamlint.waits.indices import is_new_index
 from streamlint.waits.operands import argument_registers, behind
@@ -31,9 +31,9 @@ def upload_reason(hot: HotRegions, wait: Wait, region: Region, all_loops: bool) 
         return None
     if wait.name == "indexing":
         return _index_reason(hot, wait, region)
-    if wait.name.endswith((".to", ".cuda")):
-        kind = _how_filled(hot, wait, region)
-        if kind is not None:
+    if wait.name.endswith((".to", ".cuda")) or (all_loops and wait.name.endswith(".type_as")):
+        kind = _how_filled(hot, wait, region) or (all_loops and is_of_filled(hot.graph, function, wait.value, wait.instruction) and FILLED)
+        if kind:
             return kind
         register = _numbers_of(hot, function, one)
         if register < 0:
