@@ -25,7 +25,7 @@ def may_feed_back(function: Function) -> bool:
 class Feeding(NamedTuple):
     """A call whose result reaches its own arguments in the next round of a loop, and the variable that carries it there."""
 
-    index: int
+    place: int
     call: Instruction
     carried: int
 
@@ -39,7 +39,7 @@ def feeds_back(graph: CallGraph, body: Body, runs: Runs | None = None) -> Iterat
     through a variable of the loop; what comes round holds tensors, or the function keeps no gradients. ``runs``: other calls as well."""
     function = body.function
     for found in _feeding(body, lambda call: is_module(graph, function, call) or (runs is not None and runs(function, call))):
-        back = _slice(function, [found.carried], body.graph.loops[found.index].body, body)
+        back = _slice(function, [found.carried], body.graph.loops[found.place].body, body)
         if keeps_no_gradients(graph.facts, function) or any(_is_tensor(graph, function, held) for held in back):
             yield found
 

@@ -147,7 +147,7 @@ class HotRegions:
             if (around := body.accumulated_by(index)) is not None:
                 found.setdefault(around, found[index])
         for fed in feeds_back(self.graph, body) if decodes else ():
-            found.setdefault(fed.index, Progress("decode", function.code.blocks[body.graph.loops[fed.index].header][0]))
+            found.setdefault(fed.place, Progress("decode", function.code.blocks[body.graph.loops[fed.place].header][0]))
         return found
 
     def steps(self, function: Function, flags: Flags) -> Iterator[Progress]:

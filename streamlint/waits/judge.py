@@ -112,7 +112,7 @@ class HotWaits:
         function, body = region.function, self.hot.body(region.function)
         loop = body.graph.loops.index(region.loop) if region.loop is not None and region.does == DECODE else NOBODY
         for fed in feeds_back(self.graph, body, self.hot.serving.leads_to_model) if loop != NOBODY else ():
-            if fed.index == loop:
+            if fed.place == loop:
                 yield (function, fed.call[2]), f"{UNSURE}{OUTPUT}"
                 yield (function, fed.carried), f"{UNSURE}{MODEL_INPUT}"
 
@@ -286,7 +286,7 @@ class HotWaits:
         return Hazard(wait, region, origin, trains(region), self._place(wait, region))
 
     def _is_asked_for(self, wait: Wait, region: Region) -> str:
-        """Why a round that serves fetches what it is for; nothing where the results of all rounds, or of all rows, could be fetched at once."""
+        """Why a round that serves fetches what it is for; nothing where one read would do for all rounds or rows."""
         if wait.what != UPLOAD and self._piecemeal.is_part_by_part(wait, region):
             return ""
         is_number = wait.what == CAST or wait.name.endswith("item")

@@ -131,7 +131,7 @@ class WaitRegions(HotRegions):
             if self.rounds.may_have(function.unit) and (body := self.body(function)).graph.loops:
                 known = list(self.regions.get(function, ()))
                 fed = feeds_back(self.graph, body, self.serving.leads_to_model) if may_feed_back(function) else ()
-                decoding = (one.index for one in fed)
+                decoding = (one.place for one in fed)
                 for index in dict.fromkeys((*decoding, *self.serving.advances(body))):
                     loop = body.graph.loops[index]
                     if not any(loop.header in region.blocks for region in known):
