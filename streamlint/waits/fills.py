@@ -64,7 +64,7 @@ def _by_call(graph: CallGraph, function: Function, call: LibraryCall, row: Row) 
 
 
 def is_of_filled(graph: CallGraph, function: Function, register: int, consumer: Instruction) -> bool:
-    """Whether torch computes what an instruction takes from a register of nothing but numbers and what is filled: a table of frequencies."""
+    """Whether torch computes what an instruction takes from a register of numbers and filled tensors alone: a table."""
     one = function.definitions[register] if register >= 0 else None
     if one is None or function.is_cpp or not is_only_read(function, register, consumer):
         return False
