@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 from streamlint.facts.call_graph import CallGraph
 from streamlint.facts.facts import Facts
@@ -16,28 +17,46 @@ from streamlint.ir import opcodes as op
 
 def may_feed_back(function: Function) -> bool:
     """Whether a function has a loop with a variable that is computed in it, and a call, so that it is worth to look further."""
-    return bool(function.by_opcode[op.PHI]) and bool(function.by_opcode[op.CALL] or function.by_opcode[op.INVOKE])
+    return bool(function.by_opcode[op.PHI] or function.by_opcode[op.SET_ITEM]) and bool(
+        function.by_opcode[op.CALL] or function.by_opcode[op.INVOKE]
+    )
 
 
-def feeds_back(graph: CallGraph, body: Body) -> Iterator[int]:
+class Feeding(NamedTuple):
+    """A call whose result reaches its own arguments in the next round of a loop, and the variable that carries it there."""
+
+    place: int
+    call: Instruction
+    carried: int
+
+
+Runs = Callable[[Function, Instruction], bool]
+"""Whether a call of a function runs a model."""
+
+
+def feeds_back(graph: CallGraph, body: Body, runs: Runs | None = None) -> Iterator[Feeding]:
     """The loops in which the result of a module, or of a value that is called and of which nothing is known, reaches its own arguments
-    through a variable of the loop; what comes round holds tensors, or the function keeps no gradients."""
+    through a variable of the loop; what comes round holds tensors, or the function keeps no gradients. ``runs``: other calls as well."""
+    function = body.function
+    for found in _feeding(body, lambda call: is_module(graph, function, call) or (runs is not None and runs(function, call))):
+        back = _slice(function, [found.carried], body.graph.loops[found.place].body, body)
+        if keeps_no_gradients(graph.facts, function) or any(_is_tensor(graph, function, held) for held in back):
+            yield found
+
+
+def _feeding(body: Body, runs_model: Callable[[Instruction], bool]) -> Iterator[Feeding]:
+    """The calls that run a model whose result comes back to it: by a variable, or as elements of a tensor from before the loop."""
     function = body.function
     calls = [one for opcode in (op.CALL, op.INVOKE) for one in function.by_opcode[opcode] if body.counted[body.home[one]] >= 0]
     for call in calls:
         index = body.counted[body.home[call]]
         loop = body.graph.loops[index]
         into = _slice(function, op.reads(call)[1:], loop.body, body)
-        for one in function.code.blocks[loop.header]:
-            if one[0] == op.PHI and one[2] in into:
-                back = _slice(function, list(one[3:]), loop.body, body)
-                if (
-                    call[2] in back
-                    and is_module(graph, function, call)
-                    and (keeps_no_gradients(graph.facts, function) or any(_is_tensor(graph, function, held) for held in back))
-                ):
-                    yield index
-                    break
+        carried = [(one[2], list(one[3:])) for one in function.code.blocks[loop.header] if one[0] == op.PHI]
+        carried += [(one[2], [one[4]]) for one in function.by_opcode[op.SET_ITEM] if body.home[one] in loop.body]
+        for register, given in carried:
+            if register in into and call[2] in _slice(function, given, loop.body, body) and runs_model(call):
+                yield Feeding(index, call, register)
 
 
 def is_module(graph: CallGraph, function: Function, one: Instruction) -> bool:
@@ -54,16 +73,16 @@ def is_module(graph: CallGraph, function: Function, one: Instruction) -> bool:
 
 
 def _slice(function: Function, registers: list[int], blocks: frozenset[int], body: Body) -> set[int]:
-    """The registers of a loop from which others are computed, these included."""
+    """The registers of a loop from which others are computed, these and those from before the loop included."""
     found: set[int] = set()
     waiting = list(registers)
     while waiting:
         register = waiting.pop()
         one = function.definitions[register] if register >= 0 else None
-        if register in found or one is None or body.home[one] not in blocks:
+        if register in found or one is None:
             continue
         found.add(register)
-        waiting += op.reads(one)
+        waiting += op.reads(one) if body.home[one] in blocks else ()
     return found
 
 

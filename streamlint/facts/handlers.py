@@ -41,6 +41,8 @@ class Handlers:
         rows = [row for row in self.facts.models.rounds if row.does == "handler" and row.function is not None]
         self.plain = [row for row in rows if row.event is None]
         self.of_events = [row for row in rows if row.event is not None]
+        self.callers = [row for row in self.facts.models.rounds if row.does == "caller" and row.function is not None]
+        self.methods = {name.rpartition(".")[2]: row for row in self.callers for name in row.names}
         self.names = frozenset(name.rpartition(".")[2] for row in rows for name in row.names)
         self.libraries = {name.partition(".")[0] for row in rows for name in row.names}
 
@@ -59,6 +61,16 @@ class Handlers:
             for one in function.by_opcode[op.INVOKE]:
                 if function.text(one[4]) == method and self._is_each_round(function, one, row) and self._is_of_training(function, one[3]):
                     yield from self._handed(function, one, row)
+
+    def called(self, function: Function) -> Iterator[Handler]:
+        """The functions that a function hands over to what calls them in rounds that do not train: a solver, a module with hooks."""
+        if not function.called_names.isdisjoint(self.methods) and self.rounds.may_have(function.unit):
+            for call in self._made(function, function.by_opcode[op.CALL]):
+                row = next((row for row in self.callers if row.covers(call.name)), None)
+                yield from self._handed(function, call.instruction, row) if row is not None else ()
+            for one in function.by_opcode[op.INVOKE]:
+                row = self.methods.get(function.text(one[4]))
+                yield from self._handed(function, one, row) if row is not None else ()
 
     def _made(self, function: Function, calls: Iterable[Instruction]) -> tuple[LibraryCall, ...]:
         return self.graph.meant(function, calls)[0].libraries

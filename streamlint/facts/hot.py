@@ -150,8 +150,8 @@ class HotRegions:
         for index in [index for index in found if index != NOBODY]:
             if (around := body.accumulated_by(index)) is not None:
                 found.setdefault(around, found[index])
-        for index in feeds_back(self.graph, body) if decodes else ():
-            found.setdefault(index, Progress("decode", function.code.blocks[body.graph.loops[index].header][0]))
+        for fed in feeds_back(self.graph, body) if decodes else ():
+            found.setdefault(fed.place, Progress("decode", function.code.blocks[body.graph.loops[fed.place].header][0]))
         return found
 
     def steps(self, function: Function, flags: Flags) -> Iterator[Progress]:

@@ -154,7 +154,7 @@ ROUND = (
         "does",
         "word",
         "What the call does of a round.",
-        "backward derive scale optimizer accumulate decode denoise serve handler",
+        "backward derive scale optimizer accumulate decode denoise serve handler caller",
         needed=True,
     ),
     key(
@@ -162,7 +162,12 @@ ROUND = (
         "texts",
         "Members that show a value of unknown class to be of the type: one is used of the same value; without the key the name is enough.",
     ),
-    key("function", "place", "Of a `handler`: the function that is called in each round; `result`: what the result is called with."),
+    key(
+        "function",
+        "place",
+        "Of a `handler`, or of a `caller`, whose rounds do not train: the function that is called in each round; `result`: what the result "
+        "is called with.",
+    ),
     key("event", "place", "Of a `handler`: the argument that says when the function is called."),
     key("events", "texts", "Names of the events that happen in each round."),
     key("source", "text", "Where the library's source or documentation says so."),

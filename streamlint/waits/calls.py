@@ -14,19 +14,22 @@ from streamlint.waits.holders import Frame, Holders, Key, Member, Path, Places, 
 from streamlint.waits.operands import argument_registers, bound_of, operand_of, selected
 from streamlint.waits.questions import alike
 
+_COMPUTING = frozenset({"compute", "view", "factory", "transfer", "same"})
 _DEEPEST = 6
 """Calls into one another that are followed."""
 
 
 class Calls:
-    """Follows a value through calls. An answer of None: the call needs the value. ``is_whole``: the value is a whole tensor, no number."""
+    """Follows a value through calls. An answer of None: the call needs the value. ``is_whole``: the value is a whole tensor, no number.
+    ``serves``: the value is a result of rounds that serve: who shows it, writes it or computes with it on the host needs it."""
 
-    def __init__(self, places: Places, holders: Holders, is_forward: bool, is_whole: bool) -> None:
+    def __init__(self, places: Places, holders: Holders, is_forward: bool, is_whole: bool, serves: bool) -> None:
         self.places = places
         self.facts = places.facts
         self.holders = holders
         self.is_forward = is_forward
         self.is_whole = is_whole
+        self.serves = serves
 
     def used(self, state: State, one: Instruction) -> Iterator[State | None]:
         """What a call makes of a value that a register of it holds."""
@@ -125,6 +128,8 @@ class Calls:
         if self._is_launch(function, one):
             return  # a kernel loads a number as well
         is_text = name in sinks.TEXT or (is_method and name == "join" and isinstance(function.constant(one[3]), str))
+        if is_text and self.serves:
+            yield None
         if is_text or (name in sinks.ASKS_KIND and not is_method) or (path and isinstance(path[0], Member)):
             return
         if name in sinks.DECIDES:
@@ -147,6 +152,8 @@ class Calls:
             yield None
         elif self.is_forward:
             yield from self._forwarded(state, one, name)
+        elif self.serves and not self._is_of_arrays(function, one):
+            yield None
         else:
             is_computed = self.is_whole and not self._is_of_torch(function, one) and not self._is_on_device(function, state.register)
             yield state.at(one[2], ())._replace(kept=state.kept or is_computed)
@@ -183,6 +190,12 @@ class Calls:
         """Whether what the host has made of a value is on the device again: the program works with it there."""
         spaces = {value.space for value in self.facts.values(function, register).values if isinstance(value, Memory)}
         return "device" in spaces and "host" not in spaces
+
+    def _is_of_arrays(self, function: Function, one: Instruction) -> bool:
+        """Whether a call computes an array of arrays, as the device could: functions of libraries that do nothing else."""
+        calls = self.places.hot.graph.calls(function)
+        rows = [call.row for call in calls.libraries if call.instruction == one]
+        return bool(rows) and one not in calls.unknown and all(row is not None and row.effect in _COMPUTING for row in rows)
 
     def _forwarded(self, state: State, one: Instruction, name: str) -> Iterator[State | None]:
         """A forward hands a number to something that may take a size."""

@@ -19,7 +19,7 @@ from streamlint.findings.operations import Context, HostWait, LoopFrame
 from streamlint.ir import Instruction, ModuleIR
 from streamlint.models import StepRow
 from streamlint.waits.judge import Hazard, HotWaits
-from streamlint.waits.regions import STEP, WEIGHTS
+from streamlint.waits.regions import CALLED, STEP, WEIGHTS
 from streamlint.waits.wait import CACHE, DEVICE
 
 RULES = (HiddenSyncInHotLoop, DeviceSyncInHotLoop)
@@ -86,7 +86,7 @@ def passed_over(programs: Iterable[HotWaits], path: str) -> Iterator[tuple[str, 
 def _told(rule: HiddenSyncInHotLoop | DeviceSyncInHotLoop, hazard: Hazard) -> Finding:
     chain = hazard.region.chain()
     first = chain[0]
-    called = isinstance(first.row, StepRow) or first.does in (STEP, WEIGHTS)
+    called = isinstance(first.row, StepRow) or first.does in (CALLED, STEP, WEIGHTS)
     head = "called" if called and not (isinstance(first.row, StepRow) and first.row.loop == "optimizer") else ""
     loop = LoopFrame(_round(first.function, hazard), head)
     wait = HostWait(

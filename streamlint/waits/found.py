@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from streamlint.facts.call_graph import CallGraph, LibraryCall
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Constant, External, Instance, Memory, Object, Scalar, Unknown, are_plain
+from streamlint.facts.objects import Constant, Container, External, Instance, Memory, Object, Scalar, Unknown, are_plain
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Row
@@ -29,7 +29,7 @@ from streamlint.waits.origins import INPUT, LOSS, OF_TRAINING, TENSOR, TERM, UNS
 from streamlint.waits.sinks import is_group_entry, may_be_absent
 from streamlint.waits.tested import is_of_host
 from streamlint.waits.together import is_beside_host
-from streamlint.waits.wait import CACHE, CAST, DEVICE, FETCH, NUMBER, READ, SIZE, UPLOAD, Wait
+from streamlint.waits.wait import CACHE, CAST, DEVICE, FETCH, NUMBER, OF_LIST, READ, SIZE, UPLOAD, Wait
 
 _NUMBERS = frozenset({"float", "int", "bool", "complex", "str", "repr", "print", "format", "max", "min"})
 """Functions of the language that fetch the number of a tensor."""
@@ -326,7 +326,12 @@ class WaitFinder:
 
     def _indexed(self, function: Function, one: Instruction) -> Iterator[Wait]:
         index = function.definitions[one[4]]
-        if index is None or not any(isinstance(value, Memory) for value in self.facts.values(function, one[3]).values):
+        held = self.facts.values(function, one[3]).values
+        if index is not None and self.all_loops and any(isinstance(value, Container) and value.kind == "list" for value in held):
+            if index[0] != op.SLICE and self.reasons(function, one[4], True):
+                yield Wait(function, one, READ, OF_LIST, one[4])  # a list asks its index for the number
+            return
+        if index is None or not any(isinstance(value, Memory) for value in held):
             return
         if index[0] == op.SLICE:
             for register in index[3:5]:

@@ -27,6 +27,12 @@ def parts_of(function: Function, register: int) -> list[int]:
     return [register]
 
 
+def is_of_array(function: Function, register: int) -> bool:
+    """Whether what a register holds was taken out of a tensor or an array: by the index of more than one dimension."""
+    made = behind(function, [register], lambda one: one[3:4] if one[0] == op.ITEM else ())
+    return any(one[0] == op.ITEM and len(parts_of(function, one[4])) > 1 for one in made)
+
+
 def is_mask(facts: Facts, function: Function, register: int) -> bool:
     """Whether a register holds a tensor of truth values: of a comparison, made with such a type, or what operators make of those."""
 

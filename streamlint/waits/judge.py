@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from streamlint.facts.aliases import SELF, path_of
 from streamlint.facts.call_graph import MOST_NAMES, CallGraph
+from streamlint.facts.decoding import feeds_back
 from streamlint.facts.effects import Effect, Effects
 from streamlint.facts.functions import Function
 from streamlint.facts.hot import TRAINING, Region
@@ -16,6 +17,7 @@ from streamlint.facts.objects import Site
 from streamlint.facts.program import Program
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.ir.graph import NOBODY
 from streamlint.models import Models, StepRow, last_part
 from streamlint.support.records import replace
 from streamlint.waits.captures import warms_up
@@ -23,16 +25,16 @@ from streamlint.waits.found import WaitFinder
 from streamlint.waits.handed import is_plain
 from streamlint.waits.host_rounds import HostRounds
 from streamlint.waits.idle import Idle
-from streamlint.waits.indices import is_mask
+from streamlint.waits.indices import is_mask, is_of_array
 from streamlint.waits.losses import LossSlice
 from streamlint.waits.measuring import is_stopped, measures
 from streamlint.waits.met import is_met
 from streamlint.waits.naming import ON_DEVICE, name_of
-from streamlint.waits.operands import argument_registers, behind
-from streamlint.waits.origins import GRADIENTS, INPUT, PARAMETERS, TERM, UNSURE, ModelFacts
+from streamlint.waits.operands import argument_registers, behind, taken_from
+from streamlint.waits.origins import GRADIENTS, INPUT, OUTPUT, PARAMETERS, TERM, UNSURE, ModelFacts, Place
 from streamlint.waits.piecemeal import Piecemeal
 from streamlint.waits.quiet import Quiet
-from streamlint.waits.regions import LAUNCH, WEIGHTS, WaitRegions, trains
+from streamlint.waits.regions import CALLED, DECODE, INFER, LAUNCH, ROWS, WEIGHTS, WaitRegions, serves, trains
 from streamlint.waits.round_values import RoundValues
 from streamlint.waits.schedules import handed_over
 from streamlint.waits.uploads import upload_reason
@@ -54,6 +56,7 @@ WARMS_UP = "its rounds warm up for a capture, which would refuse it"
 NOT_ON_DEVICE = "nothing shows that the value is on the device: it comes from no loss, output, parameter or moved batch"
 NOT_MET = "it is not met in each round: a condition, or a way out of the loop, stands before it"
 NEEDED = "the round needs the value: a decision, a message or a result depends on it"
+EVALUATES = "its rounds evaluate: they compare what a model gives with more of their data"
 DIFFERS = "what is uploaded differs from round to round"
 
 
@@ -77,8 +80,8 @@ class HotWaits:
         self.all_loops = all_loops
         self.facts = ModelFacts(program, models)
         self.facts.solver.most, self.facts.solver.free = most, free
-        graph = CallGraph(self.facts)
-        self.hot = WaitRegions(Effects(graph), all_loops)
+        self.graph = CallGraph(self.facts)
+        self.hot = WaitRegions(Effects(self.graph), all_loops)
         self.hot.find()
         self.facts.plant(self._seeds())
         self.graph = CallGraph(self.facts)
@@ -91,9 +94,9 @@ class HotWaits:
             seeds.update({(function, one[2]): GRADIENTS for one in function.by_opcode[op.PARAM] if one[3] >= first})
             seeds.update({(function, one[2]): TERM for one in function.by_opcode[op.ATTR] if function.text(one[4]) == "saved_tensors"})
         for function, regions in self.hot.regions.items():
-            if any(isinstance(region.row, StepRow) and region.caller is None for region in regions):
+            if any((isinstance(region.row, StepRow) or region.does == CALLED) and region.caller is None for region in regions):
                 for one in function.by_opcode[op.PARAM]:
-                    if one[3] > 0:
+                    if one[3] > 0 or (function.owner is None and not function.has_receiver):
                         seeds.setdefault((function, one[2]), f"{UNSURE}{INPUT}")
             for one in function.by_opcode[op.ATTR]:
                 if function.text(one[4]) == "grad" and not function.is_parameter(one[3], 0):
@@ -101,9 +104,20 @@ class HotWaits:
             for region in regions if self.all_loops else ():
                 if region.loop is not None and region.caller is None and not trains(region):
                     seeds.update({(function, register): MODEL_INPUT for register in handed_over(self.hot, region)})
+                    for place, reason in self._fed(region):
+                        seeds.setdefault(place, reason)
             for place in self._on_asked_device(function) if self.all_loops else ():
                 seeds.setdefault(place, f"{UNSURE}{ASKED}")
         return seeds
+
+    def _fed(self, region: Region) -> Iterator[tuple[Place, str]]:
+        """What a model gives that goes back into it, and the variables that carry it from round to round."""
+        function, body = region.function, self.hot.body(region.function)
+        loop = body.graph.loops.index(region.loop) if region.loop is not None and region.does == DECODE else NOBODY
+        for fed in feeds_back(self.graph, body, self.hot.serving.leads_to_model) if loop != NOBODY else ():
+            if fed.place == loop:
+                yield (function, fed.call[2]), f"{UNSURE}{OUTPUT}"
+                yield (function, fed.carried), f"{UNSURE}{MODEL_INPUT}"
 
     @cached_property
     def _is_on_host(self) -> bool:
@@ -237,14 +251,19 @@ class HotWaits:
         return f"the host waits in {_row(after, wait)} anyway, and nothing is queued in between" if after is not None else None
 
     def _stays(self, region: Region) -> Callable[[Wait], bool]:
-        return lambda other: other.what in (READ, CAST) and not self._uses.is_avoidable(other, region, self.all_loops)
+        def stays(other: Wait) -> bool:
+            if other.what not in (READ, CAST) or (serves(region) and self._piecemeal.is_part_by_part(other, region)):
+                return False
+            return not self._uses.is_avoidable(other, region, self.all_loops)
+
+        return stays
 
     def _judged(self, wait: Wait, region: Region) -> Hazard | str:
         """A wait as a hazard of a region, if it finds something to wait for; else why it is none."""
         first = region.chain()[0]
         if self._is_on_host:
             return ON_HOST
-        if first.does == LAUNCH and wait.what != DEVICE:
+        if (first.does == LAUNCH and wait.what != DEVICE) or (serves(region) and wait.what not in (READ, CAST, UPLOAD)):
             return NO_LOOP
         if first.does == WEIGHTS and wait.what in (READ, CAST):
             return NEEDED  # one read of what it is called for
@@ -268,6 +287,8 @@ class HotWaits:
             and not (origin in (GRADIENTS, PARAMETERS) and self._piecemeal.is_one_by_one(wait, region))
         ):
             return NEEDED
+        if serves(region) and (why := self._is_asked_for(wait, region)):
+            return why
         if wait.what == UPLOAD:
             reason = upload_reason(self.hot, wait, region, self.all_loops)
             if reason is None:
@@ -276,6 +297,15 @@ class HotWaits:
         if self._host_rounds.holds(region):
             return TRAINS_ON_HOST
         return Hazard(wait, region, origin, trains(region), self._place(wait, region))
+
+    def _is_asked_for(self, wait: Wait, region: Region) -> str:
+        """Why a round that serves fetches what it is for; nothing where one read would do for all rounds or rows."""
+        if wait.what != UPLOAD and self._piecemeal.is_part_by_part(wait, region):
+            return ""
+        is_number = wait.what == CAST or wait.name.endswith("item")
+        if is_number and region.chain()[0].does != ROWS:
+            return NEEDED
+        return EVALUATES if self.hot.serving.evaluates(self.hot, region) else ""
 
     def _may_step(self, function: Function) -> bool:
         """Whether a function runs an optimizer's step, or calls a method of that name of what nobody knows."""
@@ -320,6 +350,7 @@ class HotWaits:
         if wait.what in (DEVICE, CACHE, UPLOAD):
             return ""
         is_read = wait.what == READ and wait.name.endswith(("item", "tolist"))  # what else is moved may be a module
+        is_read = is_read or (first.does in (INFER, ROWS) and is_of_array(wait.function, wait.value))
         held = self._values.of(region, wait)
         reasons = [reason for function, register in held for reason in self.finder.reasons(function, register, is_read)]
         is_computed = self._is_computed(wait)
@@ -331,11 +362,12 @@ class HotWaits:
         unsure = [one.removeprefix(UNSURE) for one in reasons if one.startswith(UNSURE)]
         if is_computed:
             sure += unsure
-        is_given = wait.what == READ and isinstance(first.row, StepRow) and first.row.of is not None  # the trainer has moved its inputs
+        of_row = isinstance(first.row, StepRow) or first.does == CALLED
+        is_given = wait.what == READ and of_row and getattr(first.row, "of", first.row) is not None  # the trainer has moved its inputs
         candidates = sure or (unsure if is_read or is_given else [])
         of_input = [one for one in candidates if one == INPUT]
         candidates = [one for one in candidates if one != INPUT]
-        if not candidates and of_input and isinstance(first.row, StepRow) and (is_computed or is_given):
+        if not candidates and of_input and of_row and (is_computed or is_given):
             return FROM_INPUT
         if not candidates:
             return None
@@ -348,7 +380,12 @@ class HotWaits:
         function = wait.function
         calls = self.graph.calls(function).libraries
         computed = {call.instruction for call in calls if call.row is not None and call.row.effect in ("compute", "view", "factory")}
-        return any(one in computed for one in behind(function, [wait.value], _computed_from))
+
+        def onward(one: Instruction) -> Iterable[int]:
+            whole = taken_from(function, one) if self.all_loops and one[0] in (op.NEXT, op.UNPACK) else None
+            return _computed_from(one) if whole is None else [whole]
+
+        return any(one in computed for one in behind(function, [wait.value], onward))
 
     def _on_asked_device(self, function: Function) -> Iterator[tuple[Function, int]]:
         """Attributes of what was told a device: ``schedule.prepare(device=device)``, then ``schedule.moments``."""

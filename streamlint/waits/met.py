@@ -303,7 +303,28 @@ class _Conditions:
             return True
         if compares_shapes(self.hot, asked.region, asked.register):
             return True
-        return all_loops and self._fills(asked)
+        return all_loops and (self._fills(asked) or self._is_of_given(asked) or self._is_past(asked))
+
+    def _is_past(self, asked: _Asked) -> bool:
+        """Whether a condition holds in all rounds but the first ones: ``step > 0``."""
+        body, compared = self.hot.body(asked.region.function), compares(asked.region.function, asked.register)
+        if compared is None or not asked.holds or compared[0] not in (">", ">=", "!=") or compared[2] not in (0, 1):
+            return False
+        return is_counter(body.function, body.graph, body.home, compared[1])
+
+    def _is_of_given(self, asked: _Asked) -> bool:
+        """Whether a condition asks how many parts a framework hands over, or whether one is there: each call comes with as many."""
+        function = asked.region.function
+        compared = compares(function, asked.register)
+        if compared is None or asked.region.chain()[0].row is None or asked.region.caller is not None:
+            return False
+        held = counted_in(function, compared[1])
+        one = function.definitions[held if held is not None else compared[1]]
+        if held is None and compared[2] is not None:
+            return False
+        while one is not None and one[0] == op.ITEM and function.constant(one[4]) is not None:
+            one = function.definitions[one[3]]
+        return one is not None and one[0] == op.PARAM
 
     def _guards_progress(self, asked: _Asked) -> bool:
         """Whether the same condition, asked again, guards what makes progress."""
@@ -373,6 +394,9 @@ class _Conditions:
         if is_new(function, held):
             return True
         is_some = compared[0] == ">" and compared[2] == 0 and asked.holds and not asked.skips
+        row = function.definitions[held]
+        if row is not None and row[0] == op.ITEM and isinstance(function.constant(row[4]), int):
+            held = row[3]  # a row of what is read
         return is_some and any(held in op.reads(part) for part in parts_of(function, op.reads(asked.target)))
 
 

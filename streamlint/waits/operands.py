@@ -57,6 +57,23 @@ def argument_registers(function: Function, one: Instruction) -> list[Given]:
     return [(kind, register) for register, kind in arguments_of(function, one)] if one[0] in _GIVING else []
 
 
+def taken_from(function: Function, one: Instruction) -> int | None:
+    """The register of what an instruction takes one part of: an element, a row, what `enumerate` or `zip` give of it."""
+    held = function.definitions[one[3]] if one[3] >= 0 else None
+    if one[0] == op.NEXT:
+        return held[3] if held is not None and held[0] == op.ITER else None
+    if one[0] != op.UNPACK or held is None or held[0] not in (op.NEXT, op.UNPACK):
+        return one[3]
+    whole = taken_from(function, held)
+    made = function.definitions[whole] if whole is not None and whole >= 0 else None
+    name = function.dotted(made[3]) if made is not None and made[0] == op.CALL else ""
+    given = [register for _, register in argument_registers(function, made)] if made is not None else []
+    place = {"zip": one[4], "enumerate": one[4] - 1}.get(name)
+    if place is None:
+        return one[3]
+    return given[place] if 0 <= place < len(given) else None
+
+
 def selected(function: Function, one: Instruction, selector: Selector, is_method: bool) -> int | None:
     """The register of the argument that a row's selector means; None where it is not given or not to be told."""
     given = argument_registers(function, one)

@@ -3,15 +3,20 @@ or before that loop would give at once."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from streamlint.facts.call_graph import CallGraph
 from streamlint.facts.functions import Function
 from streamlint.facts.hot import HotRegions, Region
 from streamlint.facts.loops import Body
 from streamlint.facts.objects import Memory
+from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY
 from streamlint.support.records import replace
+from streamlint.waits.operands import taken_from
 from streamlint.waits.quiet import Quiet
+from streamlint.waits.regions import ROWS, serves, trains
 from streamlint.waits.uses import Uses
 from streamlint.waits.wait import Wait
 
@@ -33,14 +38,29 @@ class Piecemeal:
             return False
         made = body.function.definitions[wait.value] if wait.value >= 0 else None
         sides = [body.function.definitions[side] for side in made[4:6]] if made is not None and made[0] == op.COMPARE else [made]
-        parts = [one for one in sides if one is not None and one[0] == op.ITEM]
-        around = [loop.body for loop in body.graph.loops if body.home[wait.instruction] in loop.body and loop is not region.loop]
+        parts = [part for one in sides if one is not None for part in self._parts(body.function, one, not trains(region))]
+        own = region.loop if region.does != ROWS else None
+        around = [loop.body for loop in body.graph.loops if body.home[wait.instruction] in loop.body and loop is not own]
         return any(
-            self._is_of_device(body.function, one[3]) and self._is_outside(body, blocks, one[3]) and self._queues(body, blocks)
+            self._is_of_device(body.function, whole)
+            and self._is_outside(body, blocks, whole)
+            and (serves(region) or self._queues(body, blocks))
             for blocks in around
-            for one in parts
+            for one, whole in parts
             if body.home[one] in blocks
         )
+
+    def _parts(self, function: Function, one: Instruction, deeply: bool) -> Iterator[tuple[Instruction, int]]:
+        """What takes a part out of something that a register holds; ``deeply``: also rows, and parts of parts."""
+        while one[0] == op.ITEM or (deeply and one[0] in (op.NEXT, op.UNPACK)):
+            whole = taken_from(function, one)
+            inner = function.definitions[whole] if whole is not None and whole >= 0 else None
+            if whole is None or inner is None:
+                return
+            yield one, whole
+            if not deeply:
+                return
+            one = inner
 
     def is_one_by_one(self, wait: Wait, region: Region) -> bool:
         """Whether a loop in the round reads a number of each weight that it does not need itself: ``total += weight.grad.norm().item()``.

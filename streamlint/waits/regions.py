@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from streamlint.facts.decoding import keeps_no_gradients
+from streamlint.facts.decoding import feeds_back, keeps_no_gradients, may_feed_back
 from streamlint.facts.effects import DERIVES, Effects
 from streamlint.facts.functions import Function
 from streamlint.facts.hot import TRAINING, HotRegions, Progress, Region
@@ -21,10 +21,15 @@ from streamlint.ir.graph import NOBODY, Loop
 from streamlint.models import StepRow, first_part, last_part
 from streamlint.waits.derivatives import derives, evaluates
 from streamlint.waits.launching import Launching
+from streamlint.waits.serving import Serving
 from streamlint.waits.step_parts import StepParts
 
 PARTS, STEP, WEIGHTS, LAUNCH = "parts", "step", "weights", "launch"
 """What a region does that is no row's: it takes a tensor apart, is a step or part of one, looks at all gradients, or only launches work."""
+DECODE, CALLED = "decode", "called"
+"""What loops do whose model's result goes back into it, and functions that a solver or a module with hooks calls again and again."""
+INFER, ROWS = "infer", "rows"
+"""What loops do that serve: they run a model in each round, or go through the rows of what it gave."""
 
 
 class WaitRegions(HotRegions):
@@ -33,6 +38,7 @@ class WaitRegions(HotRegions):
     def __init__(self, effects: Effects, all_loops: bool) -> None:
         super().__init__(effects)
         self.all_loops = self.decodes = all_loops
+        self.serving = Serving(effects)
 
     def find(self) -> None:
         units = [unit for unit in self.facts.program.units.values() if not unit.is_cpp] if self.all_loops else []
@@ -51,6 +57,8 @@ class WaitRegions(HotRegions):
             self._spread()
             for function, looks in StepParts(self, self._is_over_gradients, (PARTS, LAUNCH)).outermost(functions).items():
                 self._region(function, None, None, None, {}, WEIGHTS if looks else STEP)
+            self._spread()
+            self._add_serving(functions)
             self._spread()
 
     def _naming(self) -> list[Unit]:
@@ -105,6 +113,8 @@ class WaitRegions(HotRegions):
             self._region(function, None, None, None, {}, STEP)
         for loop in self._taking_apart(function):
             self._region(function, loop, None, None, {}, PARTS)
+        for handler in self.handlers.called(function):
+            self._region(handler.function, None, handler.row, None, {}, CALLED)
 
     def _add_launching(self) -> None:
         """Loops that only launch work, and wait for the device."""
@@ -114,6 +124,25 @@ class WaitRegions(HotRegions):
             for loop in found.loops(self.body(function), waiting):
                 if all(region.loop is not loop for region in self.regions.get(function, ())):
                     self._region(function, loop, None, None, {}, LAUNCH)
+
+    def _add_serving(self, functions: list[Function]) -> None:
+        """Loops that serve, or decode by functions that run a model, and are no part of other rounds."""
+        for function in functions:
+            if self.rounds.may_have(function.unit) and (body := self.body(function)).graph.loops:
+                known = list(self.regions.get(function, ()))
+                fed = feeds_back(self.graph, body, self.serving.leads_to_model) if may_feed_back(function) else ()
+                decoding = (one.place for one in fed)
+                for index in dict.fromkeys((*decoding, *self.serving.advances(body))):
+                    loop = body.graph.loops[index]
+                    if not any(loop.header in region.blocks for region in known):
+                        self._region(function, loop, None, None, {}, DECODE)
+        self._spread()
+        self.serving.find(functions)
+        for function in sorted(self.serving.functions, key=lambda one: (one.unit.number, one.code.number)):
+            body, known = self.body(function), [one for one in self.regions.get(function, ()) if not serves(one)]
+            for loop, does in [*((one, INFER) for one in self.serving.loops(body)), *((one, ROWS) for one in self.serving.rows(body))]:
+                if not any(loop.header in region.blocks for region in known):
+                    self._region(function, loop, None, None, {}, does)
 
     def _forward(self, function: Function) -> StepRow | None:
         if keeps_no_gradients(self.facts, function):
@@ -190,9 +219,16 @@ def _is_trained(row: StepRow) -> bool:
     return row.loop in ("optimizer", "training") and not row.forward
 
 
+def serves(region: Region) -> bool:
+    """Whether the loop behind a region runs a model in each round, or goes through the rows of what it gave, and does nothing else."""
+    return region.chain()[0].does in (INFER, ROWS)
+
+
 def trains(region: Region) -> bool:
     """Whether the loop behind a region, or the method that a framework calls, trains."""
     first = region.chain()[0]
     if isinstance(first.row, StepRow):
         return _is_trained(first.row)
+    if first.does == CALLED:
+        return False
     return first.loop is None or first.does in TRAINING

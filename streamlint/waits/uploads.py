@@ -34,9 +34,9 @@ def upload_reason(hot: HotRegions, wait: Wait, region: Region, all_loops: bool) 
         return None
     if wait.name == "indexing":
         return _index_reason(hot, wait, region)
-    if wait.name.endswith((".to", ".cuda")):
+    if wait.name.endswith((".to", ".cuda")) or (all_loops and wait.name.endswith(".type_as")):
         kind = _how_filled(hot, wait, region)
-        if kind is not None:
+        if kind:
             return kind
         register = _numbers_of(hot, function, one)
         if register < 0:

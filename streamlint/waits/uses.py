@@ -17,9 +17,10 @@ from streamlint.ir import opcodes as op
 from streamlint.models import StepRow
 from streamlint.waits.arms import chosen
 from streamlint.waits.calls import Calls
+from streamlint.waits.checking import only_checks
 from streamlint.waits.forms import has_device_form, is_fraction, is_known_before, joins_tests, one_of_each, scales_gradient, stops_loop
 from streamlint.waits.holders import ANY_TEXT, MOST_KEYS, Frame, Holders, Path, Places, State, fits, key_of
-from streamlint.waits.regions import trains
+from streamlint.waits.regions import serves, trains
 from streamlint.waits.sinks import OF_GROUPS, OF_KIND
 from streamlint.waits.wait import READ, Wait
 
@@ -56,6 +57,8 @@ class Uses:
         if has_device_form(body, wait, is_forward):
             return True
         is_other = not is_forward and all_loops and not trains(region)
+        if is_other and wait.instruction[0] == op.BRANCH and only_checks(body, wait.instruction):
+            return True
         if is_other and (is_known_before(self.hot, wait, region) or stops_loop(self.hot, wait, region)):
             return True
         flow = Flow(self.places, region, is_forward, wait.what == READ and not wait.name.endswith("item"))
@@ -76,7 +79,9 @@ class Flow:
         self.facts = places.facts
         self.is_forward = is_forward
         self.holders = Holders(places, region)
-        self.calls = Calls(places, self.holders, is_forward, is_whole)
+        self.serves = serves(region)
+        self.may_check = not is_forward and not trains(region)
+        self.calls = Calls(places, self.holders, is_forward, is_whole, self.serves)
         self.seen: set[State] = set()
         self.waiting: list[State] = []
         frame: Frame | None = None
@@ -139,6 +144,8 @@ class Flow:
             yield from (state.at(one[2], (place, *path)) for place in self._positions(state, one))
         elif opcode == op.DICT:
             yield from self._dict(state, one)
+        elif opcode == op.FORMAT and self.serves:
+            yield None  # what is shown of a result is asked for
         elif opcode == op.ITER and (self.is_forward if is_value else self._is_dict(state)):
             if is_value:
                 yield None
@@ -146,7 +153,9 @@ class Flow:
             yield state.at(one[2], path)
 
     def _decided(self, state: State, one: Instruction) -> Iterator[State | None]:
-        """A test of the value: what it chooses hangs on it as well."""
+        """A test of the value: what it chooses hangs on it as well; a round that does not train may leave checks to the device."""
+        if self.may_check and only_checks(self.places.hot.body(state.frame.function), one):
+            return
         registers = None if self.is_forward else chosen(self.facts, self.places.hot.body(state.frame.function), one)
         yield from (None,) if registers is None else (state.at(register, ()) for register in registers)
 
