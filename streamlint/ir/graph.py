@@ -52,7 +52,7 @@ class Graph:
     @cached_property
     def order(self) -> list[int]:
         """The reachable blocks in reverse post-order: each before those that it leads to, edges back aside."""
-        return _reverse_post_order(self.successors, 0)
+        return _reverse_post_order(self.successors, 0) if self.successors else []  # the body of a file that could not be read has no block
 
     @cached_property
     def predecessors(self) -> list[list[int]]:

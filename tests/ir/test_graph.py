@@ -28,6 +28,11 @@ def function(text: str) -> tuple[Code, dict[str, int]]:
 # By hand ----------------------------------------------------------------------------------------------------------------------
 
 
+def test_no_block() -> None:
+    graph = Graph([])
+    assert (graph.order, graph.loops) == ([], [])
+
+
 def test_a_diamond() -> None:
     graph = Graph(DIAMOND)
     assert graph.order == [0, 1, 2, 3]

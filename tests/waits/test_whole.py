@@ -102,3 +102,11 @@ def test_functions_of_imports_are_none_of_tensors(module: str, name: str, most: 
     monkeypatch.setattr(findings, "MOST_STEPS", most)
     report = look(sources=[Source("loop.py", SETTINGS.format(module=module, name=name), "python")])
     assert told(report) == [("loop.py", 15, "SL020")]
+
+
+def test_a_file_that_cannot_be_read_costs_itself_alone() -> None:
+    """Its body has no block, which asked for its loops ended the search of all files."""
+    sources = [*SOURCES, Source("broken.py", "import torch\nsplit = 'valid'_name(torch)\n", "python")]
+    report = engine.analyse(sources, Settings.of(hidden_sync="all-loops").options())
+    assert told(report) == told(look())
+    assert [problem.file for problem in report.problems] == ["broken.py"]
