@@ -1,6 +1,6 @@
 """The page on accuracy, from the ledger and the record of recall.
 
-python benchmarks/accuracy.py             write docs/accuracy.md, and streamlint/verify/accuracy.json for the rules' pages
+python benchmarks/accuracy.py             write docs/accuracy.md, and streamlint/findings/accuracy.json for the rules' pages
 python benchmarks/accuracy.py --check     write nothing; exit 1 if either is not what the records give
 """
 
@@ -17,7 +17,7 @@ import ledger
 from shares import share
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE, DATA = ROOT / "docs" / "accuracy.md", ROOT / "streamlint" / "verify" / "accuracy.json"
+PAGE, DATA = ROOT / "docs" / "accuracy.md", ROOT / "streamlint" / "findings" / "accuracy.json"
 RECALL = Path(__file__).parent / "recall" / "outcomes.json"
 SIGHTS = Path(__file__).parent / "precision" / "first_sight.toml"
 LANGUAGES = ("Python", "C++")

@@ -15,11 +15,11 @@ from streamlint.checks.base import registry
 from streamlint.config.options import Source
 from streamlint.config.settings import Resolver, Settings
 from streamlint.findings import Report
+from streamlint.findings.measured import best
 from streamlint.report import View, render
 from streamlint.runner.linter import run_text
 from streamlint.runner.repairs import repairs
 from streamlint.verify import evidence
-from streamlint.verify.measured import best
 
 FENCE = re.compile(r"^```(?P<language>python|cuda)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
 SUFFIXES = {"python": ".py", "cuda": ".cu"}

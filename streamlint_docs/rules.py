@@ -10,8 +10,8 @@ from streamlint.checks.base import Check, registry
 from streamlint.checks.rules import all_rules
 from streamlint.cuda_model import SENTENCES
 from streamlint.cuda_model.facts import GROUPS
+from streamlint.findings.measured import VERDICTS, judged, judged_text, platform_text
 from streamlint.report.pages import STATUS
-from streamlint.verify.measured import VERDICTS, judged, judged_text, platform_text
 from streamlint_docs.programs import FENCE, blocks, lint, mended, output, selected, shipped, whole
 
 STRENGTH = ("does not happen", "may happen", "observed", "guaranteed")

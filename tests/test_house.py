@@ -180,6 +180,13 @@ def test_places_are_real() -> None:
 
 # Arrows -----------------------------------------------------------------------------------------------------------------------
 
+# The folders from the lowest to the highest: each imports those below it, and none above.
+LAYERS = (
+    *("support", "cuda_model", "findings", "models", "checks", "config"),
+    *("program", "ir", "frontends", "facts", "waits", "transfer", "build_files", "ordering", "hazards"),
+    *("discovery", "triage", "report", "cache", "fix", "runner"),
+    *("trace", "record", "verify", "litmus", "silence", "server", "cli", "commands"),
+)
 # What a check may import of streamlint.
 FOR_CHECKS = {"checks.base", "findings", "support.records"}
 # What stands above the facts: nobody at or below them may look up.
@@ -187,8 +194,8 @@ ABOVE = {"checks", "cli", "commands", "config", "fix", "litmus", "report", "runn
 BELOW = ("cuda_model", "facts", "findings", "frontends", "ir", "models", "ordering", "program", "support", "transfer")
 # Rooms that know few others; a room knows itself.
 NARROW = {
-    "support": {"TYPE_CHECKING", "notebooks"},
-    "findings": {"cuda_model", "support"},
+    "support": {"TYPE_CHECKING"},
+    "findings": {"TYPE_CHECKING", "cuda_model", "support"},
     "program": {"support"},
     "cuda_model": {"support"},
     "models": {"support"},
@@ -212,28 +219,28 @@ def modules(*rooms: str) -> list[Path]:
 LATE = {
     "build_files/__init__.py": "build_files.python",
     "cli.py": "report.terminal support.guard",
-    "cluster/client.py": "cluster.job streamlint",
     "commands/check.py": "commands.explaining commands.modes commands.shard commands.watch",
-    "commands/diff.py": "notebooks",
+    "commands/diff.py": "support.notebooks",
     "commands/fixing.py": "runner.repairs",
-    "commands/running.py": "cache.store cluster.client trace.profile triage.changes",
+    "commands/running.py": "cache.store runner.cluster.client trace.profile triage.changes",
     "commands/server.py": "server.app",
-    "commands/telling.py": "commands.unused report.entries report.statistics verify.measured",
+    "commands/telling.py": "commands.unused findings.measured report.entries report.statistics",
     "config/settings.py": "models.user_rows support.toml_lines",
     "discovery/triggers.py": "models",
     "frontends/inline.py": "frontends.cuda",
     "frontends/python.py": "frontends.python_statements",
-    "report/cells.py": "notebooks",
     "report/entries.py": "checks.rules",
-    "runner/engine.py": "cluster.job",
+    "runner/cluster/client.py": "runner.cluster.job streamlint",
+    "runner/engine.py": "runner.cluster.job",
     "runner/linter.py": "cache.runs discovery.seams runner.bare runner.engine runner.relint runner.repairs",
     "runner/parsing.py": "frontends.cuda frontends.cuda_headers frontends.cython frontends.python",
-    "support/reading.py": "notebooks",
+    "support/notebooks/cells.py": "support.notebooks",
+    "support/reading.py": "support.notebooks",
     "triage/fingerprint.py": "triage.layout",
     "triage/settle.py": "triage.baseline triage.suppress",
     "triage/suppress.py": "checks.rules",
     "verify/__main__.py": "verify.command verify.options",
-    "verify/far.py": "cluster.client",
+    "verify/far.py": "runner.cluster.client",
 }
 _WHY_LATE = re.compile(r"  # (?:start-up|optional|platform|worker): \w")
 
@@ -294,6 +301,18 @@ def module_of(name: str) -> Path | None:
     return found[0] if found else module_of(name.rpartition(".")[0]) if "." in name else None
 
 
+@pytest.mark.parametrize("room", LAYERS)
+def test_imports_point_downwards(room: str) -> None:
+    """Imports inside of functions count; those for annotations do not, and neither do those of ``__main__``, which starts a command."""
+    below = {*LAYERS[: LAYERS.index(room) + 1], "TYPE_CHECKING", "__version__"}
+    files = [path for path in modules(room) if path.name != "__main__.py"]
+    assert {name for path in files for name in imported(path, typing=False) if name.partition(".")[0] not in below} == set()
+
+
+def test_every_folder_is_a_layer() -> None:
+    assert {path.parent.name for path in PACKAGE.glob("*/__init__.py")} | {"cli"} == set(LAYERS)
+
+
 def test_no_module_is_imported_by_what_it_imports() -> None:
     """Imports inside of functions count."""
     files = sorted(PACKAGE.rglob("*.py"))
@@ -335,10 +354,10 @@ def test_the_cluster_is_known_to_check_and_verify_alone() -> None:
     users = {
         path.relative_to(PACKAGE).as_posix()
         for path in PACKAGE.rglob("*.py")
-        if PACKAGE / "cluster" not in path.parents and any(within(name, {"cluster"}) for name in imported(path))
+        if PACKAGE / "runner" / "cluster" not in path.parents and any(within(name, {"runner.cluster"}) for name in imported(path))
     }
     assert users == told
-    assert not any(within(name, {"cli", "commands", "runner.linter"}) for path in modules("cluster") for name in imported(path))
+    assert not any(within(name, {"cli", "commands", "runner.linter"}) for path in modules("runner/cluster") for name in imported(path))
 
 
 def test_imports_are_seen(tmp_path: Path) -> None:

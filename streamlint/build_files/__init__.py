@@ -1,4 +1,7 @@
-"""What the build files beside a source say: the default stream that nvcc was told to use."""
+"""What the build files beside a source say: the default stream that nvcc was told to use.
+
+In: paths of sources. Out: answers of CMake, setup scripts and compile commands. May import: ``support``.
+"""
 
 from __future__ import annotations
 

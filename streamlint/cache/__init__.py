@@ -1,4 +1,8 @@
-"""What earlier runs found, kept by content: nothing is analysed twice, and nothing wrong is ever reused."""
+"""What earlier runs found, kept by content: nothing is analysed twice, and nothing wrong is ever reused.
+
+In: sources and what was lowered and found of them. Out: the same, where it still holds.
+May import: ``config``, ``discovery``, ``findings``, ``ir``, ``build_files``, ``support``.
+"""
 
 from __future__ import annotations
 

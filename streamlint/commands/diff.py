@@ -35,7 +35,7 @@ def _changes(done: fixing.Fixed) -> Iterator[tuple[str, str, str]]:
         if not is_notebook(file):
             yield file, old, new
             continue
-        from streamlint.notebooks import changed_cells  # start-up: a run without notebooks
+        from streamlint.support.notebooks import changed_cells  # start-up: a run without notebooks
 
         for number, before, after in changed_cells(done.read[file], new):
             yield f"{file}:cell {number}", before, after

@@ -17,11 +17,11 @@ from typing import Any
 from streamlint.commands.parser import Parser
 from streamlint.commands.unused import place_of, unmatched
 from streamlint.config.settings import Resolver, Settings, load
-from streamlint.discovery.files import shown
 from streamlint.models.listing import LANGUAGE_NAMES, Entry, find, in_words, meaning_of, of_user, shipped
 from streamlint.report.terminal import Paint, line, wants_color
 from streamlint.runner import linter
 from streamlint.support.errors import ConfigError, PathError, did_you_mean
+from streamlint.support.paths import shown
 
 EXAMPLES = (
     ("streamlint models", "all rows, by file"),

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from streamlint.cache.store import Store
-    from streamlint.cluster.client import Cluster
     from streamlint.findings import Report
+    from streamlint.runner.cluster.client import Cluster
     from streamlint.trace.profile import Profile
 
 
@@ -102,7 +102,7 @@ def _cluster(options: argparse.Namespace) -> Cluster | None:
     if options.executor is None:
         return None
     if not hasattr(options, "cluster"):
-        from streamlint.cluster.client import Cluster  # optional: Dask
+        from streamlint.runner.cluster.client import Cluster  # optional: Dask
 
         options.cluster = Cluster(options.scheduler)
     cluster: Cluster = options.cluster

@@ -10,9 +10,9 @@ from streamlint import TYPE_CHECKING
 from streamlint.commands import fixing
 from streamlint.commands.running import profile_of
 from streamlint.report import View, render
-from streamlint.report.cells import Cells
 from streamlint.report.terminal import Paint, line, tame, told, wants_color
 from streamlint.support.errors import ConfigError
+from streamlint.support.notebooks.cells import Cells
 from streamlint.support.reading import Unreadable, foreign_language, is_notebook, read_source
 from streamlint.support.writing import write_output
 
@@ -86,7 +86,7 @@ def _rendered(options: argparse.Namespace, report: Report, format: str, file: st
 def _evidence(report: Report) -> dict[Finding, dict[str, object]]:
     if not report.findings:
         return {}
-    from streamlint.verify.measured import of_finding  # start-up: a run without findings
+    from streamlint.findings.measured import of_finding  # start-up: a run without findings
 
     return {finding: record for finding in report.findings if (record := of_finding(finding))}
 

@@ -16,11 +16,11 @@ from streamlint.commands.running import as_check, demand_files, report_of, resol
 from streamlint.commands.stalls import give_reasons
 from streamlint.commands.telling import CLEAN, FOUND, say, write
 from streamlint.config.targets import read_targets
-from streamlint.findings import Report
-from streamlint.report.cells import Cells
+from streamlint.findings import Report, measured
 from streamlint.report.terminal import Paint, line, told, wants_color
 from streamlint.runner import progress
 from streamlint.support.errors import PathError, StreamlintError
+from streamlint.support.notebooks.cells import Cells
 from streamlint.support.reading import Unreadable, decode, language_of, read_bytes
 from streamlint.trace.analysis import costs_of
 from streamlint.trace.join import Seen, join
@@ -33,7 +33,6 @@ from streamlint.trace.recording.program import OUTPUT
 from streamlint.trace.results import Costs, Joined
 from streamlint.trace.shown import FORMATS, View, render
 from streamlint.trace.shown.words import last_line, part
-from streamlint.verify import measured
 
 _REPORTS = (".html", ".json", ".md", ".sarif", ".txt")
 _AMOUNT = re.compile(r"(\d+(?:\.\d+)?)\s*(%|ns|us|µs|ms|s)$")

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from streamlint.checks.catalog import UNREADABLE
 from streamlint.config.settings import line_in
-from streamlint.discovery.files import shown
 from streamlint.findings import Report
 from streamlint.models.listing import Entry, of_user
+from streamlint.support.paths import shown
 
 MOST = 5  # rows that a warning names
 

@@ -15,11 +15,12 @@ from streamlint.commands.parser import Parser
 from streamlint.commands.running import lint
 from streamlint.commands.telling import summary_line
 from streamlint.config.settings import FORMATS
+from streamlint.findings import measured
 from streamlint.report import View, render
-from streamlint.report.cells import Cells
 from streamlint.report.terminal import line, wants_color
 from streamlint.support.errors import did_you_mean
-from streamlint.verify import answers, asked, command, measured, templates
+from streamlint.support.notebooks.cells import Cells
+from streamlint.verify import answers, asked, command, templates
 from streamlint.verify.answers import with_verdicts
 from streamlint.verify.options import FailedError, add_arguments, targets_of
 from streamlint.verify.outcome import exit_code, fail, save, write_reports

@@ -12,9 +12,10 @@ from streamlint.config.settings import CONFIGURATIONS, Pattern, Resolver, Settin
 from streamlint.discovery.patterns import Patterns, patterns
 from streamlint.findings import Problem
 from streamlint.support.errors import PathError
+from streamlint.support.paths import below, shown
 from streamlint.support.reading import Unreadable, language_of, open_regular, read_bytes
 from streamlint.support.records import field, record
-from streamlint.triage.fingerprint import common_folder, forget_repositories
+from streamlint.support.repositories import common_folder, forget_repositories
 
 if TYPE_CHECKING:
     Ignores = tuple[tuple[str, Patterns], ...]  # by folder, nearest first
@@ -64,16 +65,6 @@ def discover(paths: Iterable[str | Path], resolver: Resolver) -> Discovery:
     return walk.found
 
 
-def shown(path: str) -> str:
-    """A path as findings show it: relative to the current folder where it lies below, with forward slashes."""
-    return _below(os.path.abspath(path), os.getcwd())
-
-
-def _below(absolute: str, here: str) -> str:
-    above = here.rstrip(os.sep) + os.sep
-    return (absolute[len(above) :] if absolute.startswith(above) else absolute).replace(os.sep, "/")
-
-
 def matches(pattern: Pattern, path: str | Path, is_folder: bool = False) -> bool:
     """Whether a pattern, or one for a folder above, covers an absolute path."""
     path = Path(path)
@@ -121,7 +112,7 @@ class _Walk:
         if not names.isdisjoint((".git", ".gitignore")):
             ignored = _gitignores(folder)
         above = folder.rstrip(os.sep) + os.sep
-        shown_above = _below(above, self._here) if above != self._here.rstrip(os.sep) + os.sep else ""
+        shown_above = below(above, self._here) if above != self._here.rstrip(os.sep) + os.sep else ""
         for entry in entries:
             name = entry.name
             language = language_of(name) if "." in name else None
@@ -147,7 +138,7 @@ class _Walk:
 
     def _file(self, path: str, settings: Settings) -> None:
         language = language_of(path) or ("python" if _is_python_script(Path(path)) else None)
-        self._add(path, _below(path, self._here), language, settings, given=True)
+        self._add(path, below(path, self._here), language, settings, given=True)
 
     def _add(self, path: str, told: str, language: str | None, settings: Settings, *, given: bool) -> None:
         if language and path not in self._seen:
@@ -215,7 +206,7 @@ def _is_python_script(path: Path) -> bool:
 def _ignored_by_git(path: str, is_folder: bool, ignored: Ignores) -> bool:
     """Whether a gitignore says so: the nearest file that knows the path decides."""
     for folder, spec in ignored:
-        verdict = spec.verdict(_below(path, folder) + "/" * is_folder)
+        verdict = spec.verdict(below(path, folder) + "/" * is_folder)
         if verdict is not None:
             return verdict
     return False

@@ -1,4 +1,7 @@
-"""What a run reports: findings with their places, trails and facts. Nothing of this package but `records` is imported here."""
+"""What a run reports: findings with their places, trails and facts; operations, as checks see them; what `verify` measured of a rule.
+
+In: nothing. Out: the records that all folders above exchange. May import: ``cuda_model``, ``support``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Front ends: source text in, `streamlint.program.Module` out."""
+"""Front ends: source text in, `streamlint.program.Module` out.
+
+May import: ``program``, ``support``.
+"""
 
 from __future__ import annotations
 

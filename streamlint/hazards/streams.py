@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from streamlint.build_files import default_stream_of_python, per_thread_default_stream, per_thread_place, place_in_text
-from streamlint.discovery.files import shown
 from streamlint.facts.extensions import Extensions
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import LibraryObject, Site
@@ -17,6 +16,7 @@ from streamlint.ordering.choice import Choice
 from streamlint.ordering.choices import Choices
 from streamlint.ordering.places import Places
 from streamlint.ordering.streams import Currents
+from streamlint.support.paths import shown
 from streamlint.transfer.launches import Launches
 
 

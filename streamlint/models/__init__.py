@@ -1,4 +1,7 @@
-"""API models: TOML files, one a library, and the table that facts and transfer ask."""
+"""API models: TOML files, one a library, and the table that facts and transfer ask.
+
+In: rows, shipped and the user's own. Out: typed rows by the names of calls, methods and attributes. May import: ``support``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Output formats, a module each. Every module has ``render(view) -> str``."""
+"""Output formats, a module each. Every module has ``render(view) -> str``.
+
+In: findings and problems of a run. Out: text for people and machines.
+May import: ``triage``, ``checks``, ``config``, ``findings``, ``support``.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ from collections.abc import Mapping
 from streamlint import TYPE_CHECKING
 from streamlint.config.settings import FORMATS
 from streamlint.findings import Finding, Report
-from streamlint.report.cells import Cells
+from streamlint.support.notebooks.cells import Cells
 from streamlint.support.records import field, record
 
 if TYPE_CHECKING:

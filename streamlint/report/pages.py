@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from streamlint.checks.base import HEADINGS, Check
+from streamlint.findings import measured
 from streamlint.report.entries import page
-from streamlint.verify import measured
 
 STATUS = {"on": "on by default", "preview": "preview: on with `--preview` or when selected by name", "off": "off unless selected"}
 

@@ -6,7 +6,7 @@ import os
 import urllib.parse
 from pathlib import Path
 
-from streamlint.triage.fingerprint import repository
+from streamlint.support.repositories import repository
 
 
 def repository_path(file: str) -> str:

@@ -23,7 +23,7 @@ from streamlint.triage.precedence import winners
 
 if TYPE_CHECKING:
     from streamlint.cache.store import Store
-    from streamlint.cluster.client import Cluster
+    from streamlint.runner.cluster.client import Cluster
     from streamlint.runner.tasks import Task
 
 CHECKING = "checking"
@@ -123,7 +123,7 @@ def looked_for(parser: Parser, options: Options) -> Part:
 
 def _found_far(parser: Parser, options: Options, cluster: Cluster, report: Report) -> list[Part]:
     """Have the workers of a cluster look; rules that were told something else by build files than is said here are asked again here."""
-    from streamlint.cluster.job import Job  # start-up: for the option alone
+    from streamlint.runner.cluster.job import Job  # start-up: for the option alone
 
     names = sorted(codes_of(options))
     job = Job(os.getcwd(), tuple(parser.sources), options, parser.sent(), guard.seconds())

@@ -13,7 +13,7 @@ from streamlint import TYPE_CHECKING
 from streamlint.config.options import Options, Source
 from streamlint.config.settings import Resolver, Settings
 from streamlint.discovery import screening
-from streamlint.discovery.files import Found, discover, left_out, shown
+from streamlint.discovery.files import Found, discover, left_out
 from streamlint.discovery.triggers import seam
 from streamlint.discovery.twins import has_original
 from streamlint.findings import Problem, Report
@@ -22,6 +22,7 @@ from streamlint.runner.texts import Texts
 from streamlint.support import guard
 from streamlint.support.errors import StreamlintError
 from streamlint.support.memory import seldom_collected
+from streamlint.support.paths import shown
 from streamlint.support.reading import Unreadable, decode, language_of, read_source
 from streamlint.support.records import field, record, replace
 from streamlint.triage.fingerprint import Statements
@@ -32,8 +33,8 @@ if TYPE_CHECKING:
 
     from streamlint.cache.runs import Runs
     from streamlint.cache.store import Store
-    from streamlint.cluster.client import Cluster
     from streamlint.discovery.seams import Seams
+    from streamlint.runner.cluster.client import Cluster
     from streamlint.runner.relint import Relint
     from streamlint.runner.shards import Share
 

@@ -12,9 +12,9 @@ from streamlint.discovery.files import Found
 from streamlint.findings import Finding, Fix, Problem, Report
 from streamlint.fix import fixer_of
 from streamlint.fix.trial import Trial, together
-from streamlint.notebooks import same_cells
 from streamlint.runner.workers import shared
 from streamlint.support.memory import freeze, is_frozen, seldom_collected
+from streamlint.support.notebooks import same_cells
 from streamlint.support.reading import is_notebook
 from streamlint.support.records import field, record, replace
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field, replace
 
 from lsprotocol import types
 
-from streamlint.notebooks import Row, rows_of
 from streamlint.server import shapes
 from streamlint.server.jobs import Range, Repair, Told
 from streamlint.server.positions import applied, width
 from streamlint.support.lines import split_lines
+from streamlint.support.notebooks import Row, rows_of
 
 SYNC = types.NotebookDocumentSyncOptions(
     [types.NotebookDocumentFilterWithNotebook("jupyter-notebook", [types.NotebookCellLanguage("python")])], save=False

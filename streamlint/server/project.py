@@ -15,13 +15,13 @@ from streamlint.discovery.triggers import relevant, seam
 from streamlint.discovery.twins import is_port, speaks_hip_alone
 from streamlint.findings import Finding, Report
 from streamlint.fix.trial import Trial
-from streamlint.notebooks import sources_of
 from streamlint.runner import linter
 from streamlint.runner.relint import Relint
 from streamlint.runner.repairs import Repairs, repairs, trial_of, trials
 from streamlint.server.memory import Memory, Part
 from streamlint.server.near import Entry, Map, program_in
 from streamlint.support.errors import StreamlintError
+from streamlint.support.notebooks import sources_of
 from streamlint.support.reading import Unreadable, encode, is_notebook, language_of, read_source
 from streamlint.trace.profile import FILE, Profile, load
 from streamlint.triage.ignores import add_ignores

@@ -11,12 +11,11 @@ from pathlib import Path
 from streamlint.checks.rules import all_rules
 from streamlint.config.options import Options, Source
 from streamlint.config.settings import Resolver, Settings
-from streamlint.discovery.files import Found, discover, left_out, shown
+from streamlint.discovery.files import Found, discover, left_out
 from streamlint.discovery.screening import is_generated
 from streamlint.findings import Finding, Part, Problem, Report
 from streamlint.hazards.explaining import RELEASED, SYNCHRONOUS, Silenced, silenced
 from streamlint.hazards.findings import context_of
-from streamlint.report.cells import Cells
 from streamlint.runner.linter import How, run
 from streamlint.runner.parsing import Parser
 from streamlint.runner.tasks import Task, kinds
@@ -24,6 +23,8 @@ from streamlint.silence.answer import Answer
 from streamlint.silence.line import Line, dig
 from streamlint.support.errors import ConfigError, PathError
 from streamlint.support.lines import split_lines
+from streamlint.support.notebooks.cells import Cells
+from streamlint.support.paths import shown
 from streamlint.support.reading import Unreadable, decode, is_notebook, language_of, read_source
 from streamlint.support.recursion import deeper
 from streamlint.triage import precedence, suppress

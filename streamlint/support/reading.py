@@ -89,7 +89,7 @@ def decode(data: bytes, language: str, path: str = "") -> tuple[str, str]:
     Raises Unreadable if the bytes are no text of the language. C++ compilers take any bytes in comments, so C++ falls back to Latin-1.
     """
     if is_notebook(path):
-        from streamlint import notebooks  # start-up: a run without notebooks
+        from streamlint.support import notebooks  # start-up: a run without notebooks
 
         try:
             return notebooks.program_of(data), ""
@@ -118,7 +118,7 @@ def decode(data: bytes, language: str, path: str = "") -> tuple[str, str]:
 
 def foreign_language(data: bytes) -> str:
     """The language of a notebook that can be read, if it is not Python, else ""."""
-    from streamlint import notebooks  # start-up: a run without notebooks
+    from streamlint.support import notebooks  # start-up: a run without notebooks
 
     return notebooks.foreign_language(data)
 
@@ -129,7 +129,7 @@ def encode(text: str, data: bytes, language: str, path: str = "") -> bytes:
     Raises Unreadable where a notebook cannot hold it.
     """
     if is_notebook(path):
-        from streamlint import notebooks  # start-up: a run without notebooks
+        from streamlint.support import notebooks  # start-up: a run without notebooks
 
         try:
             return notebooks.rewritten(data, text)

@@ -12,8 +12,9 @@ from streamlint.findings import Finding
 from streamlint.support.errors import ConfigError
 from streamlint.support.reading import Unreadable, read_bytes
 from streamlint.support.records import field, record
+from streamlint.support.repositories import repository
 from streamlint.support.writing import write_output
-from streamlint.triage.fingerprint import repository, stable_path
+from streamlint.triage.fingerprint import stable_path
 
 VERSION = 1
 MOST_BYTES = 1 << 26

@@ -9,12 +9,12 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from streamlint.checks.catalog import UNREADABLE
-from streamlint.discovery.files import shown
 from streamlint.findings import Finding, Span
-from streamlint.report.cells import Cells
 from streamlint.support.errors import ConfigError
 from streamlint.support.git import GitError, ask
-from streamlint.triage.fingerprint import repository
+from streamlint.support.notebooks.cells import Cells
+from streamlint.support.paths import shown
+from streamlint.support.repositories import repository
 
 HUNK = re.compile(r"^@@ -\d+(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 Rows = list[tuple[int, int]]  # the first of some lines, and how many

@@ -9,8 +9,9 @@ from pathlib import Path
 
 from streamlint import TYPE_CHECKING
 from streamlint.findings import Finding
-from streamlint.support.reading import Unreadable, language_of, nearest, read_bytes
+from streamlint.support.reading import language_of
 from streamlint.support.records import replace
+from streamlint.support.repositories import repository
 
 if TYPE_CHECKING:
     from streamlint.triage.layout import Layout
@@ -69,36 +70,3 @@ def stable_path(path: str) -> str:
     absolute = Path(os.path.abspath(path))
     root = repository(absolute.parent)
     return absolute.relative_to(root).as_posix() if root else path
-
-
-def repository(folder: Path) -> Path | None:
-    """The root of the repository that holds an absolute folder."""
-    root = _repository(str(folder))
-    return Path(root) if root is not None else None
-
-
-def _repository(folder: str) -> str | None:
-    return nearest(folder, _roots, lambda each: each if os.path.exists(os.path.join(each, ".git")) else None)
-
-
-def common_folder(git: str) -> str:
-    """What a ``.git`` stands for: itself, or, where it is the file of a worktree or a submodule, the folder that its repository shares."""
-    try:
-        said = read_bytes(git, _MOST_BYTES).removeprefix(b"gitdir:").strip()
-        folder = os.path.join(os.path.dirname(git), os.fsdecode(said))
-    except Unreadable:
-        return git
-    try:
-        shared = os.fsdecode(read_bytes(os.path.join(folder, "commondir"), _MOST_BYTES).strip())
-    except Unreadable:
-        return folder
-    return os.path.join(folder, shared)
-
-
-def forget_repositories() -> None:
-    """Look for them again."""
-    _roots.clear()
-
-
-_roots: dict[str, str | None] = {}
-_MOST_BYTES = 1 << 16  # of a file that names a folder

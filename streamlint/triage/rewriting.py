@@ -7,8 +7,8 @@ from pathlib import Path
 
 from streamlint.support.errors import ConfigError
 from streamlint.support.reading import Unreadable, decode, encode, language_of, read_source
+from streamlint.support.repositories import repository
 from streamlint.support.writing import refuse_read_only, scratch_beside, settle
-from streamlint.triage.fingerprint import repository
 
 
 def rewrite(file: str, before: str, after: str) -> None:

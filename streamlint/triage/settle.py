@@ -9,9 +9,10 @@ from pathlib import Path
 
 from streamlint.checks.catalog import UNREADABLE, UNREADABLE_NAME, UNUSED
 from streamlint.config.selection import expand, names_unreadable
-from streamlint.discovery.files import Found, matches, shown
+from streamlint.discovery.files import Found, matches
 from streamlint.findings import Category, Finding, Problem, Report, Span
 from streamlint.frontends import NOT_READ
+from streamlint.support.paths import shown
 from streamlint.support.records import replace
 from streamlint.triage.fingerprint import Statements, with_fingerprints
 

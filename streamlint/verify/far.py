@@ -28,7 +28,7 @@ def run_far(options: argparse.Namespace, stack: contextlib.ExitStack) -> int:
     progress = Progress(quiet=options.quiet)
     stack.callback(progress.clear)
     stack.enter_context(orderly_end())
-    from streamlint.cluster.client import Cluster  # optional: Dask
+    from streamlint.runner.cluster.client import Cluster  # optional: Dask
 
     try:
         cluster = Cluster(options.scheduler)

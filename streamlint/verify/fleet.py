@@ -39,7 +39,7 @@ class Order:
 
 
 class Grid(Protocol):
-    """What is needed of a cluster; :class:`streamlint.cluster.client.Cluster` is one, tests have another."""
+    """What is needed of a cluster; :class:`streamlint.runner.cluster.client.Cluster` is one, tests have another."""
 
     def workers(self) -> dict[str, str] | None:
         """Names by address; None while nobody answers."""

@@ -18,10 +18,10 @@ from waiting import until
 from streamlint import build_files
 from streamlint.cache.parts import says_the_same
 from streamlint.checks.base import registry
-from streamlint.cluster import analyst, client, tasks
-from streamlint.cluster.job import Job
 from streamlint.config.options import Options, Source
 from streamlint.findings import Finding, Part
+from streamlint.runner.cluster import analyst, client, tasks
+from streamlint.runner.cluster.job import Job
 from streamlint.runner.engine import analyse
 from streamlint.runner.parsing import Parser
 from streamlint.support.errors import StreamlintError
@@ -191,7 +191,7 @@ def test_without_the_package(tree: Path) -> None:
 
 
 def test_nothing_of_it_is_imported_without_the_option(tree: Path) -> None:
-    wanted = "('distributed', 'dask', 'streamlint.cluster')"
+    wanted = "('distributed', 'dask', 'streamlint.runner.cluster')"
     ask = f"import sys; from streamlint import cli; cli.main(['check', '-q']); print([m for m in sys.modules if m.startswith({wanted})])"
     done = subprocess.run([sys.executable, "-c", ask], cwd=tree, env=environment(), capture_output=True, text=True, timeout=60)
     assert done.stdout.splitlines()[-1] == "[]"

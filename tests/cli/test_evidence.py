@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from streamlint.cli import main
-from streamlint.verify import evidence, measured
+from streamlint.findings import measured
+from streamlint.verify import evidence
 
 FACTS = {"gpu": "Fake GPU", "driver": "1.2.3", "cuda_runtime": "13.0", "packages": {"cupy-cuda13x": "14.2", "torch": "2.11"}}
 CASE = {"rule": "SL003", "case": "cuda_free_in_loop", "api": "cupy", "prediction": "waits", "verdict": "REFUTED", "reason": "slope 0.00"}

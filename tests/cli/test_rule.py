@@ -9,7 +9,7 @@ import pytest
 from streamlint import cli
 from streamlint.checks.rules import all_rules
 from streamlint.commands.rule import wrapped
-from streamlint.verify import measured
+from streamlint.findings import measured
 
 RECORD = {
     "verdict": "CONFIRMED",

@@ -8,8 +8,8 @@ import json
 import pytest
 from made_notebooks import code, notebook, text_of
 
-from streamlint.notebooks import NotebookError, changed_cells, foreign_language, program_of, rewritten, rows_of, same_cells
-from streamlint.notebooks.magics import Escapes, put_back
+from streamlint.support.notebooks import NotebookError, changed_cells, foreign_language, program_of, rewritten, rows_of, same_cells
+from streamlint.support.notebooks.magics import Escapes, put_back
 
 
 def test_code_cells_are_one_program():

@@ -13,7 +13,8 @@ from fake_machine import NOT_SHOWN, FakeMachine, NoGpu
 
 from streamlint.cli import main as cli
 from streamlint.commands import verify
-from streamlint.verify import evidence, measured, runner, watchdog
+from streamlint.findings import measured
+from streamlint.verify import evidence, runner, watchdog
 from streamlint.verify.care import Plan
 from streamlint.verify.criteria import Experiment
 from streamlint.verify.runner import Job

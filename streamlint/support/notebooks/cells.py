@@ -9,7 +9,7 @@ from streamlint.support.lines import split_lines
 from streamlint.support.reading import Unreadable, is_notebook, read_source
 
 if TYPE_CHECKING:
-    from streamlint.notebooks import Row
+    from streamlint.support.notebooks import Row
 
 
 class Cells:
@@ -58,7 +58,7 @@ class Cells:
         if not is_notebook(file):
             return ()
         if file not in self._rows:
-            from streamlint.notebooks import NotebookError, rows_of  # start-up: a run without notebooks
+            from streamlint.support.notebooks import NotebookError, rows_of  # start-up: a run without notebooks
 
             try:
                 self._rows[file] = rows_of(self._given[file] if file in self._given else read_source(file))

@@ -7,9 +7,9 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 
-from streamlint.notebooks.document import BOM, Code, Notebook, NotebookError, Place, read
-from streamlint.notebooks.magics import Escapes, put_back
 from streamlint.support.lines import line_starts, split_lines
+from streamlint.support.notebooks.document import BOM, Code, Notebook, NotebookError, Place, read
+from streamlint.support.notebooks.magics import Escapes, put_back
 from streamlint.support.records import record
 from streamlint.support.unified import steps
 

@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from typing import Any
 
-from streamlint.cluster import tasks
-from streamlint.cluster.job import Answer, Answers, Job, made_of
+from streamlint.runner.cluster import tasks
+from streamlint.runner.cluster.job import Answer, Answers, Job, made_of
 from streamlint.support.errors import StreamlintError
 
 SECONDS = 10.0  # within which a scheduler answers, and has a worker
@@ -62,7 +62,7 @@ class Cluster:
 
         def ask() -> tuple[str, str]:  # travels as code: there may be no streamlint
             try:
-                from streamlint.cluster.job import made_of  # worker: runs where there may be no streamlint
+                from streamlint.runner.cluster.job import made_of  # worker: runs where there may be no streamlint
             except ImportError:
                 try:
                     import streamlint  # worker: the same

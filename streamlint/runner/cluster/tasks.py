@@ -14,7 +14,7 @@ import sys
 import threading
 from typing import IO, cast
 
-from streamlint.cluster.job import Answer
+from streamlint.runner.cluster.job import Answer
 from streamlint.support.guard import reason
 
 _Child = subprocess.Popen[bytes]
@@ -61,7 +61,7 @@ def _child(key: str, job: bytes) -> tuple[_Child, bool]:
     if kept is not None:
         return kept, False
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    command = [sys.executable, "-m", "streamlint.cluster.analyst"]
+    command = [sys.executable, "-m", "streamlint.runner.cluster.analyst"]
     child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env)
     with contextlib.suppress(OSError):  # it has died: that is heard next
         cast("IO[bytes]", child.stdin).write(job)

@@ -9,9 +9,9 @@ import signal
 import sys
 import zlib
 
-from streamlint.cluster.job import Answer, Job
 from streamlint.findings import Part
 from streamlint.runner import workers
+from streamlint.runner.cluster.job import Answer, Job
 from streamlint.runner.engine import looked_for
 from streamlint.runner.parsing import Parser
 from streamlint.support import guard

@@ -4,7 +4,16 @@ The code cells are joined to one Python text. Between two cells stands a line of
 edit, so a changed text falls into its cells again. Lines for IPython become ``pass`` and come back the same way (`magics`).
 """
 
-from streamlint.notebooks.document import NotebookError
-from streamlint.notebooks.program import Row, changed_cells, foreign_language, program_of, rewritten, rows_of, same_cells, sources_of
+from streamlint.support.notebooks.document import NotebookError
+from streamlint.support.notebooks.program import (
+    Row,
+    changed_cells,
+    foreign_language,
+    program_of,
+    rewritten,
+    rows_of,
+    same_cells,
+    sources_of,
+)
 
 __all__ = ["NotebookError", "Row", "changed_cells", "foreign_language", "program_of", "rewritten", "rows_of", "same_cells", "sources_of"]
