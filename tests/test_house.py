@@ -234,7 +234,7 @@ LATE = {
     "runner/engine.py": "runner.cluster.job",
     "runner/linter.py": "cache.runs discovery.seams runner.bare runner.engine runner.relint runner.repairs",
     "runner/parsing.py": "frontends.cuda frontends.cuda_headers frontends.cython frontends.python",
-    "support/notebooks/cells.py": "support.notebooks",
+    "support/cells.py": "support.notebooks",
     "support/reading.py": "support.notebooks",
     "triage/fingerprint.py": "triage.layout",
     "triage/settle.py": "triage.baseline triage.suppress",

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 
 from streamlint import TYPE_CHECKING
 from streamlint.report.terminal import line, tame
-from streamlint.support.notebooks.cells import Cells
+from streamlint.support.cells import Cells
 from streamlint.support.paths import shown
 from streamlint.support.reading import Unreadable, encode, is_notebook, language_of, read_source
 from streamlint.support.records import field, record

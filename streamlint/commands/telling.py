@@ -11,8 +11,8 @@ from streamlint.commands import fixing
 from streamlint.commands.running import profile_of
 from streamlint.report import View, render
 from streamlint.report.terminal import Paint, line, tame, told, wants_color
+from streamlint.support.cells import Cells
 from streamlint.support.errors import ConfigError
-from streamlint.support.notebooks.cells import Cells
 from streamlint.support.reading import Unreadable, foreign_language, is_notebook, read_source
 from streamlint.support.writing import write_output
 

@@ -19,8 +19,8 @@ from streamlint.config.targets import read_targets
 from streamlint.findings import Report, measured
 from streamlint.report.terminal import Paint, line, told, wants_color
 from streamlint.runner import progress
+from streamlint.support.cells import Cells
 from streamlint.support.errors import PathError, StreamlintError
-from streamlint.support.notebooks.cells import Cells
 from streamlint.support.reading import Unreadable, decode, language_of, read_bytes
 from streamlint.trace.analysis import costs_of
 from streamlint.trace.join import Seen, join

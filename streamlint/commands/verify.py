@@ -18,8 +18,8 @@ from streamlint.config.settings import FORMATS
 from streamlint.findings import measured
 from streamlint.report import View, render
 from streamlint.report.terminal import line, wants_color
+from streamlint.support.cells import Cells
 from streamlint.support.errors import did_you_mean
-from streamlint.support.notebooks.cells import Cells
 from streamlint.verify import answers, asked, command, templates
 from streamlint.verify.answers import with_verdicts
 from streamlint.verify.options import FailedError, add_arguments, targets_of

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from streamlint import TYPE_CHECKING
 from streamlint.config.settings import FORMATS
 from streamlint.findings import Finding, Report
-from streamlint.support.notebooks.cells import Cells
+from streamlint.support.cells import Cells
 from streamlint.support.records import field, record
 
 if TYPE_CHECKING:

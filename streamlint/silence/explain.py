@@ -21,9 +21,9 @@ from streamlint.runner.parsing import Parser
 from streamlint.runner.tasks import Task, kinds
 from streamlint.silence.answer import Answer
 from streamlint.silence.line import Line, dig
+from streamlint.support.cells import Cells
 from streamlint.support.errors import ConfigError, PathError
 from streamlint.support.lines import split_lines
-from streamlint.support.notebooks.cells import Cells
 from streamlint.support.paths import shown
 from streamlint.support.reading import Unreadable, decode, is_notebook, language_of, read_source
 from streamlint.support.recursion import deeper

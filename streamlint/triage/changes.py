@@ -10,9 +10,9 @@ from pathlib import Path
 
 from streamlint.checks.catalog import UNREADABLE
 from streamlint.findings import Finding, Span
+from streamlint.support.cells import Cells
 from streamlint.support.errors import ConfigError
 from streamlint.support.git import GitError, ask
-from streamlint.support.notebooks.cells import Cells
 from streamlint.support.paths import shown
 from streamlint.support.repositories import repository
 

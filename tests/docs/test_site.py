@@ -17,8 +17,9 @@ from streamlint.checks.rules import all_rules
 from streamlint.commands import check_options, evidence, init, litmus, rule, verify
 from streamlint.commands import rules as rules_command
 from streamlint.config.settings import KEYS, WORDS, Settings, load
-from streamlint.findings import measured, templates
+from streamlint.findings import measured
 from streamlint.report.entries import page
+from streamlint.verify import templates
 from streamlint_docs import DOCS, ROOT, authored, commands, links, programs, rules, settings
 from streamlint_docs import __main__ as site
 

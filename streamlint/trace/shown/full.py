@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from streamlint.findings import Span
 from streamlint.report.entries import page
 from streamlint.report.terminal import Paint, line, link, tame, told
-from streamlint.support.notebooks.cells import Cells
+from streamlint.support.cells import Cells
 from streamlint.trace.prices import price
 from streamlint.trace.results import Cost, Judged
 from streamlint.trace.shown.rows import Row, others, rows

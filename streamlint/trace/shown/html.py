@@ -15,7 +15,7 @@ from string import Template
 
 from streamlint.report.entries import page as address
 from streamlint.report.terminal import CONTROL
-from streamlint.support.notebooks.cells import Cells
+from streamlint.support.cells import Cells
 from streamlint.trace.prices import price
 from streamlint.trace.results import Cost, Judged
 from streamlint.trace.shown.rows import Row, others, rows

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from streamlint.report.entries import page
 from streamlint.report.markdown import cell, code
-from streamlint.support.notebooks.cells import Cells
+from streamlint.support.cells import Cells
 from streamlint.trace.prices import price
 from streamlint.trace.shown.rows import Row, others, rows
 from streamlint.trace.shown.view import View
