@@ -344,7 +344,7 @@ class LibraryEffects(Selectors):
     def _prepare(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
         """What a framework is given comes back, alone or in a tuple; a module with what the framework puts around it."""
         parts = row.get("parts")
-        if not isinstance(parts, tuple):
+        if not isinstance(parts, tuple) or not parts:
             for node in arguments.positional:
                 self.solver.edge(node, target)
             if len(arguments.positional) > 1:
