@@ -50,8 +50,8 @@ class AllocInLoop(Check):
     where an array is dropped), right after a thrust call that has synchronized, and ``empty_cache()`` outside of training loops and
     module methods. So is a numba kernel whose arrays may be on the device already.
 
-    After a wait for the only stream ``cudaMalloc`` and ``cudaFree`` add 3 to 5 µs to an iteration with up to 1 MB, 0.1 ms with 64 MB and 0.6 to
-    1.3 ms with 1 GB (H200, driver 580.159.04, 2026-11-28, ``benchmarks/frees_behind_waits.cu``): a cost, and no stall.
+    After a wait for the only stream ``cudaMalloc`` and ``cudaFree`` add 3 to 5 µs to an iteration with up to 1 MB, 0.1 ms with 64 MB and
+    0.6 to 1.3 ms with 1 GB (H200, driver 580.159.04, 2026-11-28, ``benchmarks/frees_behind_waits.cu``): a cost, and no stall.
 
     ## Verify
     A gate blocks a stream: ``cudaFree`` of unrelated memory returns only after the gate opens; ``cudaFreeAsync`` returns at once.
