@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from streamlint.facts.cpp_scopes import Variable, scope_of
 from streamlint.facts.cpp_types import CppTypes
@@ -186,18 +186,20 @@ class CppPlaces(CppTypes):
         receiver = self.register(self.base(store.function), store.receiver)
         self.each_instance(receiver, lambda held: self._of_class(held, owner, lambda: self.solver.edge(source, node, site)))
 
-    def _of_class(self, value: Instance, owner: ClassInfo, action: object) -> None:
+    def _of_class(self, value: Instance, owner: ClassInfo, action: Callable[[], None]) -> None:
         if self.hierarchy.derives(value.definition, owner) or self.hierarchy.derives(owner, value.definition):
-            action()  # type: ignore[operator]
+            action()
 
-    def each_instance(self, node: Node, action: object) -> None:
-        """Run an action for each object that a node holds or points to."""
+    def each_instance(self, node: Node, action: Callable[[Instance], None]) -> None:
+        """Run an action for each object that a node holds or points to. Places may lead to one another in a circle."""
+        seen = {node}
 
         def arrived(value: Object) -> None:
             if isinstance(value, Instance):
-                action(value)  # type: ignore[operator]
-            elif isinstance(value, Address):
-                self.each_instance(value.place, action)
+                action(value)
+            elif isinstance(value, Address) and value.place not in seen:
+                seen.add(value.place)
+                self.solver.when(value.place, arrived)
 
         self.solver.when(node, arrived)
 

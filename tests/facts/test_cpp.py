@@ -178,6 +178,17 @@ def test_calls_are_followed_over_headers() -> None:
     assert callers(facts, "n::send") == {"lib/n.cu:15", "run.cu:8"}
 
 
+def test_places_may_lead_to_one_another_in_a_circle() -> None:
+    text = """
+        struct Item { Item* next; int count; };
+        void f() { void* slot = nullptr; slot = &slot; ((Item*)slot)->count = 1; }
+        int g(Item* item) { return item->count; }
+    """
+    facts = facts_of({"a.cu": text})
+    counted = next(one for one in function(facts, "g").by_opcode[op.ATTR])
+    assert facts.values(function(facts, "g"), counted[2]) is not None
+
+
 def test_a_default_of_a_declaration_counts_where_it_is_left_out() -> None:
     assert parameter(facts_of(FILES), "n::send", 1) == {BLOCKING, NULL, "object of cudaStream_t"}
 
