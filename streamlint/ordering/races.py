@@ -706,6 +706,7 @@ class Races(Repeated):
         """Callers; what was the ambient stream is the one that is current where they call."""
         yield from self._again(state)
         for up in super()._up(state, register):
+            functions = self._functions_left(state, up)
             lane = self.lanes.of(up.frame, up.path[-1], Stream(CURRENT))
             if lane.kind == NAMED:
                 moved = {held for held in up.tracked if held.place == AMBIENT}
@@ -713,14 +714,21 @@ class Races(Repeated):
                 up = up._replace(tracked=(up.tracked - moved) | renamed)
                 if self._lane.kind == CURRENT:
                     self._chosen[up.path] = lane
-            if self._lane.kind == NAMED and (self._lane.blocking is None or AMBIENT in self._lane.places):
-                up = self._handed_down(state, up)
+            if functions is not None and self._lane.kind == NAMED and (self._lane.blocking is None or AMBIENT in self._lane.places):
+                up = self._handed_down(functions, up)
             yield up
 
-    def _handed_down(self, state: State, up: State) -> State:
+    def _functions_left(self, state: State, up: State) -> tuple[Function, ...] | None:
+        """The functions that a path has left by its calls, that of the work first; None where others ran between, called by nobody."""
+        home = self._site.function
+        left = self._left.get((home, state.path)) if state.path or state.frame.function is not home else (home,)
+        if left is not None:
+            left = self._left[home, up.path] = (*left, up.frame.function)
+        return left
+
+    def _handed_down(self, functions: tuple[Function, ...], up: State) -> State:
         """A path that has left a function by a call: the stream of the work is the one that this call hands down, of all that calls do."""
         home = self._site.function
-        functions = self._left[home, up.path] = (*self._left.get((home, state.path), (home,)), up.frame.function)
         frame = Frame(functions[-1], None, None, 0)
         for function, call in zip(reversed(functions[:-1]), reversed(up.path), strict=True):
             frame = Frame(function, frame, call, frame.depth + 1)
