@@ -47,11 +47,12 @@ Crosses = Callable[[Function, Loop | None], bool]
 
 
 class _Search(NamedTuple):
-    """What is looked for, and on which paths."""
+    """What is looked for, and on which paths; what the functions have come to that were entered by calls in the course of a call."""
 
     judge: Judge
-    life: Life | None = None
-    crosses: Crosses | None = None
+    life: Life | None
+    crosses: Crosses | None
+    entered: dict[tuple[Function, Site | None], _Seen]
 
 
 class Earlier:
@@ -70,7 +71,7 @@ class Earlier:
         The search goes through the functions that are called, and before the beginning of a function through the calls of ``passed``.
         ``life``: only the paths that begin where an object is made, and that it can take, count.
         """
-        search = _Search(judge, life, crosses)
+        search = _Search(judge, life, crosses, {})
         for place in (site, *reversed(passed)):
             home, index = place.function.homes[place.instruction]
             seen = self._back(place.function, [(home, index)], search, None, 0)
@@ -178,9 +179,13 @@ class Earlier:
         return search.judge(site, at or site)
 
     def _inside(self, function: Function, search: _Search, at: Site | None, depth: int) -> _Seen:
-        """What a call of a function comes to last."""
-        ends = [function.homes[one] for one in function.by_opcode[op.RETURN]]
-        return self._back(function, ends, search._replace(life=None), at, depth)
+        """What a call of a function comes to last. A function that calls itself comes to nothing there."""
+        found = search.entered.get((function, at))
+        if found is None:
+            search.entered[function, at] = _Seen()
+            ends = [function.homes[one] for one in function.by_opcode[op.RETURN]]
+            found = search.entered[function, at] = self._back(function, ends, search._replace(life=None), at, depth)
+        return found
 
     def has_work(self, site: Site, passed: tuple[Site, ...] = ()) -> bool:
         """Whether work is shown to be on a device on some path to an operation, and the host has not waited for a device since."""

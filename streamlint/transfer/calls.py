@@ -39,6 +39,7 @@ class Calls:
         self._edges: dict[tuple[Function, Instruction], tuple[Edge, ...]] = {}
         self._callers: dict[Function, tuple[tuple[Function, Instruction], ...]] = {}
         self._unknown: set[tuple[Function, Instruction]] = set()
+        self._by_name: dict[tuple[Function, Instruction], ModelledCall | None] = {}
         self._shared: dict[tuple[object, ...], Any] = {}
 
     def one_of(self, kind: Callable[..., Kind], *given: object) -> Kind:
@@ -80,10 +81,11 @@ class Calls:
         for call in self.libraries(function, one):
             if call.row is not None:
                 yield ModelledCall(self.facts, function, call, call.row)
-        if (function, one) in self._unknown and (row := self._row_by_name(function, one)) is not None:
-            if one[0] == op.INVOKE and is_of_host(self.facts, function, one, one[3]):
-                return
-            yield ModelledCall(self.facts, function, LibraryCall(one, row, row.names[0], None), row)
+        if (function, one) in self._unknown:
+            if (function, one) not in self._by_name:
+                self._by_name[function, one] = self._call_by_name(function, one)
+            if (named := self._by_name[function, one]) is not None:
+                yield named
 
     def is_sure(self, call: ModelledCall) -> bool:
         """Whether a call is one of the library: no method of an unknown value whose name a class of the program has as well."""
@@ -124,6 +126,12 @@ class Calls:
         return tuple(self.facts.values(function, register).values) if register >= 0 else ()
 
     # --- methods of values of which nothing is known
+
+    def _call_by_name(self, function: Function, one: Instruction) -> ModelledCall | None:
+        row = self._row_by_name(function, one)
+        if row is None or (one[0] == op.INVOKE and is_of_host(self.facts, function, one, one[3])):
+            return None
+        return ModelledCall(self.facts, function, LibraryCall(one, row, row.names[0], None), row)
 
     def _row_by_name(self, function: Function, one: Instruction) -> Row | None:
         """The row of a method as a library near has it."""

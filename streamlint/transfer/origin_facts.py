@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property, partial
+from typing import NamedTuple
 
 from streamlint.facts.functions import Function
 from streamlint.facts.nodes import Node
@@ -16,13 +17,29 @@ from streamlint.transfer.cpp_declared import declared_type, is_plain_container
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.origin import CHOSEN, Base, Origin, Way, chosen
 from streamlint.transfer.origin_objects import Makers
+from streamlint.transfer.transfer import Transfer
 
 _MAKING = frozenset({"factory", "transfer", "compute", "pin"})
 _PUTTING = frozenset({op.APPEND, op.BUILD, op.DICT, op.PUT})
 
 
+class _Arrival(NamedTuple):
+    """Memory of a kind that arrives at a register: the last place on its way back, and the calls that hand it on."""
+
+    kind: tuple[str, str, str, str]
+    last: Site | None
+    passed: tuple[Site, ...]
+    is_moved: bool
+    may_be_pinned: bool
+    is_elsewhere: bool
+
+
 class Kept(Base):
     """Steps back over values that are kept somewhere."""
+
+    def __init__(self, transfer: Transfer) -> None:
+        super().__init__(transfer)
+        self._arrived: dict[tuple[Function, int], dict[_Arrival, None]] = {}
 
     def kept(self, way: Way) -> Iterator[Origin]:
         """What the program facts know: for each kind of memory the place that it came from, each once.
@@ -33,51 +50,67 @@ class Kept(Base):
 
     def _kept(self, way: Way) -> Iterator[Origin]:
         known = way.known
-        node = self.facts.values(known.function, known.register)
-        memory = [value for value in node.values if isinstance(value, Memory)]
-        if not memory:
-            yield from self._by_unknown(way, node)
+        arrivals = self._arrivals(known.function, known.register)
+        if not arrivals:
+            node = self.facts.values(known.function, known.register)
+            yield from () if any(isinstance(value, Memory) for value in node.values) else self._by_unknown(way, node)
         one = self.contexts.definition(known)
         attribute = one if one is not None and one[0] == op.ATTR else None
         set_here: set[int] = set()
         walked: dict[Way, list[Origin]] = {}  # a way is gone once for all kinds of memory that came by it
-        for value in memory:
-            sites = list(node.trace(value))
-            here = Origin(known, value.space, value.pinning, value.type, value.evidence, way.passed, way.views, "kept")
-            if self._is_excluded(value, sites):
-                continue
-            end = self._end(here, one, sites, node)
+        for memory in arrivals:
+            here = Origin(known, *memory.kind, way.passed, way.views, "kept")
+            end = self._end(here, one, memory)
             if end is not None:
                 yield end
                 continue
-            if attribute is not None and self._makers.excludes(known, attribute[3], sites[-1]):
+            assert memory.last is not None
+            if attribute is not None and self._makers.excludes(known, attribute[3], memory.last):
                 continue
             own = self._set_before(known.function, attribute) if attribute is not None else None
-            if own is None or sites[-1].function is known.function:
-                yield from self._behind(here, sites, walked)
+            if own is None or memory.last.function is known.function:
+                yield from self._behind(here, memory, walked)
             elif own[0] == op.SET_ATTR and own[4] not in set_here:
                 set_here.add(own[4])
                 yield from self.walk(way.at(own[4]))
 
-    def _end(self, here: Origin, one: Instruction | None, sites: list[Site], node: Node) -> Origin | None:
-        """The origin of memory where the way back to it ends; None where a step leads to the place that made it."""
-        known = here.known
+    def _arrivals(self, function: Function, register: int) -> Iterable[_Arrival]:
+        """The kinds of memory that a register may hold, each with each way that it came, whatever the calls on a walk are."""
+        found = self._arrived.get((function, register))
+        if found is None:
+            node = self.facts.values(function, register)
+            memory = [value for value in node.values if isinstance(value, Memory)]
+            told = (self._arrival(function, node, value) for value in memory)
+            found = self._arrived[function, register] = dict.fromkeys(each for each in told if each is not None)
+        return found
+
+    def _arrival(self, function: Function, node: Node, value: Memory) -> _Arrival | None:
+        sites = list(node.trace(value))
+        if self._is_excluded(value, sites):
+            return None
+        passed = tuple(reversed([site for site in sites if self._enters(site, function)]))
+        may_pin = any(map(self.may_pin, sites)) or (value.pinning == "pageable" and any(map(self.pinnings.may_pin, sites)))
         last = sites[-1] if sites else None
-        if self._is_moved_elsewhere(sites):
+        is_elsewhere = value.space == "host" and last is not None and self._is_elsewhere(node, last)
+        kind = value.space, value.pinning, value.type, value.evidence
+        return _Arrival(kind, last, passed, self._is_moved_elsewhere(sites), may_pin, is_elsewhere)
+
+    def _end(self, here: Origin, one: Instruction | None, memory: _Arrival) -> Origin | None:
+        """The origin of memory where the way back to it ends; None where a step leads to the place that made it."""
+        known, last = here.known, memory.last
+        if memory.is_moved:
             return here._replace(space="device", pinning="unknown")
-        if one is not None and one[0] == op.ATTR and self._is_other_memory(known, one):
-            return here._replace(pinning="unknown")
-        if any(map(self.may_pin, sites)) or (here.pinning == "pageable" and any(map(self.pinnings.may_pin, sites))):
+        if memory.may_be_pinned or (one is not None and one[0] == op.ATTR and self._is_other_memory(known, one)):
             return here._replace(pinning="unknown")
         if last is None or not op.DEFINES[last.instruction[0]] or last.instruction is one:
             return here._replace(how="declared") if self._is_declared(known, one) else self._of_loader(here, one)
-        return chosen(here) if here.space == "host" and self._is_elsewhere(node, last) else None
+        return chosen(here) if memory.is_elsewhere else None
 
-    def _behind(self, here: Origin, sites: list[Site], walked: dict[Way, list[Origin]]) -> list[Origin]:
+    def _behind(self, here: Origin, memory: _Arrival, walked: dict[Way, list[Origin]]) -> list[Origin]:
         """The origins of memory by the last place on its way; that place itself where none found there is of its kind."""
-        last, known = sites[-1], here.known
-        passed = tuple(reversed([site for site in sites if self._enters(site, known.function)]))
-        behind = Way(Known(last.function, last.instruction[2], known.context), (*passed, *here.passed), here.views)
+        last = memory.last
+        assert last is not None
+        behind = Way(Known(last.function, last.instruction[2], here.known.context), (*memory.passed, *here.passed), here.views)
         if behind not in walked:
             walked[behind] = list(self.walk(behind))
         found = walked[behind]
