@@ -267,9 +267,10 @@ class _Conditions:
     # --- what lets pass
 
     def _accumulates(self, asked: _Asked) -> bool:
-        """Whether progress is made behind an edge: what else stands there runs once a step."""
-        graph = self.hot.body(asked.region.function).graph
-        return any(graph.dominates(asked.edge.after, block) for block in self._progress(asked.region.function))
+        """Whether the round makes its progress behind an edge: what else stands there runs once a step."""
+        body = self.hot.body(asked.region.function)
+        behind = (one for one in self._progressing(body.function) if body.graph.dominates(asked.edge.after, body.home[one]))
+        return any(body.is_in_round(one, asked.edge.block) for one in behind)
 
     def _progress(self, function: Function) -> frozenset[int]:
         """The blocks of a function that make progress."""
