@@ -17,7 +17,7 @@ from streamlint.facts.counters import is_counter
 from streamlint.facts.facts import Facts
 from streamlint.facts.flags import Flags, comparison, own_flag
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Constant, Instance, LibraryObject, Object
+from streamlint.facts.objects import Constant, External, Instance, LibraryObject, Object
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import Graph
@@ -25,7 +25,6 @@ from streamlint.ir.graph import Graph
 Settles = Callable[[Function, int], bool]
 """Whether a register of a function holds a value with which a condition is decided from then on."""
 NEVER = "never, as far as the program tells"
-_CLOCKS = frozenset({"time", "perf_counter", "monotonic", "process_time", "time_ns", "perf_counter_ns", "monotonic_ns"})
 _SWAPPED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "==": "==", "!=": "!="}
 _FEW = 2
 """A remainder of a number this small is met nearly as often as not."""
@@ -235,8 +234,9 @@ class Conditions:
             return any(self._is_clock(part, depth - 1) for part in one[4:6])
         if one[0] not in (op.CALL, op.INVOKE):
             return False
-        names = [getattr(value, "name", "") for value in self.facts.callees(self.function, one)]
-        return any(name.partition(".")[0] == "time" and name.rpartition(".")[2] in _CLOCKS for name in names)
+        called = (value for value in self.facts.callees(self.function, one) if isinstance(value, External))
+        rows = map(self.facts.row_of, called)
+        return any(row is not None and row.effect == "clock" for row in rows)
 
     def _is_evaluation(self, one: Instruction) -> bool:
         """``module.training``: true where a loop trains."""

@@ -124,10 +124,12 @@ class Models:
         return self._arrays
 
     def is_known(self, package: str) -> bool:
-        """Whether any row is about a package, by the first part of its name."""
+        """Whether any row is about a package, by the first part of its name; rows of clocks say nothing of what else it has."""
         if self._heads is None:
-            names = (*self.types, *self.calls, *self.attributes, *(text for text, _, _ in self._patterns))
-            self._heads = frozenset(name.partition(".")[0] for name in names)
+            known = [(name, row.library) for name, row in self.types.items()]
+            known += [(name, row.library) for rows in (self.calls, self.attributes) for name, row in rows.items()]
+            known += [(text, row.library) for text, _, row in self._patterns]
+            self._heads = frozenset(name.partition(".")[0] for name, library in known if library != "clocks")
         return package in self._heads
 
     def call(self, name: str) -> Row | None:
