@@ -17,6 +17,7 @@ from streamlint.facts.counters import is_counter
 from streamlint.facts.facts import Facts
 from streamlint.facts.flags import Flags, comparison, own_flag
 from streamlint.facts.functions import Function
+from streamlint.facts.kept_counts import counts_in_attribute
 from streamlint.facts.objects import Constant, External, Instance, LibraryObject, Object
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -224,7 +225,17 @@ class Conditions:
 
     def _counts(self, counter: int, fixed: int) -> bool:
         """Whether a register counts rounds, and another one does not change with them."""
-        return is_counter(self.function, self.graph, self.home, counter) and not is_counter(self.function, self.graph, self.home, fixed)
+        return self.is_counter(counter) and not self.is_counter(fixed)
+
+    def is_counter(self, register: int) -> bool:
+        """Whether a register counts rounds of a loop of the function, of the program, or of a framework."""
+        return is_counter(self.function, self.graph, self.home, register, known=self._is_kept_count)
+
+    def _is_kept_count(self, one: Instruction) -> bool:
+        """Whether an instruction reads what counts the rounds of a loop elsewhere."""
+        if one[0] == op.PARAM:
+            return self.facts.frameworks.is_number(self.function, self.function.code.parameters[one[3]].name)
+        return one[0] == op.ATTR and counts_in_attribute(self.facts, self.function, one)
 
     def _is_clock(self, register: int, depth: int = 3) -> bool:
         one = self._definition(register)
