@@ -40,6 +40,8 @@ class Aliases:
                 continue
             seen.add(place)
             one, held, keys = place
+            if (made := one.definitions[held]) is not None and made[0] == op.CONST:
+                continue  # ``a = b = None``: what is no object has no other names
             uses = (use for use in one.uses[held] if use[0] in (op.ATTR, op.INVOKE) and use[3] == held)
             if not keys and any(one.text(use[4]) in members for use in uses):
                 return True

@@ -17,7 +17,8 @@ from streamlint.facts.counters import is_counter
 from streamlint.facts.facts import Facts
 from streamlint.facts.flags import Flags, comparison, own_flag
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Constant, Instance, LibraryObject, Object
+from streamlint.facts.kept_counts import counts_in_attribute
+from streamlint.facts.objects import Constant, External, Instance, LibraryObject, Object
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import Graph
@@ -25,7 +26,6 @@ from streamlint.ir.graph import Graph
 Settles = Callable[[Function, int], bool]
 """Whether a register of a function holds a value with which a condition is decided from then on."""
 NEVER = "never, as far as the program tells"
-_CLOCKS = frozenset({"time", "perf_counter", "monotonic", "process_time", "time_ns", "perf_counter_ns", "monotonic_ns"})
 _SWAPPED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "==": "==", "!=": "!="}
 _FEW = 2
 """A remainder of a number this small is met nearly as often as not."""
@@ -225,7 +225,17 @@ class Conditions:
 
     def _counts(self, counter: int, fixed: int) -> bool:
         """Whether a register counts rounds, and another one does not change with them."""
-        return is_counter(self.function, self.graph, self.home, counter) and not is_counter(self.function, self.graph, self.home, fixed)
+        return self.is_counter(counter) and not self.is_counter(fixed)
+
+    def is_counter(self, register: int) -> bool:
+        """Whether a register counts rounds of a loop of the function, of the program, or of a framework."""
+        return is_counter(self.function, self.graph, self.home, register, known=self._is_kept_count)
+
+    def _is_kept_count(self, one: Instruction) -> bool:
+        """Whether an instruction reads what counts the rounds of a loop elsewhere."""
+        if one[0] == op.PARAM:
+            return self.facts.frameworks.is_number(self.function, self.function.code.parameters[one[3]].name)
+        return one[0] == op.ATTR and counts_in_attribute(self.facts, self.function, one)
 
     def _is_clock(self, register: int, depth: int = 3) -> bool:
         one = self._definition(register)
@@ -235,8 +245,9 @@ class Conditions:
             return any(self._is_clock(part, depth - 1) for part in one[4:6])
         if one[0] not in (op.CALL, op.INVOKE):
             return False
-        names = [getattr(value, "name", "") for value in self.facts.callees(self.function, one)]
-        return any(name.partition(".")[0] == "time" and name.rpartition(".")[2] in _CLOCKS for name in names)
+        called = (value for value in self.facts.callees(self.function, one) if isinstance(value, External))
+        rows = map(self.facts.row_of, called)
+        return any(row is not None and row.effect == "clock" for row in rows)
 
     def _is_evaluation(self, one: Instruction) -> bool:
         """``module.training``: true where a loop trains."""

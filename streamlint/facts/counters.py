@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
-from streamlint.facts.functions import Function
+from streamlint.facts.functions import ClassInfo, Function
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import Graph
@@ -12,24 +12,38 @@ from streamlint.ir.graph import Graph
 _DEEPEST = 4
 
 
-def is_counter(function: Function, graph: Graph, home: Mapping[Instruction, int], register: int, depth: int = _DEEPEST) -> bool:
-    """Whether a register holds the number of a loop's round, or that and a constant."""
+def is_counter(
+    function: Function,
+    graph: Graph,
+    home: Mapping[Instruction, int],
+    register: int,
+    depth: int = _DEEPEST,
+    known: Callable[[Instruction], bool] | None = None,
+) -> bool:
+    """Whether a register holds the number of a loop's round, or that and a constant; what is ``known`` to count does so too."""
     one = function.definitions[register] if register >= 0 else None
     if one is None or depth == 0:
         return False
-    if one[0] == op.NEXT:
-        return _called(function, one[3]) == "range"
-    if one[0] == op.UNPACK and one[4] == 0:
-        source = function.definitions[one[3]]
-        return source is not None and source[0] == op.NEXT and _called(function, source[3]) == "enumerate"
+    if known is not None and known(one):
+        return True
+    if one[0] in (op.NEXT, op.UNPACK):
+        return is_number_of_round(function, one)
     if one[0] in (op.BINARY, op.INPLACE):
         return function.text(one[3]) in ("+", "-", "+=", "-=") and any(
-            isinstance(function.constant(right), int) and is_counter(function, graph, home, left, depth - 1)
+            isinstance(function.constant(right), int) and is_counter(function, graph, home, left, depth - 1, known)
             for left, right in (one[4:6], one[5:3:-1])
         )
     if one[0] == op.PHI and any(loop.header == home[one] for loop in graph.loops):
         return any(_is_raised(function, value, register) for value in one[3:])
     return one[0] == op.ATTR and _is_raised_attribute(function, one)
+
+
+def is_number_of_round(function: Function, one: Instruction) -> bool:
+    """Whether an instruction takes the number of a round: the element of ``range``, or the first part of that of ``enumerate``."""
+    if one[0] == op.UNPACK and one[4] == 0:
+        source = function.definitions[one[3]]
+        return source is not None and source[0] == op.NEXT and _called(function, source[3]) == "enumerate"
+    return one[0] == op.NEXT and _called(function, one[3]) == "range"
 
 
 def _called(function: Function, iterator: int) -> str:
@@ -54,15 +68,26 @@ def _is_raised(function: Function, value: int, register: int, depth: int = _DEEP
 def _is_raised_attribute(function: Function, one: Instruction) -> bool:
     """Whether a method of the class makes an attribute of its receiver larger by a constant, also where it is a tensor."""
     owner = function.method.owner if function.method is not None else None
-    if owner is None or not function.is_parameter(one[3]):
-        return False
-    name = function.text(one[4])
+    return owner is not None and function.is_parameter(one[3]) and is_raised_in(owner, function.text(one[4]))
+
+
+def is_raised_in(owner: ClassInfo, name: str) -> bool:
+    """Whether a method of a class makes an attribute larger by a constant."""
     for store in owner.own_stores.get(name, ()):
         value = store.function.definitions[store.value]
         if value is not None and value[0] == op.INPLACE and _is_number(store.function, value[5]):
             return True
+        if value is not None and value[0] == op.BINARY and _raises(store.function, value, name):
+            return True
     methods = (method for each in owner.methods.values() for method in each)
     return any(_adds_to(method, call, name) for method in methods for call in method.by_opcode[op.INVOKE])
+
+
+def _raises(function: Function, sum_: Instruction, name: str) -> bool:
+    """``self.steps = self.steps + 1``."""
+    held = function.definitions[sum_[4]] if sum_[4] >= 0 else None
+    is_own = held is not None and held[0] == op.ATTR and function.text(held[4]) == name
+    return is_own and function.text(sum_[3]) == "+" and _is_number(function, sum_[5])
 
 
 def _adds_to(method: Function, call: Instruction, name: str) -> bool:

@@ -10,6 +10,7 @@ from streamlint.facts.hierarchy import Hierarchy
 from streamlint.facts.program import Program
 from streamlint.ir import opcodes as op
 from streamlint.models import Models, StepRow
+from streamlint.models.vocabulary import Selector
 
 _PYTHON = sys.stdlib_module_names
 
@@ -49,13 +50,12 @@ class Frameworks:
     def is_on_device(self, function: Function, parameter: str) -> bool:
         """Whether a framework calls a method with a tensor of the device, or several in a container, for a parameter."""
         row = self.row(function)
-        if row is None or not row.on_device:
-            return False
-        names = [one.name for one in function.code.parameters[1:]]
-        return any(
-            parameter == one.keyword or (one.position is not None and names[one.position : one.position + 1] == [parameter])
-            for one in row.on_device
-        )
+        return row is not None and _is_among(function, parameter, row.on_device)
+
+    def is_number(self, function: Function, parameter: str) -> bool:
+        """Whether a framework calls a method with the number of its round for a parameter."""
+        row = self.row(function)
+        return row is not None and _is_among(function, parameter, row.counts)
 
     def _has_foreign_base(self, definition: ClassInfo) -> bool:
         """Whether a class derives from one that no file of the program defines, of a library without rows."""
@@ -74,3 +74,11 @@ class Frameworks:
         while first > 0 and "/".join((*parts[:first], "__init__.py")) in self.program.units:
             first -= 1
         return ".".join(parts[first:])
+
+
+def _is_among(function: Function, parameter: str, places: tuple[Selector, ...]) -> bool:
+    """Whether a parameter of a method stands at one of some places."""
+    names = [one.name for one in function.code.parameters[1:]]
+    return any(
+        parameter == one.keyword or (one.position is not None and names[one.position : one.position + 1] == [parameter]) for one in places
+    )

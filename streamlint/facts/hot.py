@@ -141,8 +141,10 @@ class HotRegions:
             return found
         body = self.body(function)
         blocks = body.runs([0], body.conditions.decided(flags))
-        for progress in self.steps(function, flags) if function in self.reaching else ():
-            if body.home[progress.instruction] in blocks:
+        steps = [*self.steps(function, flags)] if function in self.reaching else []
+        backwards = [one.instruction for one in steps if one.does == "backward"]
+        for progress in steps:
+            if body.home[progress.instruction] in blocks and not body.finishes(progress.instruction, backwards):
                 index = body.loop_of(progress.instruction)
                 if index not in found or found[index].does == DERIVES:
                     found[index] = progress
@@ -223,9 +225,10 @@ class HotRegions:
         return [one.header for one in loops], frozenset(block for one in loops for block in one.body)
 
     def _makes_progress(self, function: Function, flags: Flags, rare: Rare) -> bool:
-        """Whether only this edge leads to a step: the test of an accumulation is no rare branch."""
+        """Whether only this edge leads to a step of the round: the test of an accumulation is no rare branch."""
         body = self.body(function)
-        return any(body.graph.dominates(rare.after, body.home[step.instruction]) for step in self.steps(function, flags))
+        behind = (one.instruction for one in self.steps(function, flags) if body.graph.dominates(rare.after, body.home[one.instruction]))
+        return any(body.is_in_round(one, rare.block) for one in behind)
 
     def _enter(self, region: Region) -> None:
         """What a region calls is hot too."""

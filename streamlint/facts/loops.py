@@ -72,6 +72,28 @@ class Body:
                 index = self.graph.loops[index].parent
         return index
 
+    def is_in_round(self, step: Instruction, block: int) -> bool:
+        """Whether a step belongs to the round that a block runs in, and not to one of a loop behind it."""
+        index = self.loop_of(step)
+        return index == NOBODY or block in self.graph.loops[index].body
+
+    def finishes(self, step: Instruction, backwards: Iterable[Instruction]) -> bool:
+        """Whether a step only applies what a loop before it has left over: one that goes backward, and steps the same optimizer itself."""
+        steps = [one.instruction for one in self.rounds.of(self.function) if one.row.does == "optimizer"]
+        for other in steps if step in steps else ():
+            index = self.loop_of(other) if self._are_all_same(step, other) else NOBODY
+            loop = self.graph.loops[index] if index not in (NOBODY, self.loop_of(step)) else None
+            if loop is None or self.home[step] in loop.body or not self.graph.dominates(loop.header, self.home[step]):
+                continue
+            if any(self.home[one] in loop.body for one in backwards):
+                return True
+        return False
+
+    def _are_all_same(self, one: Instruction, other: Instruction) -> bool:
+        """Whether two calls are made of the same, with the same."""
+        given, wanted = op.reads(one), op.reads(other)
+        return one != other and len(given) == len(wanted) and all(map(self._are_same, given, wanted))
+
     def _has_few_rounds(self, index: int) -> bool:
         source = self._iterated(index)
         if source is None:
@@ -91,10 +113,10 @@ class Body:
         return None
 
     def _is_of_each(self, instruction: Instruction, index: int) -> bool:
-        """Whether a step is made of the loop's own element, or of what it names: ``for optimizer in optimizers: optimizer.step()``."""
+        """Whether a step is made of the loop's own element, or of what it names: ``for optimizer in optimizers: optimizer.step()``. What
+        a loop inside goes through may be the element itself: ``for group in groups: for optimizer in group: optimizer.step()``."""
         if not any(one.instruction == instruction and one.row.does == "optimizer" for one in self.rounds.of(self.function)):
             return False
-        body = self.graph.loops[index].body
         waiting = op.reads(instruction)
         seen: set[int] = set()
         while waiting:
@@ -103,9 +125,9 @@ class Body:
             if one is None or register in seen:
                 continue
             seen.add(register)
-            if one[0] == op.NEXT and self.home[one] in body:
+            if one[0] == op.NEXT and self.graph.innermost[self.home[one]] == index:
                 return True
-            if one[0] in (op.UNPACK, op.ITEM, op.ATTR):
+            if one[0] in (op.UNPACK, op.ITEM, op.ATTR, op.NEXT, op.ITER):
                 waiting += one[3:5] if one[0] == op.ITEM else one[3:4]
             elif one[0] == op.CALL and self.function.dotted(one[3]) == "getattr":
                 waiting += one[5:7]

@@ -368,6 +368,22 @@ class Program:
         names = ((unit, unit.path.removeprefix(folder).removesuffix("/__init__.py")) for unit in self.units.values() if unit is not home)
         return [unit for unit, name in names if unit.path.startswith(folder + begun) and "/" not in name]
 
+    def is_used_near(self, unit: Unit, package: str) -> bool:
+        """Whether a file of Python, or one that imports lead to or come from, imports a package."""
+        key = (self._groups[unit], package)
+        if key not in self._near:
+            self._near[key] = any(
+                module.partition(".")[0] == package
+                for near in self.mentioning(package)
+                if self._groups[near] is key[0]
+                for module, _ in near.imports
+            )
+        return self._near[key]
+
+    @cached_property
+    def _near(self) -> dict[tuple[Unit, str], bool]:
+        return {}
+
     def group(self, unit: Unit) -> Unit:
         """One of the files that imports connect with a file, the same for all of them. Text that reads like an import counts as one."""
         return self._groups[unit]

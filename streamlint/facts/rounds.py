@@ -42,7 +42,6 @@ class Rounds:
             for name in row.names:
                 self._methods[last_part(name)].append(row)
         self._found: dict[Function, tuple[Round, ...]] = {}
-        self._near: dict[tuple[Unit, str], bool] = {}
 
     def of(self, function: Function) -> tuple[Round, ...]:
         """The calls of rounds that a function makes by itself."""
@@ -183,12 +182,4 @@ class Rounds:
         """Whether a file, or one that imports lead to or come from, imports a library; of C++, whether it names its namespace or folder."""
         if unit.is_cpp:
             return unit in self.facts.program.mentioning(library)
-        key = (self.facts.program.group(unit), library)
-        if key not in self._near:
-            self._near[key] = any(
-                module.partition(".")[0] == library
-                for near in self.facts.program.mentioning(library)
-                if self.facts.program.group(near) is key[0]
-                for module, _ in near.imports
-            )
-        return self._near[key]
+        return self.facts.program.is_used_near(unit, library)

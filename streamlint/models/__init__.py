@@ -8,7 +8,7 @@ from __future__ import annotations
 import fnmatch
 import functools
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +45,7 @@ class StepRow:
     methods: tuple[str, ...]
     unproven: tuple[str, ...] = ()
     on_device: tuple[Selector, ...] = ()
+    counts: tuple[Selector, ...] = ()
     forward: bool = False  # it computes for whoever calls it, also where nothing is trained: what it returns is no log
     members: tuple[str, ...] = ()
     of: Selector | None = None  # the methods are those of what the constructor of such a class is given
@@ -97,6 +98,7 @@ class Models:
     _arrays: dict[str, str] | None = None
     _own: dict[tuple[str, str], str] = field(default_factory=dict)
     _with: dict[str, list[tuple[str, Row]]] = field(default_factory=dict)
+    _counters: dict[str, set[str]] | None = None
 
     def with_effect(self, effect: str) -> Sequence[tuple[str, Row]]:
         """The rows of calls that have an effect, each with the last part of its name."""
@@ -104,6 +106,15 @@ class Models:
             for name, row in self.calls.items():
                 self._with.setdefault(row.effect, []).append((name.replace("::", ".").rpartition(".")[2], row))
         return self._with.get(effect, ())
+
+    def counters(self, name: str) -> Collection[str]:
+        """The packages whose objects count the rounds of a loop in an attribute of a name."""
+        if self._counters is None:
+            self._counters = {}
+            for known, row in self.attributes.items():
+                if row.effect == "counter":
+                    self._counters.setdefault(last_part(known), set()).add(first_part(known))
+        return self._counters.get(name, ())
 
     def own_type(self, library: str, kind: str) -> str | None:
         """The type of a kind that a library's own functions take and give: the first that stands in its rows; None if there is none."""
@@ -124,10 +135,12 @@ class Models:
         return self._arrays
 
     def is_known(self, package: str) -> bool:
-        """Whether any row is about a package, by the first part of its name."""
+        """Whether any row is about a package, by the first part of its name; rows of clocks and rounds say nothing of what else it has."""
         if self._heads is None:
-            names = (*self.types, *self.calls, *self.attributes, *(text for text, _, _ in self._patterns))
-            self._heads = frozenset(name.partition(".")[0] for name in names)
+            known = [(name, row.library) for name, row in self.types.items()]
+            known += [(name, row.library) for rows in (self.calls, self.attributes) for name, row in rows.items()]
+            known += [(text, row.library) for text, _, row in self._patterns]
+            self._heads = frozenset(name.partition(".")[0] for name, library in known if library not in ("clocks", "frameworks"))
         return package in self._heads
 
     def call(self, name: str) -> Row | None:
@@ -233,6 +246,7 @@ class Models:
         self.rounds.extend(RoundRow(names, **values) for names, _, values in rows(data, "round", source))
         self._patterns.sort(key=lambda item: -len(item[0]))
         self._cache.clear()
+        self._counters = None
         self._own.clear()
         self._arrays = None
         self._no_types.clear()

@@ -137,6 +137,7 @@ STEP = (
     key("methods", "texts", "The methods that the framework calls in each step.", needed=True),
     key("unproven", "texts", "The ends of the names of base classes that count although their source is not part of the run."),
     key("on_device", "places", "The parameters of the methods that are on the device."),
+    key("counts", "places", "The parameters of the methods that count the framework's rounds."),
     key("forward", "bool", "The methods compute for their caller, also where nothing is trained."),
     key(
         "members",

@@ -27,7 +27,7 @@ from streamlint.waits.host_rounds import HostRounds
 from streamlint.waits.idle import Idle
 from streamlint.waits.indices import is_mask, is_of_array
 from streamlint.waits.losses import LossSlice
-from streamlint.waits.measuring import is_stopped, measures
+from streamlint.waits.measuring import Measuring
 from streamlint.waits.met import is_met
 from streamlint.waits.naming import ON_DEVICE, name_of
 from streamlint.waits.operands import argument_registers, behind, taken_from
@@ -201,6 +201,10 @@ class HotWaits:
         return HostRounds(self.hot)
 
     @cached_property
+    def _measuring(self) -> Measuring:
+        return Measuring(self.graph)
+
+    @cached_property
     def _values(self) -> RoundValues:
         return RoundValues(self.hot)
 
@@ -269,7 +273,7 @@ class HotWaits:
             return NEEDED  # one read of what it is called for
         if self._is_guess(region):
             return NO_LOOP
-        if measures(self.graph, wait, region) or (is_stopped(self.graph, first) and not self._may_step(first.function)):
+        if self._measuring.measures(wait, region) or (self._measuring.is_stopped(first) and not self._may_step(first.function)):
             return MEASURES
         if warms_up(self.hot, region):
             return WARMS_UP

@@ -3,58 +3,95 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from streamlint.facts.call_graph import CallGraph, LibraryCall
 from streamlint.facts.functions import Function
 from streamlint.facts.hot import Region
+from streamlint.facts.objects import LibraryObject
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY
 from streamlint.waits.wait import CACHE, DEVICE, Wait
 
 _FILES = frozenset("test tests benchmark benchmarks bench profile profiler conftest".split())
-_CLOCKS = frozenset({"time", "time_ns", "perf_counter", "perf_counter_ns", "monotonic", "monotonic_ns", "process_time"})
 _FIGURES = frozenset({"elapsed_time", "reset_peak_memory_stats", "reset_max_memory_allocated", "reset_max_memory_cached"})
+_KEPT_WITH = frozenset({"clock", "elapsed", "event", "record", "synchronize"})
+"""Effects of what a timer calls besides functions of the language."""
 
 
-def measures(graph: CallGraph, wait: Wait, region: Region) -> bool:
-    """Whether the code around a wait tests or measures: by its file, or for a device-wide wait by a clock or a peak beside it."""
-    chain = region.chain()
-    if any(_FILES.intersection(re.split(r"[^a-z]+", one.function.unit.path.rpartition("/")[2].lower())) for one in chain):
-        return True
-    ways = zip(chain, (*(one.call for one in chain[1:]), wait.instruction), strict=True)  # the calls that lead to the wait, and that itself
-    return wait.what in (DEVICE, CACHE) and any(at is not None and _is_measured(graph, one.function, at) for one, at in ways)
+class Measuring:
+    """Answers for the functions of a program."""
 
+    def __init__(self, graph: CallGraph) -> None:
+        self.graph = graph
+        self._timers: dict[Function, bool | None] = {}
 
-def is_stopped(graph: CallGraph, region: Region) -> bool:
-    """Whether each round of a loop reads a clock twice: it measures what the round runs, and for a loop that steps nothing that is all.
+    def measures(self, wait: Wait, region: Region) -> bool:
+        """Whether the code around a wait tests or measures: by its file, or for a device-wide wait by a clock or a peak beside it."""
+        chain = region.chain()
+        if any(_FILES.intersection(re.split(r"[^a-z]+", one.function.unit.path.rpartition("/")[2].lower())) for one in chain):
+            return True
+        places = (*(one.call for one in chain[1:]), wait.instruction)  # the calls that lead to the wait, and that itself
+        ways = zip(chain, places, strict=True)
+        return wait.what in (DEVICE, CACHE) and any(at is not None and self._is_measured(one.function, at) for one, at in ways)
 
-    Who looks at gradients there may make the step by hand.
-    """
-    function, loop = region.function, region.loop
-    if loop is None or any(function.text(one[4]) == "grad" for one in function.by_opcode[op.ATTR]):
-        return False
-    always = function.control.every_round(loop)
-    clocks = {
-        call.instruction for call in graph.calls(function).libraries if _is_clock(call) and function.blocks[call.instruction] in always
-    }
-    return len(clocks) > 1
+    def is_stopped(self, region: Region) -> bool:
+        """Whether each round of a loop looks at a clock twice: it measures what the round runs, and for a loop that steps nothing that is
+        all.
 
+        Who looks at gradients there may make the step by hand.
+        """
+        function, loop = region.function, region.loop
+        if loop is None or any(function.text(one[4]) == "grad" for one in function.by_opcode[op.ATTR]):
+            return False
+        always = function.control.every_round(loop)
+        return len({one for one in self._looks(function, False) if function.blocks[one] in always}) > 1
 
-def _is_measured(graph: CallGraph, function: Function, one: Instruction) -> bool:
-    """Whether a clock or a peak of memory is read in each round of the innermost loop around an instruction, or else in its function."""
-    block = function.blocks.get(one, NOBODY)
-    loop = function.control.innermost[block] if block != NOBODY else NOBODY
-    calls = (call for call in graph.calls(function).libraries if _is_figure(call))
-    return any(loop == NOBODY or function.blocks[call.instruction] in function.control.loops[loop].body for call in calls)
+    def _is_measured(self, function: Function, one: Instruction) -> bool:
+        """Whether the innermost loop around an instruction looks at a clock or a peak of memory in its rounds, or else its function."""
+        block = function.blocks.get(one, NOBODY)
+        loop = function.control.innermost[block] if block != NOBODY else NOBODY
+        return any(loop == NOBODY or function.blocks[look] in function.control.loops[loop].body for look in self._looks(function, True))
+
+    def _looks(self, function: Function, with_peaks: bool) -> Iterator[Instruction]:
+        """Where a function looks at a clock, by itself or by a timer.
+
+        ``with_peaks``: or at the time between events, or at a peak of memory.
+        """
+        calls = self.graph.calls(function)
+        yield from (call.instruction for call in calls.libraries if _is_clock(call) or (with_peaks and _is_figure(call)))
+        yield from (edge.instruction for edge in calls.edges if edge.is_followed and self._keeps_time(edge.callee))
+        for one in function.by_opcode[op.ENTER]:
+            entered = (value for value in self.graph.facts.values(function, one[3]).values if isinstance(value, LibraryObject))
+            rows = (self.graph.facts.models.method(value.type, "__enter__") for value in entered)
+            if any(row is not None and row.effect == "clock" for row in rows):
+                yield one
+
+    def _keeps_time(self, function: Function) -> bool:
+        """Whether a function looks at a clock and does nothing else: it is a timer's."""
+        return bool(self._is_timer(function))
+
+    def _is_timer(self, function: Function) -> bool | None:
+        """Whether a function that only keeps time and numbers looks at a clock; None for one that does something else."""
+        if function not in self._timers:
+            self._timers[function] = None  # where it calls itself
+            calls = self.graph.calls(function)
+            if not calls.unknown and all(map(_is_kept_with, calls.libraries)):
+                inner = {self._is_timer(edge.callee) if edge.is_followed else None for edge in calls.edges}
+                looks = any(_is_clock(call) or _is_figure(call) for call in calls.libraries)
+                self._timers[function] = None if None in inner else looks or True in inner
+        return self._timers[function]
 
 
 def _is_clock(call: LibraryCall) -> bool:
-    head, _, last = call.name.rpartition(".")
-    return (head == "time" and last in _CLOCKS) or call.name.endswith("clock::now")
+    return (call.row is not None and call.row.effect == "clock") or call.name.endswith("clock::now")
 
 
 def _is_figure(call: LibraryCall) -> bool:
-    if _is_clock(call) or call.name.rpartition(".")[2] in _FIGURES:
-        return True
-    return call.row is not None and call.row.effect == "elapsed"
+    return call.name.rpartition(".")[2] in _FIGURES or (call.row is not None and call.row.effect == "elapsed")
+
+
+def _is_kept_with(call: LibraryCall) -> bool:
+    """Whether a timer may call something: a clock, an event, or the language."""
+    return _is_clock(call) or call.name.startswith("builtins.") or (call.row is not None and call.row.effect in _KEPT_WITH)

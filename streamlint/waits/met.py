@@ -10,7 +10,6 @@ from collections.abc import Callable
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
-from streamlint.facts.counters import is_counter
 from streamlint.facts.effects import OF_ROUNDS
 from streamlint.facts.functions import Function
 from streamlint.facts.hot import HotRegions, Region
@@ -267,9 +266,10 @@ class _Conditions:
     # --- what lets pass
 
     def _accumulates(self, asked: _Asked) -> bool:
-        """Whether progress is made behind an edge: what else stands there runs once a step."""
-        graph = self.hot.body(asked.region.function).graph
-        return any(graph.dominates(asked.edge.after, block) for block in self._progress(asked.region.function))
+        """Whether the round makes its progress behind an edge: what else stands there runs once a step."""
+        body = self.hot.body(asked.region.function)
+        behind = (one for one in self._progressing(body.function) if body.graph.dominates(asked.edge.after, body.home[one]))
+        return any(body.is_in_round(one, asked.edge.block) for one in behind)
 
     def _progress(self, function: Function) -> frozenset[int]:
         """The blocks of a function that make progress."""
@@ -310,7 +310,7 @@ class _Conditions:
         body, compared = self.hot.body(asked.region.function), compares(asked.region.function, asked.register)
         if compared is None or not asked.holds or compared[0] not in (">", ">=", "!=") or compared[2] not in (0, 1):
             return False
-        return is_counter(body.function, body.graph, body.home, compared[1])
+        return body.conditions.is_counter(compared[1])
 
     def _is_of_given(self, asked: _Asked) -> bool:
         """Whether a condition asks how many parts a framework hands over, or whether one is there: each call comes with as many."""
@@ -382,7 +382,7 @@ class _Conditions:
         one = function.definitions[asked.register]
         if one is None or one[0] != op.COMPARE or not any(loop.header == asked.edge.block for loop in body.graph.loops):
             return False
-        return any(is_counter(function, body.graph, body.home, register) for register in one[4:6])
+        return any(body.conditions.is_counter(register) for register in one[4:6])
 
     def _fills(self, asked: _Asked) -> bool:
         """``len(x)`` of a list that the function begins with nothing in it, or of which an element is what is read."""

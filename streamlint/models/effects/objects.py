@@ -18,6 +18,7 @@ from streamlint.models.effects.shared import (
 from streamlint.models.keys import Effect, key
 
 OBJECTS = (
+    Effect("counter", "counts the steps or epochs of a framework's loop"),
     Effect(
         "object",
         "makes an object of `type` that remembers its arguments",
