@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from streamlint.facts.cuda_arms import CudaArms
 from streamlint.facts.declarations import annotation_of
 from streamlint.facts.frames import Arguments, Frame, Joint
 from streamlint.facts.functions import ClassInfo, Function
@@ -49,6 +50,7 @@ class Flow:
         self.models = models if models is not None else builtin("python")
         self.scopes = Scopes()
         self.hierarchy = Hierarchy(program, self.scopes)
+        self.arms = CudaArms(self.models, self.scopes)
         self.solver = Solver(self.joined, self.gathered, self.gathered_more, self.gathered_names, self.gathered_all)
         self.objects = Objects()
         self.solver.beyond = self.objects(Unknown, "budget")
@@ -229,7 +231,7 @@ class Flow:
         return found
 
     def _global(self, unit: Unit, name: str, node: Node) -> None:
-        for function, register in unit.globals.get(name, ()):
+        for function, register in unit.globals.get(name, ()) if unit.is_cpp else self.arms.stored(unit, name):
             self.solver.edge(self.register(self.base(function), register), node)
         if name in unit.globals:
             return
