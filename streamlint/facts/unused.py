@@ -64,7 +64,7 @@ class _Unused:
         for unit in self.program.units.values():
             if unit.source.language == "python" and unit.path.endswith(".py"):
                 names = dict.fromkeys(_DEFINED.findall(unit.source.text))
-                silent = {name for name in names if not name.endswith("__") and not any(True for _ in _named(unit, name))}
+                silent = {name for name in names if not name.endswith("_") and not any(True for _ in _named(unit, name))}
                 yield from (one for one in unit.functions if one.code.name in silent and self._is_unused(one)) if silent else ()
                 yield from self._of_script(unit)
 

@@ -54,6 +54,11 @@ def test_a_decorator_may_keep_a_function() -> None:
     assert not unused(parts=PARTS.replace("def _paste", "@enter\ndef _paste"), main=TAKES)
 
 
+def test_names_that_others_call_by_convention_count() -> None:
+    parts = "class Parts:\n    def _repr_html_(self):\n        return ''\n\n\ndef cut(rows):\n    return Parts()\n"
+    assert not unused(parts=parts, main=TAKES)
+
+
 def test_a_class_with_a_metaclass_or_a_base_out_of_view_may_be_asked_for_anything() -> None:
     for bases, found in (("", ["_paste"]), ("(object)", ["_paste"]), ("(Base)", []), ("(metaclass=Kind)", []), ("(made())", [])):
         made = f"from engine import Base\n\n\nclass Parts{bases}:\n    def _paste(self):\n        return 1\n"
@@ -66,3 +71,5 @@ def test_a_line_in_such_a_function_is_explained(tmp_path: Path, capsys: pytest.C
     (tmp_path / "main.py").write_text("import torch\nfrom parts import cut\n\n\ndef run(rows):\n    return cut(rows).cuda()\n")
     assert cli.main(["check", str(tmp_path), "--isolated", "--no-cache", "--explain-silence", f"{tmp_path}/parts.py:9"]) in (0, 1)
     assert "no code of the program calls '_paste_rows'" in capsys.readouterr().out
+    assert cli.main(["debug", "facts", f"{tmp_path}/parts.py:9", "--root", str(tmp_path)]) == 0
+    assert capsys.readouterr().out == "nothing in this function runs: no code of the program calls '_paste_rows'\n"
