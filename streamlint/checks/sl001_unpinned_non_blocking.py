@@ -49,7 +49,8 @@ class UnpinnedNonBlocking(Check):
     repeats is one, unless work was put on a device before it, a framework calls its function in each step or layer (``forward``), its
     known axes make it larger than 64 KB, or its memory was allocated by a call that could pin it (``torch.empty``), by a constructor or
     from pinned memory. So are index data of unknown length (a ``std::vector`` of offsets; in Python lengths, indices, masks and requested
-    ``int32`` or ``int64`` tensors outside of a loop over data), the second of two consecutive copies of one batch, a copy right after a
+    ``int32`` or ``int64`` tensors outside of a loop over data), a copy that the host reads next without a synchronization (with pinned
+    memory that read would be a race), the second of two consecutive copies of one batch, a copy right after a
     blocking copy to the host, a copy of a value that an unknown function computed from one, and a copy whose result is cached.
 
     ## Verify

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from streamlint.facts.cuda_arms import CudaArms
 from streamlint.facts.declarations import annotation_of
 from streamlint.facts.frames import Arguments, Frame, Joint
 from streamlint.facts.functions import ClassInfo, Function
@@ -29,6 +30,7 @@ from streamlint.facts.objects import (
 )
 from streamlint.facts.program import Program, Unit
 from streamlint.facts.scopes import Definition, ExternalName, Scopes
+from streamlint.facts.unused import leave_out
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Models, builtin
@@ -43,10 +45,12 @@ class Flow:
     """Value flow of a program. Subclasses add members, calls and library functions."""
 
     def __init__(self, program: Program, models: Models | None = None) -> None:
+        leave_out(program)
         self.program = program
         self.models = models if models is not None else builtin("python")
         self.scopes = Scopes()
         self.hierarchy = Hierarchy(program, self.scopes)
+        self.arms = CudaArms(self.models, self.scopes)
         self.solver = Solver(self.joined, self.gathered, self.gathered_more, self.gathered_names, self.gathered_all)
         self.objects = Objects()
         self.solver.beyond = self.objects(Unknown, "budget")
@@ -227,7 +231,7 @@ class Flow:
         return found
 
     def _global(self, unit: Unit, name: str, node: Node) -> None:
-        for function, register in unit.globals.get(name, ()):
+        for function, register in unit.globals.get(name, ()) if unit.is_cpp else self.arms.stored(unit, name):
             self.solver.edge(self.register(self.base(function), register), node)
         if name in unit.globals:
             return

@@ -53,7 +53,7 @@ class Registers(Operators):
         """A variable that no path has bound."""
 
     def _phi(self, frame: Frame, one: Instruction, node: Node) -> None:
-        for register in one[3:]:
+        for register in self.arms.chosen(frame.function, one):
             self.solver.edge(self.register(frame, register), node)
 
     def _pass(self, frame: Frame, one: Instruction, node: Node) -> None:

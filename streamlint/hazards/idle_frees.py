@@ -58,15 +58,20 @@ class IdleFrees:
         """Whether the host has waited for all streams that a round of a loop puts work on, at some waits and those right before them."""
         blocks, homes = self.rounds.blocks(churn.function, churn.loop), churn.function.blocks
         events = [event for event in self._streams.beside.events(churn.function) if homes[event.instruction] in blocks]
-        queued = (event for event in events if event.work is not None and not event.work.waits)
+        queued = [event for event in events if event.work is not None and not event.work.waits]
         needed = {choice for event in queued if (choice := _as_null(event.choice)) is not None}
         waiting = [(wait, frozenset(needed)) for wait in waits]
         for number, (wait, left) in enumerate(waiting):
             met = [event for event in events if event.at == wait] or list(self._deeper(wait))
             here = [one._replace(choice=_as_null(one.choice)) for event in met for one in self._waited(event)]
             left = frozenset(choice for choice in left if not any(waits_for(one, choice) for one in here))
-            before = self.drained.waits_before(wait, death._replace(passed=())) if left and number < _MOST else frozenset()
-            if left and not before:
+            if not left:
+                continue
+            open_ = {event.at for event in queued if (choice := _as_null(event.choice)) is None or choice in left}
+            awaited = {event.at for event in queued} - open_
+            calls = death.calls_to(wait.function)
+            before = self.drained.waits_before(wait, calls, awaited=awaited) if number < _MOST else frozenset[Site]()
+            if not before:
                 return False
             waiting += ((each, left) for each in before)
         return True

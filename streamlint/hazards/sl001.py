@@ -18,12 +18,14 @@ from streamlint.hazards.stand_ins import StandIns
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.earlier import Earlier
+from streamlint.ordering.early_reads import EarlyReads
 from streamlint.ordering.neighbours import Neighbours
 from streamlint.ordering.streams import sites_of
-from streamlint.transfer.actions import NAMED
+from streamlint.transfer.actions import NAMED, Copied
 from streamlint.transfer.contexts import Known
 from streamlint.transfer.gaps import has_gaps
 from streamlint.transfer.host_copies import ASKED, COPYING, HostCopies, HostCopy
+from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.origin import Origin
 from streamlint.transfer.origins import Origins
 from streamlint.transfer.registered import Registered
@@ -68,6 +70,8 @@ class _Search:
         self.repetition = Repetition(context.transfer)
         self.registered = Registered(self.origins)
         self.stand_ins = StandIns(self.origins.contexts)
+        self.early_reads = EarlyReads(context.transfer)
+        self._read: dict[Site, frozenset[Site]] = {}
 
     def stalling(self, copies: Iterator[HostCopy]) -> Iterator[HostCopy]:
         """The asynchronous copies of pageable memory that the host may wait in."""
@@ -125,7 +129,7 @@ class _Search:
         call, origin, size = copy.call, copy.origin, self._size(copy)
         if self._counts(copy, size):
             return False
-        if copy.direction == "d2h" and self.neighbours.is_wanted(call, copy.host, origin.passed):
+        if copy.direction == "d2h" and self.neighbours.is_wanted(call, copy.host, origin.passed, self._reads(call)):
             return False
         if copy.direction == "h2d" and (self._is_idle(copy) or (size.bytes is None and self._is_on_new_stream(copy))):
             return False
@@ -140,6 +144,14 @@ class _Search:
         if call.function.is_cpp and "Tensor" not in origin.type and not self.sizes.is_of_array(origin, call):
             return False
         return copy.direction == "d2h" or self._has_work_ahead(copy, sites)
+
+    def _reads(self, call: ModelledCall) -> frozenset[Site]:
+        """Where the host reads what a copy brings without a wait of its own: of pinned memory that would be a race."""
+        site = Site(call.function, call.instruction)
+        if site not in self._read:
+            copies = [action for action in self.context.transfer.of(*site) if isinstance(action, Copied)]
+            self._read[site] = frozenset(read.read for copied in copies for read in self.early_reads.of(call, copied))
+        return self._read[site]
 
     def _counts(self, copy: HostCopy, size: Size) -> bool:
         """Whether whole numbers are copied, and nothing shows how many: they are indices or lengths."""

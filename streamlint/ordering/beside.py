@@ -146,6 +146,9 @@ class Beside:
                 for one in function.by_opcode[opcode]:
                     if last_name(function, one) in names:
                         found += self._waits(function, one)
+            for one in function.by_opcode[op.EXIT]:
+                if any(True for _ in self.transfer.awaiting(function, one)):
+                    found += self._waits(function, one)
         return found
 
     def _waits(self, function: Function, one: Instruction) -> Iterator[Event]:

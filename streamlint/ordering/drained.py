@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import cached_property
 from typing import NamedTuple
 
@@ -25,6 +25,12 @@ class Death(NamedTuple):
     ends: tuple[Site, ...]
     passed: tuple[Site, ...]
     life: Life
+
+    def calls_to(self, function: Function) -> tuple[Site, ...]:
+        """Those of the calls that lead to a function."""
+        if self.ends and self.ends[0].function is function:
+            return self.passed
+        return next((self.passed[:place] for place, site in enumerate(self.passed) if site.function is function), ())
 
 
 class _Ahead(NamedTuple):
@@ -63,7 +69,7 @@ class Drained:
         between; none where an end has none. Each waits for one stream alone."""
         found: set[Site] = set()
         for end in death.ends:
-            near = self.waits_before(end, death) or self._waits_behind(end, death.passed)
+            near = self.waits_before(end, death.passed, death.life) or self._waits_behind(end, death.passed)
             if not near:
                 return frozenset()
             found |= near
@@ -102,6 +108,8 @@ class Drained:
 
     def _is_for_one(self, function: Function, one: Instruction) -> bool:
         """Whether the host waits at an instruction for a stream or an event; a free that may wait is none."""
+        if one[0] == op.EXIT and any(True for _ in self.transfer.awaiting(function, one)):
+            return True
         rows = [call.row for call in self.transfer.modelled(function, one)] if one[0] in (op.CALL, op.INVOKE) else []
         return any(row.effect == "synchronize" for row in rows) and any(
             isinstance(action, Synchronized) and action.of is not None for action in self.transfer.of(function, one)
@@ -113,17 +121,19 @@ class Drained:
 
     # --- around an end
 
-    def waits_before(self, end: Site, death: Death) -> frozenset[Site]:
-        """The waits that all ways to an end, or to another wait, come to last, with no work behind them."""
+    def waits_before(
+        self, end: Site, passed: tuple[Site, ...], life: Life | None = None, awaited: Collection[Site] = ()
+    ) -> frozenset[Site]:
+        """The waits that all ways to an end, or to another wait, come to last, with no work behind them but some that is awaited since."""
         found: set[Site] = set()
 
         def judge(other: Site, _: Site) -> bool | None:
             verdict = self._judge(other)
             if verdict:
                 found.add(other)
-            return verdict
+            return None if verdict is False and other in awaited else verdict
 
-        return frozenset(found) if self.earlier.all_paths(end, judge, death.passed, death.life) else frozenset()
+        return frozenset(found) if self.earlier.all_paths(end, judge, passed, life) else frozenset()
 
     def _waits_behind(self, end: Site, passed: tuple[Site, ...]) -> frozenset[Site]:
         """The waits that all ways on from an end, out of the calls that lead to it, come to before any work, in the same round."""

@@ -57,12 +57,16 @@ class EarlyReads(Updating):
     def find(self) -> Iterator[EarlyRead]:
         """The early reads of the program."""
         for call, copied in self.transfer.copies():
-            if self.is_candidate(call, copied):
-                self._found = {}
-                self._copied, self._site = copied, Site(call.function, call.instruction)
-                self._is_sure = self.transfer.is_sure(call)
-                self.follow(self._site, copied, copied.target)
-                yield from self._found.values()
+            yield from self.of(call, copied)
+
+    def of(self, call: ModelledCall, copied: Copied) -> Iterator[EarlyRead]:
+        """The early reads of what a copy brings."""
+        if self.is_candidate(call, copied):
+            self._found = {}
+            self._copied, self._site = copied, Site(call.function, call.instruction)
+            self._is_sure = self.transfer.is_sure(call)
+            self.follow(self._site, copied, copied.target)
+            yield from self._found.values()
 
     def is_candidate(self, call: ModelledCall, copied: Copied) -> bool:
         """Whether a copy may be asynchronous, and fill memory of the host."""

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from streamlint.facts.cpp_types import SEQUENCES
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.ir.graph import Loop
 from streamlint.ordering.streams import Currents, sites_of
 from streamlint.transfer.actions import CURRENT, NAMED, UNKNOWN, Copied, Read, Recorded, Stream, Synchronized
+from streamlint.transfer.host_copies import ASKED
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import CALLING, Transfer
 from streamlint.waits.operands import operand_of
@@ -40,12 +43,13 @@ Registers = set[tuple[Function, int]]
 
 
 class _Search(NamedTuple):
-    """The operation whose neighbours are looked for: the registers of its status, and of what it brings."""
+    """The operation whose neighbours are looked for: the registers of its status, and of what it brings; some places that read that."""
 
     call: ModelledCall
     stream: Stream
     status: Registers
     brought: Registers
+    reads: frozenset[Site]
 
 
 class Neighbours:
@@ -60,16 +64,26 @@ class Neighbours:
         outcomes = self.after(call, passed)
         return WAITED in outcomes and WORKED not in outcomes
 
-    def is_wanted(self, call: ModelledCall, register: int, passed: tuple[Site, ...]) -> bool:
-        """Whether the host reads what a copy brings before anything else happens, or has nothing else to do."""
-        outcomes = self.after(call, passed, register)
+    def is_wanted(self, call: ModelledCall, register: int, passed: tuple[Site, ...], reads: frozenset[Site] = frozenset()) -> bool:
+        """Whether the host reads what a copy brings before anything else happens, or has nothing else to do: a loop that reads in some of
+        its rounds has read when it ends. ``reads`` are places that are known to read it."""
+        ends = self._ends(call, passed, register, reads)
+        reading = [
+            (at.function, loop) for outcome, at in ends if outcome == READ for loop in at.function.control.loops if at.block in loop.body
+        ]
+        outcomes = {outcome for outcome, at in ends if not any(_is_past(at, *loop) for loop in reading)}
         return bool(outcomes) and outcomes <= {READ, ENDED}
 
     def after(self, call: ModelledCall, passed: tuple[Site, ...], brought: int = op.NONE) -> set[str]:
         """What comes behind a call: `WAITED`, `WORKED`, `READ`, `ENDED`."""
-        function, found = call.function, set[str]()
+        return {outcome for outcome, _ in self._ends(call, passed, brought, frozenset())}
+
+    def _ends(self, call: ModelledCall, passed: tuple[Site, ...], brought: int, reads: frozenset[Site]) -> set[tuple[str, _At]]:
+        """What comes behind a call, and where the stretch of code begins in which it comes."""
+        function, found = call.function, set[tuple[str, _At]]()
         status = {(function, call.result)} if function.is_cpp and not call.memory(call.result) else set[tuple[Function, int]]()
-        work = _Search(call, call.stream(), status, {(function, each) for each in self._shared(function, brought)})
+        held = {(function, each) for each in self._shared(function, brought)}
+        work = _Search(call, call.stream(), status, held, reads)
         waiting, seen = [self._behind(Site(function, call.instruction), passed)], set[_At]()
         while waiting and len(seen) < _MOST:
             state = waiting.pop()
@@ -78,14 +92,14 @@ class Neighbours:
             seen.add(state)
             outcome = self._run(state, work)
             if isinstance(outcome, str):
-                found.add(outcome)
+                found.add((outcome, state))
             elif outcome:
                 waiting += outcome
             else:
                 after = list(self._beyond(state, work))
                 waiting += after
                 if not after and state.function.code.blocks[state.block][-1][0] == op.RETURN:
-                    found.add(ENDED)
+                    found.add((ENDED, state))
         return found
 
     def _shared(self, function: Function, register: int) -> list[int]:
@@ -142,7 +156,7 @@ class Neighbours:
         name = function.text(one[4]) if one is not None and one[0] == op.INVOKE and (function, one[3]) in work.status else ""
         decided = dict(state.decided)
         loop = function.loop_heads.get(state.block)
-        if loop is not None and (round_ := f"{function.unit.path}:{function.code.number}:{state.block}") not in decided:
+        if loop is not None and (round_ := _round_of(function, loop)) not in decided:
             yield from (
                 state._replace(block=into, place=0, decided=state.decided | {(round_, True)}) for into in end[3:5] if into in loop.body
             )
@@ -169,7 +183,7 @@ class Neighbours:
             is_of_status = any((function, register) in status for register in reads) if status else False
             if is_of_status and op.DEFINES[one[0]] and one[0] not in (op.CALL, op.INVOKE):
                 status.add((function, one[2]))
-            if self._reads(function, one, work.brought):
+            if self._reads(function, one, work.brought) or (work.reads and Site(function, one) in work.reads):
                 return READ
             if one[0] not in CALLING or one[0] in (op.ENTER, op.NEXT):
                 continue
@@ -209,13 +223,19 @@ class Neighbours:
         return all(edge.is_followed and not edge.is_handed and edge.callee not in running for edge in edges)
 
     def _works(self, function: Function, one: Instruction) -> bool:
-        rows = [each.row for each in self.transfer.libraries(function, one)]
+        rows = [each.row for each in self.transfer.libraries(function, one) if each.row is not None or each.name not in SEQUENCES]
         if any(row is None for row in rows):
             return not self.transfer.is_of_language(function, one)
         if rows:
             silent = _SILENT | {"write"} if function.is_cpp else _SILENT  # a container of C++ is given an element
-            return any(row is not None and row.effect not in silent for row in rows)
+            loud = {row.effect for row in rows if row is not None} - silent
+            return bool(loud) and not (loud == {"factory"} and self._is_of_host(function, one))
         return one[0] in (op.CALL, op.INVOKE, op.LAUNCH)
+
+    def _is_of_host(self, function: Function, one: Instruction) -> bool:
+        """Whether a call makes memory of the host, as far as the program says: no device works for that."""
+        made = [value for call in self.transfer.modelled(function, one) for value in call.memory(call.result)]
+        return {value.space for value in made if value.evidence != ASKED} == {"host"}
 
     def _is_of(self, function: Function, one: Instruction, action: Synchronized, call: ModelledCall, stream: Stream) -> bool:
         """Whether a wait is for the stream of the copy."""
@@ -232,3 +252,14 @@ class Neighbours:
         made, _ = sites_of(list(self.transfer.values(call.function, mine.register)))
         others, _ = sites_of(list(self.transfer.values(function, other.register)))
         return bool(made & others) or (not made and not others)
+
+
+def _round_of(function: Function, loop: Loop) -> str:
+    """What a path knows by of a loop that it has had a round."""
+    return f"{function.unit.path}:{function.code.number}:{loop.header}"
+
+
+def _is_past(at: _At, function: Function, loop: Loop) -> bool:
+    """Whether a path has left a loop behind that it had a round of."""
+    homes = [(at.function, at.block), *((site.function, site.function.blocks[site.instruction]) for site in at.calls)]
+    return (_round_of(function, loop), True) in at.decided and not any(home is function and block in loop.body for home, block in homes)

@@ -178,6 +178,17 @@ class Transfer(CallSites):
     def _end_of_scope(self, function: Function, one: Instruction) -> Iterator[Action]:
         if self._is_capture(function, one[3]):
             yield Synchronized(None, "capture")  # what was captured runs when the graph is replayed
+        yield from (Synchronized(call.stream(), call.name) for call in self.awaiting(function, one))
+
+    def awaiting(self, function: Function, one: Instruction) -> Iterator[ModelledCall]:
+        """The calls that have made a scope at whose end the host waits for a stream, where an instruction is that end."""
+        made = function.definitions[one[3]] if one[0] == op.EXIT and one[3] >= 0 else None
+        if made is not None and made[0] in (op.CALL, op.INVOKE) and last_name(function, made) in self._awaited:
+            yield from (call for call in self.modelled(function, made) if call.row.get("synchronizes"))
+
+    @cached_property
+    def _awaited(self) -> frozenset[str]:
+        return self.names({"scope"}, lambda row: bool(row.get("synchronizes")))
 
     def _of_call(self, function: Function, one: Instruction) -> Iterator[Action]:
         if function.is_cpp and one[0] in (op.CALL, op.INVOKE):
