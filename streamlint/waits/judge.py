@@ -24,7 +24,7 @@ from streamlint.waits.captures import warms_up
 from streamlint.waits.found import WaitFinder
 from streamlint.waits.handed import is_plain
 from streamlint.waits.host_rounds import HostRounds
-from streamlint.waits.idle import Idle
+from streamlint.waits.idle import Idle, answers
 from streamlint.waits.indices import is_mask, is_of_array
 from streamlint.waits.losses import LossSlice
 from streamlint.waits.measuring import is_stopped, measures
@@ -39,7 +39,7 @@ from streamlint.waits.round_values import RoundValues
 from streamlint.waits.schedules import handed_over
 from streamlint.waits.uploads import upload_reason
 from streamlint.waits.uses import Uses
-from streamlint.waits.wait import CACHE, CAST, DEVICE, FETCH, READ, SIZE, UPLOAD, Wait
+from streamlint.waits.wait import CACHE, CAST, DEVICE, READ, SIZE, UPLOAD, Wait
 
 ASKED = "a device tensor"
 FROM_INPUT = "input-derived values"
@@ -221,7 +221,7 @@ class HotWaits:
         found = []
         for wait in waits:
             regions = self.hot.regions_of(wait.function, self.hot.body(wait.function).home[wait.instruction])
-            if any(self._origin(wait, region) is not None for region in regions):
+            if answers(wait) or any(self._origin(wait, region) is not None for region in regions):
                 found.append(wait)
         return found
 
@@ -252,7 +252,7 @@ class HotWaits:
 
     def _stays(self, region: Region) -> Callable[[Wait], bool]:
         def stays(other: Wait) -> bool:
-            if other.what not in (READ, CAST) or (serves(region) and self._piecemeal.is_part_by_part(other, region)):
+            if not (other.what in (READ, CAST) or answers(other)) or (serves(region) and self._piecemeal.is_part_by_part(other, region)):
                 return False
             return not self._uses.is_avoidable(other, region, self.all_loops)
 
@@ -354,7 +354,7 @@ class HotWaits:
         held = self._values.of(region, wait)
         reasons = [reason for function, register in held for reason in self.finder.reasons(function, register, is_read)]
         is_computed = self._is_computed(wait)
-        if wait.what == SIZE or (wait.what == FETCH and not wait.instead):
+        if wait.what == SIZE or answers(wait):
             is_tensor = wait.what == SIZE and (is_computed or is_mask(self.facts, wait.function, wait.value))
             shown = {one.removeprefix(UNSURE) for one in reasons} if is_tensor else reasons
             return ON_DEVICE if "literal" in shown else None
