@@ -68,7 +68,7 @@ class Flow:
         self._class_attributes: dict[tuple[ClassInfo, str], Node] = {}
         self._holding: dict[Object, Node] = {}
         self._arguments: dict[tuple[Frame, Instruction], Arguments] = {}
-        self._no_arguments: dict[Site | None, Arguments] = {}
+        self._no_arguments: dict[tuple[Site | None, Key | None], Arguments] = {}
         self._methods: dict[tuple[Object, str], Node] = {}
         self._joined_arguments: dict[tuple[Arguments, Arguments], Arguments] = {}
         self._constructions: dict[ClassInfo, dict[Arguments, None]] = {}

@@ -234,11 +234,12 @@ class Members(Containers):
         else:
             self.solver.add(target, self.objects(BoundMethod, method, receiver))
 
-    def no_arguments(self, site: Site | None) -> Arguments:
-        """The arguments of a call without any."""
-        found = self._no_arguments.get(site)
+    def no_arguments(self, site: Site | None, key: Key | None = None) -> Arguments:
+        """The arguments of a call without any, or with a key alone."""
+        found = self._no_arguments.get((site, key))
         if found is None:
-            found = self._no_arguments[site] = Arguments(None, site)
+            found = self._no_arguments[site, key] = Arguments(None, site)
+            found.positional += [self.holding(self.objects(Constant, key))] if key is not None else ()
         return found
 
     def enter(self, called: FunctionObject, receiver: Object | None, arguments: Arguments, target: Node) -> None:
@@ -347,7 +348,7 @@ class Members(Containers):
             held = self.keyed(value) if not self.has_method(value, "__getitem__") else None
             if held is not None:
                 self.ask(held, key, target)
-            self._method_result(value, "__getitem__", target, site)
+            self._method_result(value, "__getitem__", target, site, key)
         elif isinstance(value, (Scalar, Constant)):
             self.solver.add(target, self.scalar)
         elif isinstance(value, (External, ClassObject, Unknown)):
@@ -401,10 +402,10 @@ class Members(Containers):
             later = key - len(rest) + max(value.first - len(arguments.positional), 0) if isinstance(key, int) else None
             self.each_element(node, later if later is not None and 0 <= later <= LAST_POSITION else None, target)
 
-    def _method_result(self, value: Object, name: str, target: Node, site: Site | None) -> None:
-        """The result of a method that the language calls."""
+    def _method_result(self, value: Object, name: str, target: Node, site: Site | None, key: Key | None = None) -> None:
+        """The result of a method that the language calls; ``key``: what is written in the subscript."""
         method = self.method_node(value, name, site)
-        arguments = self.no_arguments(site)
+        arguments = self.no_arguments(site, key)
         self.solver.when(method, lambda held: self.call(held, arguments, target))
 
     def method_node(self, value: Object, name: str, site: Site | None) -> Node:

@@ -83,6 +83,15 @@ class Registers(Operators):
     def _item(self, frame: Frame, one: Instruction, node: Node) -> None:
         key = frame.function.constant(one[4])
         self.subscripted(frame, one, node)
+        made = frame.function.definitions[one[4]] if one[4] >= 0 else None
+        if made is not None and made[0] == op.PARAM and _is_given(frame, made[3]):
+            self.solver.when(self.register(frame, one[4]), lambda name: self._under(frame, one, node, name))
+        else:
+            self.solver.when(self.register(frame, one[3]), lambda value: self.element(value, key, node, node.site))
+
+    def _under(self, frame: Frame, one: Instruction, node: Node, name: Object) -> None:
+        """The element under the key that a caller names; any, where the key is not known."""
+        key = name.value if isinstance(name, Constant) and isinstance(name.value, (str, int)) else None
         self.solver.when(self.register(frame, one[3]), lambda value: self.element(value, key, node, node.site))
 
     def _scalar(self, frame: Frame, one: Instruction, node: Node) -> None:
@@ -292,3 +301,10 @@ RULES: dict[int, Rule] = {
     op.MATCH: Registers._scalar,
     op.CAPTURE: Registers._capture,
 }
+
+
+def _is_given(frame: Frame, index: int) -> bool:
+    """Whether the one call that a frame stands for gives a parameter, by its place or its name."""
+    arguments = frame.arguments
+    place = index - (1 if frame.function.has_receiver and frame.receiver is not None else 0)
+    return arguments is not None and (place < len(arguments.positional) or frame.function.code.parameters[index].name in arguments.keywords)

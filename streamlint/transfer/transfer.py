@@ -200,13 +200,29 @@ class Transfer(CallSites):
         for call in modelled:
             effect = EFFECTS.get(call.row.effect)
             if effect is not None and not (call.row.effect == "block" and self.graph.joining.is_end(function, one)):
-                yield from effect(call)
+                yield from (self._placed(function, action) for action in effect(call))
         if self._is_inside(function, one):
             if not modelled:
                 yield Viewed(one[3])
         elif self._is_lost(function, one, modelled):
             yield Lost(operands_of(function, one), function.text(one[4]) if one[0] == op.INVOKE else "")
             yield from self._given_back(function, one)
+
+    def _placed(self, function: Function, action: Action) -> Action:
+        """A copy from what nobody knows starts on the host if that was taken there just before."""
+        if isinstance(action, Copied) and action.direction == "host<unknown" and self.is_fetched(function, action.source):
+            return action._replace(direction="h2h")
+        return action
+
+    def is_fetched(self, function: Function, register: int) -> bool:
+        """Whether a register holds, or views, what a call took to the host, whatever it was before."""
+        for each in self.shared(function, register):
+            made = function.definitions[each] if each >= 0 else None
+            actions = self.of(function, made) if made is not None and made[0] in CALLING else ()
+            taken = {action.direction for action in actions if isinstance(action, Copied) and action.target == each}
+            if taken == {"d2h"}:
+                return True
+        return False
 
     def _given_back(self, function: Function, one: Instruction) -> Iterator[Action]:
         """What a method of a value of which nothing is known gives back of it, if it is one that tensors have."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from streamlint.facts.facts import Facts
 from streamlint.facts.functions import Function
 from streamlint.facts.loops import Body
 from streamlint.facts.objects import Constant, Object, Scalar
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ir.graph import NOBODY
+from streamlint.ir.graph import NOBODY, Graph
 from streamlint.waits.sinks import SAYS, called_name
 
 _PLAIN = frozenset(
@@ -27,9 +29,7 @@ def chosen(facts: Facts, body: Body, branch: Instruction) -> tuple[int, ...] | N
     join = graph.post_dominators[block]
     if join == NOBODY or graph.innermost[join] != graph.innermost[block]:
         return None
-    inside = [number for number in graph.order if graph.dominates(block, number) and number not in (block, join)]
-    if not graph.dominates(join, block):
-        inside = [number for number in inside if not graph.dominates(join, number)]
+    inside = between(graph, graph.successors[block], block, join)
     found: list[int] = []
     for one in (one for number in inside for one in function.code.blocks[number]):
         if one[0] in _KEEPING:
@@ -46,6 +46,18 @@ def chosen(facts: Facts, body: Body, branch: Instruction) -> tuple[int, ...] | N
             if len(set(given)) > 1:
                 found.append(one[2])
     return tuple(dict.fromkeys(found)) if all(_is_number(facts, function, each) for each in found) else None
+
+
+def between(graph: Graph, starts: Iterable[int], block: int, join: int) -> list[int]:
+    """The blocks that run between a branch and where its ways meet: also those to which other branches lead as well (``a or b``)."""
+    found: dict[int, None] = {}
+    waiting = list(starts)
+    while waiting:
+        number = waiting.pop()
+        if number not in found and number not in (block, join):
+            found[number] = None
+            waiting += graph.successors[number]
+    return list(found)
 
 
 def _is_number(facts: Facts, function: Function, register: int) -> bool:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 
 from streamlint.facts.aliases import path_of
 from streamlint.facts.functions import Function
@@ -15,6 +16,7 @@ from streamlint.facts.objects import Memory
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Loop
+from streamlint.waits.arms import between
 from streamlint.waits.handed import handed
 from streamlint.waits.operands import argument_registers, behind
 from streamlint.waits.origins import UNSURE
@@ -80,16 +82,24 @@ def _is_literal(function: Function, register: int) -> bool:
 
 
 def _divides(body: Body, block: int, edge: int, divisor: int) -> bool:
-    """Whether something is divided, where only this edge leads to, by what was tested."""
+    """Whether something is divided, where only this edge leads to, by what was tested, or by what is computed of that and constants."""
     if body.graph.predecessors[edge] != [block]:
         return False
     function = body.function
     tested = alike(function, divisor)
     for one in function.by_opcode[op.BINARY]:
         is_there = function.text(one[3]) == "/" and body.graph.dominates(edge, body.home[one])
-        if is_there and any(alike(function, part[2]) == tested for part in parts_of(function, [one[5]])):
+        if is_there and any(alike(function, part[2]) == tested for part in behind(function, [one[5]], partial(_of_one, function))):
             return True
     return False
+
+
+def _of_one(function: Function, one: Instruction) -> Iterable[int]:
+    """What decides alone whether the result of an instruction is 0: no term of a sum beside others."""
+    if one[0] != op.BINARY or function.text(one[3]) not in ("+", "-"):
+        return op.reads(one) if one[0] != op.PHI else ()
+    sides = [side for side in one[4:6] if not _is_literal(function, side)]
+    return sides if len(sides) == 1 else ()
 
 
 def _is_choice(body: Body, *edges: int) -> bool:
@@ -105,8 +115,7 @@ def _only_chooses(body: Body, block: int, tested: int) -> bool:
     join = graph.post_dominators[block]
     if join == NOBODY or graph.innermost[join] != graph.innermost[block]:
         return False
-    inside = [number for number in graph.order if graph.dominates(block, number) and number not in (block, join)]
-    inside = [number for number in inside if not graph.dominates(join, number)]
+    inside = between(graph, graph.successors[block], block, join)
     if any(one[0] not in _CHOOSING for number in inside for one in function.code.blocks[number]):
         return False
     merged = [register for one in function.code.blocks[join] if one[0] == op.PHI for register in one[3:]]
@@ -125,7 +134,7 @@ def _only_limits(body: Body, block: int, edge: int, asked: int, says: bool) -> b
     join = graph.post_dominators[block]
     if join == NOBODY or edge == join or graph.predecessors[edge] != [block] or graph.innermost[join] != graph.innermost[block]:
         return False
-    inside = [number for number in graph.order if graph.dominates(edge, number) and number != join]
+    inside = between(graph, [edge], block, join)
     if any(function.code.blocks[number][-1][0] != op.JUMP for number in inside):
         return False
     limits = False

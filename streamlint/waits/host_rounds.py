@@ -1,8 +1,9 @@
 """Rounds that run on the host: the modules that they train are made in view, and nobody moves them.
 
 A module is made on the host, and computes with what is there too. So a round has nothing to wait for if a module that it calls was made by
-the program and is never moved, and if the files whose functions it runs name no device. Callers out of view may hand over a module that is
-elsewhere, unless the file makes one for its own function: then it is a program, and no library.
+the program and is never moved, and if the files whose functions it runs choose no device. Callers out of view may hand over a module that
+is elsewhere, unless the file makes one for its own function, or the program makes some and nowhere chooses a device: then it is a program,
+and no library.
 """
 
 from __future__ import annotations
@@ -16,13 +17,9 @@ from streamlint.facts.objects import Container, Instance, Object, Unknown
 from streamlint.facts.program import Unit
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import Loop
+from streamlint.waits.placing import MOVING, Placing
 from streamlint.waits.together import makes_elsewhere
 
-_MOVING = frozenset({"to", "cuda", "to_empty", "xpu", "npu", "prepare", "distribute"})
-_WORDS = ("cuda", "device", "gpu", "GPU", "xpu", "mps", "Parallel")
-"""Parts of names of which one stands wherever something is put on a device."""
-_FRAMEWORKS = ("accelerate", "lightning", "pytorch_lightning", "deepspeed", "ignite", "fabric", "composer", "fastai")
-"""Libraries that put modules on a device themselves."""
 _PARAMETERS = frozenset({"parameters", "named_parameters"})
 
 
@@ -32,7 +29,7 @@ class HostRounds:
     def __init__(self, hot: HotRegions) -> None:
         self.hot = hot
         self.facts = hot.facts
-        self._names_device: dict[Unit, bool] = {}
+        self._placing = Placing(hot.facts)
         self._known: dict[tuple[Function, Loop], bool] = {}
 
     def holds(self, region: Region) -> bool:
@@ -49,18 +46,18 @@ class HostRounds:
         if makes_elsewhere(self.hot.graph):
             return False
         regions = [each for held in self.hot.regions.values() for each in held if each.chain()[0] is first]
-        if any(map(self._says_device, dict.fromkeys(region.function.unit for region in regions))):
+        if any(map(self._placing.chooses, dict.fromkeys(region.function.unit for region in regions))):
             return False
         called: dict[Object, None] = {}
         for function, values in (each for region in regions for each in self._called(region)):
             modules = [value for value in values if self._is_module(value)]
-            if modules and not all(map(self._is_known, values)) and not any(self._is_made_in(function.unit, one) for one in modules):
+            if modules and not all(map(self._is_known, values)) and not self._is_own(function.unit, modules):
                 return False
             called.update(dict.fromkeys(modules))
         if not any(map(self._is_trained, called)) or any(map(self._is_moved, called)):
             return False
         classes = [each for value in called if isinstance(value, Instance) for each in self.facts.hierarchy.order(value.definition)]
-        return not any(map(self._says_device, dict.fromkeys(each.unit for each in classes)))
+        return not any(map(self._placing.chooses, dict.fromkeys(each.unit for each in classes)))
 
     def _called(self, region: Region) -> Iterator[tuple[Function, list[Object]]]:
         """What the calls of a region call."""
@@ -71,6 +68,10 @@ class HostRounds:
 
     def _is_known(self, value: Object) -> bool:
         return not isinstance(value, Unknown)
+
+    def _is_own(self, unit: Unit, modules: list[Object]) -> bool:
+        """Whether a file makes one of the modules that it trains, or the program makes them and nowhere chooses a device."""
+        return any(self._is_made_in(unit, one) for one in modules) or self._placing.is_nowhere()
 
     def _is_made_in(self, unit: Unit, value: Object) -> bool:
         """Whether a file makes a module."""
@@ -84,14 +85,6 @@ class HostRounds:
             is_module = any(map(self.facts.forwarded, self.facts.hierarchy.libraries(value.definition)))
             return is_module and (value.exact or bool(self.facts.construction_places(value.definition)))
         return isinstance(value, Container) and value.kind == "modules"
-
-    def _says_device(self, unit: Unit) -> bool:
-        """Whether a file moves something, names a device, or imports what does so."""
-        if unit not in self._names_device:
-            self._names_device[unit] = any(map(_is_of_device, _names(unit.ir.constants))) or any(
-                module.partition(".")[0] in _FRAMEWORKS for module, _ in unit.imports
-            )
-        return self._names_device[unit]
 
     # --- modules
 
@@ -109,7 +102,7 @@ class HostRounds:
     @cached_property
     def _moved(self) -> list[Object]:
         """The modules that the program moves or hands to what may move them, and those that they hold."""
-        found = dict.fromkeys(self._receivers(_MOVING))
+        found = dict.fromkeys(self._receivers(MOVING))
         for value in (waiting := list(found)):
             held = [each for each in (*self._held(value), *filter(self._is_module, self._elements(value))) if each not in found]
             found.update(dict.fromkeys(held))
@@ -145,16 +138,3 @@ def _is_among(order: Callable[[ClassInfo], list[ClassInfo]], value: Object, othe
     own = order(value.definition)
     classes = [other.definition for other in others if isinstance(other, Instance)]
     return any(one in own or value.definition in order(one) for one in classes)
-
-
-def _names(constants: Iterable[object]) -> Iterator[str]:
-    for value in constants:
-        if isinstance(value, str):
-            yield value
-        elif isinstance(value, tuple):
-            yield from (part for part in value if isinstance(part, str))
-
-
-def _is_of_device(name: str) -> bool:
-    """Whether a name or a text is one that puts something on a device; prose is none."""
-    return name in _MOVING or name.startswith("cuda") or (name.isidentifier() and any(word in name for word in _WORDS))

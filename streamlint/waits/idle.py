@@ -31,6 +31,11 @@ _DEEPEST = 6
 Fact = tuple[object, ...]
 
 
+def answers(wait: Wait) -> bool:
+    """Whether a call compares tensors and gives the host the answer: ``torch.allclose(a, b)``."""
+    return wait.what == FETCH and not wait.instead
+
+
 class Reach(NamedTuple):
     """What the ways from a place come to first: waits; whether one comes to the end of the round or call; whether one may queue work."""
 
@@ -75,7 +80,8 @@ class Idle:
         for function, found in waits.items():
             self._at[function] = {}
             for wait in found:
-                if wait.what in (READ, DEVICE) or (wait.what == CAST and wait.name.rpartition(".")[2] in _FETCHES):
+                is_fetch = wait.what == CAST and wait.name.rpartition(".")[2] in _FETCHES
+                if is_fetch or wait.what in (READ, DEVICE) or answers(wait):
                     self._at[function].setdefault(wait.instruction, wait)
             self._uploads[function] = {wait.instruction: wait for wait in found if wait.what == UPLOAD and wait.name not in _IMPLIED}
 

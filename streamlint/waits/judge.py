@@ -13,7 +13,7 @@ from streamlint.facts.decoding import feeds_back
 from streamlint.facts.effects import Effect, Effects
 from streamlint.facts.functions import Function
 from streamlint.facts.hot import TRAINING, Region
-from streamlint.facts.objects import Site
+from streamlint.facts.objects import Instance, Site
 from streamlint.facts.program import Program
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -24,7 +24,7 @@ from streamlint.waits.captures import warms_up
 from streamlint.waits.found import WaitFinder
 from streamlint.waits.handed import is_plain
 from streamlint.waits.host_rounds import HostRounds
-from streamlint.waits.idle import Idle
+from streamlint.waits.idle import Idle, answers
 from streamlint.waits.indices import is_mask, is_of_array
 from streamlint.waits.losses import LossSlice
 from streamlint.waits.measuring import Measuring
@@ -39,7 +39,7 @@ from streamlint.waits.round_values import RoundValues
 from streamlint.waits.schedules import handed_over
 from streamlint.waits.uploads import upload_reason
 from streamlint.waits.uses import Uses
-from streamlint.waits.wait import CACHE, CAST, DEVICE, FETCH, READ, SIZE, UPLOAD, Wait
+from streamlint.waits.wait import CACHE, CAST, DEVICE, READ, SIZE, UPLOAD, Wait
 
 ASKED = "a device tensor"
 FROM_INPUT = "input-derived values"
@@ -225,7 +225,7 @@ class HotWaits:
         found = []
         for wait in waits:
             regions = self.hot.regions_of(wait.function, self.hot.body(wait.function).home[wait.instruction])
-            if any(self._origin(wait, region) is not None for region in regions):
+            if answers(wait) or any(self._origin(wait, region) is not None for region in regions):
                 found.append(wait)
         return found
 
@@ -256,7 +256,7 @@ class HotWaits:
 
     def _stays(self, region: Region) -> Callable[[Wait], bool]:
         def stays(other: Wait) -> bool:
-            if other.what not in (READ, CAST) or (serves(region) and self._piecemeal.is_part_by_part(other, region)):
+            if not (other.what in (READ, CAST) or answers(other)) or (serves(region) and self._piecemeal.is_part_by_part(other, region)):
                 return False
             return not self._uses.is_avoidable(other, region, self.all_loops)
 
@@ -271,7 +271,7 @@ class HotWaits:
             return NO_LOOP
         if first.does == WEIGHTS and wait.what in (READ, CAST):
             return NEEDED  # one read of what it is called for
-        if self._is_guess(region):
+        if self._is_guess(region) or any(map(self._is_presumed, region.chain()[1:])):
             return NO_LOOP
         if self._measuring.measures(wait, region) or (self._measuring.is_stopped(first) and not self._may_step(first.function)):
             return MEASURES
@@ -326,6 +326,14 @@ class HotWaits:
         nothing: what each of them enters is asked again now that all is known."""
         return prod(max(len({callee.code.name for callee in callees}), 1) for callees in self._entered(region)) > MOST_NAMES
 
+    def _is_presumed(self, region: Region) -> bool:
+        """Whether only the declared type of a call's receiver leads to a method, and objects of other classes are seen to arrive there."""
+        owner, caller, call = region.function.owner, region.caller, region.call
+        if owner is None or caller is None or call is None or call[0] != op.INVOKE or region.function.is_cpp:
+            return False
+        held = [one for one in self.facts.values(caller.function, call[3]).values if isinstance(one, Instance) and one.exact]
+        return bool(held) and not any(owner in self.facts.hierarchy.order(one.definition) for one in held)
+
     def is_sure(self, region: Region) -> bool:
         """Whether each call from a loop to a region may enter one function only."""
         return all(len(callees) == 1 for callees in self._entered(region))
@@ -358,7 +366,7 @@ class HotWaits:
         held = self._values.of(region, wait)
         reasons = [reason for function, register in held for reason in self.finder.reasons(function, register, is_read)]
         is_computed = self._is_computed(wait)
-        if wait.what == SIZE or (wait.what == FETCH and not wait.instead):
+        if wait.what == SIZE or answers(wait):
             is_tensor = wait.what == SIZE and (is_computed or is_mask(self.facts, wait.function, wait.value))
             shown = {one.removeprefix(UNSURE) for one in reasons} if is_tensor else reasons
             return ON_DEVICE if "literal" in shown else None

@@ -19,6 +19,7 @@ from streamlint.models import last_part
 from streamlint.waits.moved import moved_to_host
 from streamlint.waits.operands import argument_registers, behind, operand_of
 from streamlint.waits.origins import ANSWERS, LOSS, OUTPUT, SOURCES, TERM, UNSURE, Place, is_of_language, is_of_tensors, tensor_of
+from streamlint.waits.questions import alike
 from streamlint.waits.together import is_beside_host, makes_elsewhere
 
 _PASSED_ON = frozenset(
@@ -158,8 +159,9 @@ class LossSlice:
                         yield function, value
             elif made[0] == op.BUILD and isinstance(key, int) and 0 <= key < len(made) - 4:
                 yield function, made[4 + key]
-            for use in function.uses[made[2]]:
-                if use[0] == op.SET_ITEM and use[2] == made[2] and function.constant(use[3]) == key:
+            held = alike(function, made[2])
+            for use in function.by_opcode[op.SET_ITEM]:
+                if function.constant(use[3]) == key and alike(function, use[2]) == held:
                     yield function, use[4]
 
     def _containers(self, function: Function, register: int) -> Iterator[Instruction]:

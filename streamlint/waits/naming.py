@@ -6,15 +6,17 @@ from collections.abc import Iterable
 
 from streamlint.facts.call_graph import CallGraph
 from streamlint.facts.functions import Function
+from streamlint.facts.objects import Memory, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.waits.operands import behind
-from streamlint.waits.origins import GRADIENTS, LOSS, OUTPUT, PARAMETERS, TERM, Place
+from streamlint.waits.origins import GRADIENTS, LOSS, MOVES, OUTPUT, PARAMETERS, TERM, UNSURE, Place
 from streamlint.waits.wait import Wait
 
 ON_DEVICE = "a device value"
 _RANK = (LOSS, OUTPUT, GRADIENTS, PARAMETERS, TERM)
-_TEXTS = {"literal": ON_DEVICE, "asked": "a moved batch", "none": ON_DEVICE}
+_MOVED = "a moved batch"
+_TEXTS = {"literal": ON_DEVICE, "asked": _MOVED, "none": ON_DEVICE}
 _OPERATORS = frozenset({op.PHI, op.COPY, op.BINARY, op.INPLACE, op.UNARY, op.COMPARE, op.ITEM, op.UNPACK})
 _OF_TENSORS = frozenset({"compute", "view", "same", "transfer"})
 
@@ -26,7 +28,24 @@ def name_of(graph: CallGraph, seeds: dict[Place, str], wait: Wait, reasons: Iter
     name = min(found, key=lambda text: _RANK.index(text) if text in _RANK else len(_RANK))
     if name == LOSS and _is_of_others(graph, seeds, wait.function, wait.value):
         return OUTPUT if OUTPUT in found else ON_DEVICE
-    return name
+    return ON_DEVICE if name == _MOVED and _is_computed(graph, wait) else name
+
+
+def _is_computed(graph: CallGraph, wait: Wait) -> bool:
+    """Whether all that is on a device by request was computed there, or is what code out of view gives: no batch that was moved."""
+    node = graph.facts.values(wait.function, wait.value)
+    asked = [one for one in node.values if isinstance(one, Memory) and one.evidence.removeprefix(UNSURE) == "asked"]
+    ends = [tuple(node.trace(one))[-1:] for one in asked]
+    return bool(ends) and all(end and not _moves(graph, *end) for end in ends)
+
+
+def _moves(graph: CallGraph, site: Site) -> bool:
+    """Whether memory comes from a call that moves, or from no call at all."""
+    function, one = site.function, site.instruction
+    if one[0] in (op.CALL, op.INVOKE):
+        rows = [call.row for call in graph.of_call(function, one).libraries]
+        return any(row is not None and row.effect == "transfer" for row in rows) or (one[0] == op.INVOKE and function.text(one[4]) in MOVES)
+    return one[0] not in _OPERATORS
 
 
 def _is_of_others(graph: CallGraph, seeds: dict[Place, str], function: Function, register: int) -> bool:

@@ -47,7 +47,7 @@ ANSWERS = frozenset(
     ).split()
 )
 """Members of tensors and outputs that are no tensors, or tensors of the host: the sizes of a packed sequence."""
-_MOVES = frozenset({"to", "cuda", "cpu"})
+MOVES = frozenset({"to", "cuda", "cpu"})
 _REGISTER = frozenset({"register_buffer", "register_parameter"})
 Place = tuple[Function, int]
 
@@ -89,7 +89,7 @@ class ModelFacts(Facts):
             self._grow(node, GRADIENTS)
         elif instruction[0] in (op.INVOKE, op.CALL):
             self._by_member(frame, instruction, node)
-        if instruction[0] == op.INVOKE and (name := frame.function.text(instruction[4])) in _MOVES:
+        if instruction[0] == op.INVOKE and (name := frame.function.text(instruction[4])) in MOVES:
             self.solver.when(self.register(frame, instruction[3]), lambda value: self._moved(value, name, frame, instruction, node))
 
     def from_default(self, frame: Frame, parameter: Parameter, node: Node) -> None:

@@ -42,7 +42,7 @@ class Steadiness:
         self.hot = hot
         self._attributes: dict[str, list[tuple[Function, Instruction]]] = defaultdict(list)
         self._filled: dict[str, list[tuple[Function, int]]] = defaultdict(list)
-        self._names: set[tuple[int, object]] = set()
+        self._names: dict[tuple[int, object], list[tuple[Function, Instruction]]] = defaultdict(list)
         self._made: dict[tuple[Region, Instruction, Function], Region] = {}
         for function, one in self._hot_instructions():
             if one[0] == op.SET_ATTR and function.code.name != "__init__":
@@ -50,9 +50,9 @@ class Steadiness:
             elif (held := _filled_by(function, one)) is not None:
                 self._filled[function.text(held[4])].append((function, held[3]))
             elif one[0] == op.SET_NAME:
-                self._names.add((function.unit.number, function.text(one[2])))
+                self._names[function.unit.number, function.text(one[2])].append((function, one))
             elif one[0] == op.STORE:
-                self._names.add((function.unit.number, function.unit.ir.constants[one[2]]))
+                self._names[function.unit.number, function.unit.ir.constants[one[2]]].append((function, one))
 
     def _hot_instructions(self) -> Iterator[tuple[Function, Instruction]]:
         for function, regions in self.hot.regions.items():
@@ -88,7 +88,8 @@ class Steadiness:
         if opcode == op.PARAM:
             return self._parameter(region, one, seen, depth)
         if opcode == op.NAME:
-            return (function.unit.number, function.text(one[3])) not in self._names
+            set_to = self.set_to(region, one)
+            return all(value is not None and self._ask(region, value, seen, depth) for value in set_to)
         if opcode == op.LOAD:
             return (function.unit.number, function.unit.ir.constants[one[3]]) not in self._names
         if opcode == op.ATTR:
@@ -109,6 +110,19 @@ class Steadiness:
         return (opcode in _FROM_PARTS or opcode == op.BINARY) and self._all(region, op.reads(one), seen, depth)
 
     # --- names
+
+    def set_to(self, region: Region, one: Instruction) -> tuple[int | None, ...]:
+        """The value that a round has given a global name before it is read, in the same call; None where that is not to be told, and
+        nothing where no round sets the name."""
+        function = region.function
+        stores = self._names.get((function.unit.number, function.text(one[3])), [])
+        block = function.code.blocks[function.blocks[one]]
+        before = [store for home, store in stores if home is function and store in block and block.index(store) < block.index(one)]
+        if before:
+            return (max(before, key=block.index)[3],)
+        if len(stores) == 1 and stores[0][0] is function and function.runs_before(stores[0][1], one):
+            return (stores[0][1][3],)
+        return (None,) if stores else ()
 
     def _parameter(self, region: Region, one: Instruction, seen: Seen, depth: int) -> bool:
         function, index = region.function, one[3]
@@ -173,11 +187,7 @@ class Steadiness:
         if len(stores) != 1 or stores[0][0] is not region.function:
             return None
         function, store = stores[0]
-        body = self.hot.body(function)
-        first, then = body.home[store], body.home[one]
-        block = function.code.blocks[then]
-        is_before = block.index(store) < block.index(one) if first == then else body.graph.dominates(first, then)
-        return store[4] if is_before and path_of(function, store[2]) == path_of(function, one[3]) else None
+        return store[4] if function.runs_before(store, one) and path_of(function, store[2]) == path_of(function, one[3]) else None
 
     def is_refilled(self, region: Region, register: int) -> bool:
         """Whether a container gets or loses elements in a round."""

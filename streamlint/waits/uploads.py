@@ -175,7 +175,12 @@ def is_constant(hot: HotRegions, function: Function, register: int, region: Regi
         elif one[0] == op.PARAM:
             if not _is_given_constant(hot, region, function, one):
                 return False
-        elif one[0] != op.NAME:
+        elif one[0] == op.NAME:
+            set_to = steadiness_of(hot).set_to(region, one) if region.function is function else ()
+            if None in set_to:
+                return False
+            waiting += [value for value in set_to if value is not None]
+        else:
             return False
     return True
 

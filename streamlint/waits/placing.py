@@ -1,0 +1,136 @@
+"""Which files of a program choose a device, and which only go by where a tensor is already: ``torch.zeros(n, device=x.device)``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from streamlint.facts.facts import Facts
+from streamlint.facts.functions import Function
+from streamlint.facts.instructions import last_name
+from streamlint.facts.objects import Memory
+from streamlint.facts.program import Unit
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.waits.operands import argument_registers, is_element_type
+
+MOVING = frozenset({"to", "cuda", "to_empty", "xpu", "npu", "prepare", "distribute"})
+"""Methods that put modules and tensors on a device."""
+_WORDS = ("cuda", "device", "gpu", "GPU", "xpu", "mps", "Parallel")
+"""Parts of names of which one stands wherever something is put on a device."""
+_FRAMEWORKS = ("accelerate", "lightning", "pytorch_lightning", "deepspeed", "ignite", "fabric", "composer", "fastai")
+"""Libraries that put modules on a device themselves."""
+_DEVICE, _TO = "device", "to"
+_OF_TENSORS = frozenset("dtype shape ndim dim size numel float double detach clone unsqueeze squeeze view reshape sum mean".split())
+"""Members that say of their object that it is a tensor."""
+_OF_LOCALS = frozenset({op.BIND, op.UNBIND, op.UNDEF, op.LOAD, op.STORE, op.SET_NAME, op.DEL_NAME, op.CLASS, op.FUNCTION})
+_COMPUTING = (op.BINARY, op.UNARY, op.COMPARE, op.ITEM)
+
+
+class Placing:
+    """Answers for the files of a program."""
+
+    def __init__(self, facts: Facts) -> None:
+        self.facts = facts
+        self._known: dict[Unit, bool] = {}
+        self._is_nowhere: bool | None = None
+
+    def is_nowhere(self) -> bool:
+        """Whether no file of the program chooses a device."""
+        if self._is_nowhere is None:
+            words = [name for name in sorted(self.facts.program.identifiers) if name in MOVING or any(word in name for word in _WORDS)]
+            words.sort(key=lambda word: word in (_DEVICE, _TO))  # these two are also in prose
+            units = dict.fromkeys(unit for name in words for unit in self.facts.program.mentioning(name))
+            self._is_nowhere = not any(map(self.chooses, units))
+        return self._is_nowhere
+
+    def chooses(self, unit: Unit) -> bool:
+        """Whether a file names a device, moves something to one that it is told, or imports what does so."""
+        if unit not in self._known:
+            self._known[unit] = self._chooses(unit)
+        return self._known[unit]
+
+    def _chooses(self, unit: Unit) -> bool:
+        if any(module.partition(".")[0] in _FRAMEWORKS for module, _ in unit.imports):
+            return True
+        is_named = any(map(_is_of_device, _names(unit.ir.constants)))
+        if not is_named or unit.is_cpp:
+            return is_named
+        if any(_is_of_device(name) and name not in (_DEVICE, _TO) for name in _names(_asked_for(unit))):
+            return True
+        return any(self._places(function, one) for function in unit.functions for one in function.code.instructions())
+
+    def _places(self, function: Function, one: Instruction) -> bool:
+        """Whether an instruction puts something elsewhere than where a tensor is, or names a device."""
+        if one[0] == op.ATTR and function.text(one[4]) == _DEVICE:
+            return not self._is_of_tensor(function, one)
+        if one[0] == op.SET_ATTR:
+            return function.text(one[3]) == _DEVICE
+        if one[0] not in (op.CALL, op.INVOKE):
+            return False
+        name, given = last_name(function, one), argument_registers(function, one)
+        if name == _TO and one[0] == op.INVOKE:
+            return not all(kind not in (None, _DEVICE) or self._is_beside(function, register) for kind, register in given)
+        return name == _DEVICE or any(kind == _DEVICE and not self._is_beside(function, register) for kind, register in given)
+
+    def _is_beside(self, function: Function, register: int) -> bool:
+        """Whether a register holds the device of a tensor, nothing or the host, or what names no device: the type of elements."""
+        one = function.definitions[register] if register >= 0 else None
+        if one is None:
+            return False
+        if one[0] == op.CONST:
+            return function.unit.ir.constants[one[3]] in (None, "cpu", True, False)
+        if one[0] == op.PHI:
+            return all(self._is_beside(function, each) for each in one[3:] if each != register)
+        if one[0] == op.LOAD:
+            held = list(_stored(function, one))
+            return bool(held) and all(self._is_beside(*each) for each in held)
+        if one[0] == op.ATTR and function.text(one[4]) == _DEVICE:
+            return self._is_of_tensor(function, one)
+        return (one[0] == op.ATTR and function.text(one[4]) == "dtype") or is_element_type(self.facts, function, register)
+
+    def _is_of_tensor(self, function: Function, one: Instruction) -> bool:
+        """Whether the object of an attribute is a tensor: by what is known of it, or by how the function uses it."""
+        if any(isinstance(value, Memory) for value in self.facts.values(function, one[3]).values):
+            return True
+        if function.owner is not None and function.is_parameter(one[3], 0):
+            return False
+        held = function.definitions[one[3]] if one[3] >= 0 else None
+        uses = function.uses[one[3]] if held is not None and held[0] not in (op.NAME, op.IMPORT) else ()
+        members = (function.text(use[4]) for use in uses if use[0] in (op.ATTR, op.INVOKE) and use[3] == one[3])
+        return not _OF_TENSORS.isdisjoint(members) or any(use[0] in _COMPUTING for use in uses)
+
+
+def _stored(function: Function, one: Instruction) -> Iterator[tuple[Function, int]]:
+    """What functions put into the variable that a closure reads."""
+    name, owner = function.unit.ir.constants[one[3]]
+    home = function.unit.function(owner)
+    for each in (home, *home.below):
+        yield from ((each, store[3]) for store in each.by_opcode[op.STORE] if each.unit.ir.constants[store[2]] == (name, owner))
+
+
+def _asked_for(unit: Unit) -> Iterator[object]:
+    """The names, keywords and texts in a file's instructions, but for those of its own variables, functions and classes."""
+    own = {function.text(one[2]) for function in unit.functions for one in function.by_opcode[op.SET_NAME]}
+    for function in unit.functions:
+        for one in function.code.instructions():
+            for place, letter in enumerate(op.FIXED[one[0]], 2) if one[0] not in _OF_LOCALS else ():
+                name = unit.ir.constants[one[place]] if letter in "kK" and one[place] != op.NONE else None
+                if one[0] != op.NAME or name not in own:
+                    yield name
+
+
+def _names(constants: Iterable[object]) -> Iterator[str]:
+    for value in constants:
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, tuple):
+            yield from (part for part in value if isinstance(part, str))
+
+
+def _is_of_device(name: str) -> bool:
+    """Whether a name or a text is one that puts something on a device; prose is none."""
+    return name in MOVING or name.startswith("cuda") or (name.isidentifier() and any(_has_word(name, word) for word in _WORDS))
+
+
+def _has_word(name: str, word: str) -> bool:
+    return word in name if word != "mps" else word in name.split("_")
