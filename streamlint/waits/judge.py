@@ -13,7 +13,7 @@ from streamlint.facts.decoding import feeds_back
 from streamlint.facts.effects import Effect, Effects
 from streamlint.facts.functions import Function
 from streamlint.facts.hot import TRAINING, Region
-from streamlint.facts.objects import Instance, Site
+from streamlint.facts.objects import Site
 from streamlint.facts.program import Program
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -271,7 +271,7 @@ class HotWaits:
             return NO_LOOP
         if first.does == WEIGHTS and wait.what in (READ, CAST):
             return NEEDED  # one read of what it is called for
-        if self._is_guess(region) or any(map(self._is_presumed, region.chain()[1:])):
+        if self._is_guess(region):
             return NO_LOOP
         if self._measuring.measures(wait, region) or (self._measuring.is_stopped(first) and not self._may_step(first.function)):
             return MEASURES
@@ -325,14 +325,6 @@ class HotWaits:
         """Whether the calls from a loop to a region may, taken together, enter so many functions of different names that they tell
         nothing: what each of them enters is asked again now that all is known."""
         return prod(max(len({callee.code.name for callee in callees}), 1) for callees in self._entered(region)) > MOST_NAMES
-
-    def _is_presumed(self, region: Region) -> bool:
-        """Whether only the declared type of a call's receiver leads to a method, and objects of other classes are seen to arrive there."""
-        owner, caller, call = region.function.owner, region.caller, region.call
-        if owner is None or caller is None or call is None or call[0] != op.INVOKE or region.function.is_cpp:
-            return False
-        held = [one for one in self.facts.values(caller.function, call[3]).values if isinstance(one, Instance) and one.exact]
-        return bool(held) and not any(owner in self.facts.hierarchy.order(one.definition) for one in held)
 
     def is_sure(self, region: Region) -> bool:
         """Whether each call from a loop to a region may enter one function only."""
