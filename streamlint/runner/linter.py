@@ -330,7 +330,7 @@ class _Run:
         from streamlint.runner.repairs import trials  # start-up: a run without findings
 
         told = len(self.report.problems)
-        self.report.trials = trials(self.report, self._files, self._relints, self.how.jobs)
+        self.report.trials = trials(self.report, self._files, self._relints, self.how.jobs, self.how.trials)
         if names and self.runs is not None and told == len(self.report.problems):
             self.runs.keep_fixes({name: finding.fix for name, finding in zip(names, self.report.findings, strict=True)})
 

@@ -42,14 +42,17 @@ class Relint:
         """What the run itself found from one file, by its own rules."""
         return list(winners(self._found.get(path, ())))
 
-    def findings(self, path: str, text: str, codes: frozenset[str]) -> list[Finding] | None:
-        """What these rules find in one file with another text; None if it does not parse, or the linter fails on it."""
+    def findings(self, path: str, text: str, codes: frozenset[str], everywhere: bool = True) -> list[Finding] | None:
+        """What these rules find in one file with another text; None if it does not parse, or the linter fails on it.
+
+        ``everywhere``: of what the files near it do not show, all files of the run are asked.
+        """
         options = replace(self._options, codes=codes, coverage=False)
         changed = self._parser.changed(path, text)
         if changed.problems_of(path):
             return None
         near = self._neighbours.near(path, _MOST_NEAR)
-        far = self._far_rules(path, near, options) & codes
+        far = self._far_rules(path, near, options) & codes if everywhere else frozenset[str]()
         found: list[Finding] = []
         for rules, sources in ((codes - far, self._of(changed, near)), (far, changed.sources)):
             asked = replace(options, codes=rules)

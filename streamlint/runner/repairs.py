@@ -26,13 +26,18 @@ Proposed = tuple[list[Fix | None] | None, str]  # fixes, and a fault of ours
 FEWEST = 2  # files: even one trial reads a file anew, so that a second process soon pays
 
 
-def trials(report: Report, files: Mapping[str, Found], relints: Mapping[str, Relint], jobs: int = 1) -> dict[str, object]:
-    """Give each finding of a report the fix that holds, and return what can try several together, by file."""
+def trials(
+    report: Report, files: Mapping[str, Found], relints: Mapping[str, Relint], jobs: int = 1, everywhere: bool = True
+) -> dict[str, object]:
+    """Give each finding of a report the fix that holds, and return what can try several together, by file.
+
+    ``everywhere``: each is tried with all files that its findings come from; else with those near it, and whoever applies it tries again.
+    """
     mine: dict[str, list[int]] = {}
     for number, finding in enumerate(report.findings):
         if finding.span.file in relints and fixer_of(finding.code) is not None:
             mine.setdefault(finding.span.file, []).append(number)
-    made = {file: trial_of(report.texts[file], files[file], relints[file]) for file in mine}
+    made = {file: trial_of(report.texts[file], files[file], relints[file], everywhere) for file in mine}
 
     def propose(file: str) -> Proposed:
         try:
@@ -63,7 +68,7 @@ def trials(report: Report, files: Mapping[str, Found], relints: Mapping[str, Rel
     return dict(made)
 
 
-def trial_of(text: str, found: Found, relint: Relint) -> Trial:
+def trial_of(text: str, found: Found, relint: Relint, everywhere: bool = True) -> Trial:
     """What tries the fixes of one file."""
     # A fix must not bring what only another selection of rules would tell.
     codes = found.settings.options().codes | {code for code, rule in entries().items() if rule.default != "off"}
@@ -71,7 +76,7 @@ def trial_of(text: str, found: Found, relint: Relint) -> Trial:
     def look(path: str, after: str) -> list[Finding] | None:
         if is_notebook(path) and not same_cells(text, after):
             return None
-        return relint.findings(path, after, codes)
+        return relint.findings(path, after, codes, everywhere)
 
     return Trial(found.path, text, found.language, look, relint.found(found.path))
 

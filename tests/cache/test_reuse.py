@@ -163,11 +163,13 @@ def test_fixes_are_kept_and_still_applied(check: Check) -> None:
 
 def test_fixes_are_tried_again_only_where_something_changed(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tried: list[str] = []
+    everywhere: set[bool] = set()
     plain = Relint.findings
 
-    def findings(self: Relint, path: str, text: str, codes: frozenset[str]) -> object:
+    def findings(self: Relint, path: str, text: str, codes: frozenset[str], is_applied: bool = True) -> object:
         tried.append(path)
-        return plain(self, path, text, codes)
+        everywhere.add(is_applied)
+        return plain(self, path, text, codes, is_applied)
 
     monkeypatch.setattr(Relint, "findings", findings)
 
@@ -182,8 +184,10 @@ def test_fixes_are_tried_again_only_where_something_changed(cache: Path, monkeyp
     again = fixes()
     assert tried == []
     assert again == first == fixes(None)
-    # What is written into files comes from no cache.
+    assert everywhere == {False}
+    # What is written into files comes from no cache, and is tried with all files.
     assert fixes(trials=True) == again
+    assert everywhere == {False, True}
     assert "app/streams.py" in tried
     write({"app/streams.py": PROJECT["app/streams.py"].replace("1 << 20", "1 << 19")})
     changed = fixes()
