@@ -104,6 +104,15 @@ class EventPlaces:
                     follows += (load[2] for load in function.by_opcode[op.LOAD] if load[3] == use[2])
         return True
 
+    def is_kept_by_static(self, function: Function, place: Place) -> bool:
+        """C++: whether a static variable of a function holds what is made: the calls of the function find it as the last one left it."""
+        if place.root[0] != "cell" or place.path:
+            return False
+        name, number = place.root[1:3]
+        home = function.unit.function(int(str(number)))
+        stores = (one for one in home.by_opcode[op.STORE] if home.unit.ir.constants[one[2]] == (name, number))
+        return any(one[3] in home.code.statics for one in stores)
+
     # --- by which names
 
     def names(self, function: Function, register: int) -> tuple[Place, ...]:

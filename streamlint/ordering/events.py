@@ -71,6 +71,8 @@ class EmptyWaits(EventWalk):
     def find(self) -> Iterator[EmptyWait]:
         """The empty waits of the program."""
         for function, one, place in self.events.made():
+            if self.events.is_kept_by_static(function, place) and self.events.is_recorded(Site(function, one)):
+                continue
             self._site, self._met, self._roots, self._behind, self._late = Site(function, one), [], [], {}, set()
             cut = self.cut
             self.run(self.start(function, one, frozenset({Tracked(EVENT, place)}), ()), self._judge)
