@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from streamlint.facts.aliases import source_of
 from streamlint.facts.facts import Facts
 from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.instructions import arguments_of
-from streamlint.facts.objects import Constant, External, Instance, Scalar, Unknown
+from streamlint.facts.objects import Constant, External, Instance, Object, Scalar, Unknown
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.waits.operands import operand_of
@@ -26,34 +26,52 @@ _OPERATORS: dict[str, Callable[[Any, Any], object]] = {
     ">": operator.gt,
     ">=": operator.ge,
 }
+_ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {"+": operator.add, "-": operator.sub, "*": operator.mul}
 
 
 def is_off(facts: Facts, function: Function, register: int, holds: bool) -> bool:
     """Whether a condition comes out so only for an option that is off by default, and that nobody in view turns on."""
-    compared = compares(function, register)
-    compare: Callable[[object], object] = bool
-    if compared is not None and compared[0] in _OPERATORS and type(compared[2]) in (int, bool):
-        sign, register, number = compared
-        compare = lambda value: _OPERATORS[sign](value, number)  # noqa: E731
+    register, compare = _asked(function, register)
     one = function.definitions[register]
     if one is None or one[0] not in (op.PARAM, op.ATTR, op.LOAD, op.NAME):
         return False
-    values = list(facts.values(function, register).values)
+    values: Iterable[Object] = facts.values(function, register).values
     kept = list(_parameters(function, one))
     if not kept and (kept := list(_passed_on(facts, function, one))):
         values = [value for holder, parameter in kept for value in facts.values(holder, parameter[2]).values]
     known = [value.value for value in values if isinstance(value, Constant)]
-    others = [value for value in values if not isinstance(value, Constant)]
     kept = list(_handed_on(facts, kept))
     known += _defaults(kept)
-    is_declared = all(_is_only_declared(facts, *place, kept) for place in kept) if kept else _is_field_left_alone(facts, function, one)
-    if is_declared and not kept:
-        others = [value for value in others if not isinstance(value, Scalar) and getattr(value, "reason", "") != "external"]
-    elif is_declared and any(isinstance(value, Scalar) for value in others):
-        others = [value for value in others if not isinstance(value, Scalar)]
+    others = [value for value in values if not isinstance(value, Constant)]
+    if any(isinstance(value, Scalar) for value in others) and (reckoned := _reckoned(facts, kept)):
+        known += reckoned
+        others = _without_numbers(others)
+    others = _not_declared(facts, function, one, kept, others)
     if not known or not all(isinstance(value, Unknown) and value.reason == "caller" for value in others):
         return False
     return all(type(value) in (int, bool) and bool(compare(value)) != holds for value in known)
+
+
+def _asked(function: Function, register: int) -> tuple[int, Callable[[object], object]]:
+    """The register that a condition asks for, and how it comes out for a value of that."""
+    compared = compares(function, register)
+    if compared is None or compared[0] not in _OPERATORS or type(compared[2]) not in (int, bool):
+        return register, bool
+    sign, left, number = compared
+    return left, lambda value: _OPERATORS[sign](value, number)
+
+
+def _not_declared(facts: Facts, function: Function, one: Instruction, kept: list[Option], others: list[Object]) -> list[Object]:
+    """Of what an option may be beside constants, that which declarations do not say to be numbers."""
+    if kept:
+        return _without_numbers(others) if all(_is_only_declared(facts, *place, kept) for place in kept) else others
+    if not _is_field_left_alone(facts, function, one):
+        return others
+    return [value for value in _without_numbers(others) if getattr(value, "reason", "") != "external"]
+
+
+def _without_numbers(values: Iterable[Object]) -> list[Object]:
+    return [value for value in values if not isinstance(value, Scalar)]
 
 
 def is_left_out(function: Function, register: int, holds: bool) -> bool:
@@ -92,6 +110,30 @@ def _given(facts: Facts, function: Function, parameter: Instruction) -> Iterator
             yield function, op.NONE
         elif (given := operand_of(site.function, site.instruction, function, parameter[3])) is not None:
             yield site.function, given
+
+
+def _reckoned(facts: Facts, kept: list[Option]) -> list[object]:
+    """The numbers that callers in view reckon from constants for parameters (``verbose - 1``); none if one of them is not to be told."""
+    found: list[object] = []
+    for place in kept:
+        for caller, given in _given(facts, *place):
+            numbers = _numbers(facts, caller, given)
+            if not numbers:
+                return []
+            found += numbers
+    return found
+
+
+def _numbers(facts: Facts, function: Function, register: int) -> list[Any]:
+    """The whole numbers that a register may hold, over arithmetic on constants; none where others are possible."""
+    one = function.definitions[register] if register >= 0 else None
+    if one is not None and one[0] == op.BINARY and (reckon := _ARITHMETIC.get(function.text(one[3]))) is not None:
+        left, right = (_numbers(facts, function, operand) for operand in one[4:6])
+        return [reckon(first, second) for first in left for second in right]
+    values = (
+        [value.value if isinstance(value, Constant) else None for value in facts.values(function, register).values] if register >= 0 else []
+    )
+    return values if all(type(value) in (int, bool) for value in values) else []
 
 
 def _is_only_declared(facts: Facts, function: Function, parameter: Instruction, kept: list[Option]) -> bool:
