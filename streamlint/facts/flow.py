@@ -30,7 +30,6 @@ from streamlint.facts.objects import (
 )
 from streamlint.facts.program import Program, Unit
 from streamlint.facts.scopes import Definition, ExternalName, Scopes
-from streamlint.facts.unused import leave_out
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Models, builtin
@@ -45,7 +44,6 @@ class Flow:
     """Value flow of a program. Subclasses add members, calls and library functions."""
 
     def __init__(self, program: Program, models: Models | None = None) -> None:
-        leave_out(program)
         self.program = program
         self.models = models if models is not None else builtin("python")
         self.scopes = Scopes()

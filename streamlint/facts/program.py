@@ -49,13 +49,12 @@ def _given(module: ModuleIR) -> ModuleIR:
 class Unit:
     """One file."""
 
-    __slots__ = ("__dict__", "number", "program", "source", "unused")
+    __slots__ = ("__dict__", "number", "program", "source")
 
     def __init__(self, program: Program, source: SourceFile, number: int) -> None:
         self.program = program
         self.source = source
         self.number = number
-        self.unused: frozenset[int] = frozenset()  # the codes of functions that nothing can call
 
     def __repr__(self) -> str:
         return f"<file {self.path}>"
@@ -91,23 +90,8 @@ class Unit:
         """A function of the file by the number of its code."""
         found = self._functions.get(number)
         if found is None:
-            code = self.ir.code(number)
-            found = self._functions[number] = Function(self, code.emptied() if number in self.unused else code)
+            found = self._functions[number] = Function(self, self.ir.code(number))
         return found
-
-    def leave_out(self, unused: frozenset[int]) -> None:
-        """Let functions do nothing."""
-        lowered = self.ir
-        self.__dict__.clear()
-        self.ir, self.unused = lowered, unused
-
-    def unused_at(self, row: int) -> str:
-        """The name of the function that nothing can call in which a row stands; else ""."""
-        for code in map(self.ir.code, sorted(self.unused)):
-            rows = [code.at(one[1])[2] for one in code.instructions() if one[1] >= 0]
-            if rows and code.first_row <= row <= max(rows):
-                return code.name
-        return ""
 
     @cached_property
     def functions(self) -> list[Function]:
@@ -292,7 +276,6 @@ class Program:
     units: dict[str, Unit] = field(init=False)
     failing: dict[Unit, Failure] = field(init=False)  # files that cannot be imported
     lowered: int = 0  # files that were asked for
-    is_searched: bool = False  # for functions that nothing can call
 
     def __post_init__(self) -> None:
         self.units = {source.path: Unit(self, source, number) for number, source in enumerate(self.sources)}

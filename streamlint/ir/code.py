@@ -11,10 +11,9 @@ import marshal
 import zlib
 from array import array
 from collections.abc import Iterator
-from copy import copy
 from typing import Any, NamedTuple
 
-from streamlint.ir.opcodes import BRANCH, JUMP, NONE, PARAM, UNREACHABLE
+from streamlint.ir.opcodes import BRANCH, JUMP
 from streamlint.program import NOWHERE, Position
 
 Instruction = tuple[int, ...]
@@ -122,13 +121,6 @@ class Code:
             for after in self.successors(block):
                 if block not in found[after]:
                     found[after].append(block)
-        return found
-
-    def emptied(self) -> Code:
-        """The same function, which is given its arguments and does nothing."""
-        found = copy(self)
-        entry = self.blocks[0] if self.blocks else []
-        found.blocks, found.handlers = [[*(one for one in entry if one[0] == PARAM), (UNREACHABLE, NONE)]], {}
         return found
 
     def instructions(self) -> Iterator[Instruction]:

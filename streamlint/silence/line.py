@@ -68,9 +68,6 @@ def dig(answer: Answer, line: Line) -> None:
         if (failure := line.context.program.failing.get(unit)) is not None:
             answer.add("unreached", f"nothing in this file runs: {failure}", "", failure.row)
             return
-        if name := unit.unused_at(line.rows[0]):
-            answer.add("unreached", f"nothing in this function runs: no code of the program calls '{name}'")
-            return
     tell_bindings(answer, line)
     queues, told = Launches(line.context.transfer), False
     for function, one in line.instructions:
