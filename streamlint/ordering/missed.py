@@ -50,7 +50,7 @@ class Missed:
                     edges = self.transfer.edges(function, one) if len(found) < _MOST_FUNCTIONS else ()
                     found += [edge.callee for edge in edges if edge.is_followed and edge.callee not in found]
             for one in function.code.instructions():
-                for work in self.transfer.works(function, one):
+                for work in self.transfer.works(function, one) if one[1] >= 0 else ():  # what a `finally` asks by itself stands nowhere
                     yield Site(function, one), self.lanes.of(Frame(function, None, None, 0), one, work.stream)
 
     def _lane(self, site: Site) -> Lane | None:
