@@ -10,7 +10,7 @@ import os
 import time
 
 import pytest
-from fuzzing import campaign, properties, rewriting
+from fuzzing import campaign, rewriting
 from rename import File
 
 from streamlint.hazards import sl002
@@ -31,22 +31,6 @@ def holds(name: str, at_least: int) -> None:
 
 def test_made_python_is_survived() -> None:
     holds("python", 10)
-
-
-def test_what_a_finally_asks_by_itself_is_no_work_of_a_finding() -> None:
-    text = """import torch
-def f(x):
-    torch.cuda.default_stream().wait_event(torch.cuda.Event())
-    y = x.cuda()
-    try:
-        y = y + 1
-        return y
-    finally:
-        y = y + 2
-        print(y[0])
-"""
-    report = properties.survives([File("a.py", "python", text)])
-    assert [finding.code for finding in report.findings if finding.pairs] == ["SL018"]
 
 
 def test_made_cuda_is_survived() -> None:

@@ -63,3 +63,24 @@ def test_what_the_operations_of_some_files_meet_is_looked_for_in_all() -> None:
     asked = find(sources, Options(codes=frozenset({"SL001"})), lowered, asked={"far.py"}).findings
     assert {one.span.file for one in every} == {"near.py", "far.py"}
     assert asked == [one for one in every if one.span.file == "far.py"]
+
+
+FINALLY = """import torch
+
+
+def settle(x):
+    torch.cuda.default_stream().wait_event(torch.cuda.Event())
+    y = x.cuda()
+    try:
+        y = y + 1
+        return y
+    finally:
+        y = y + 2
+        print(y[0])
+"""
+
+
+def test_what_a_finally_asks_by_itself_is_no_work_of_a_finding() -> None:
+    source = Source("settle.py", FINALLY, "python")
+    (told,) = find([source], Options(codes=frozenset({"SL018"})), lowered).findings
+    assert {span.row for pair in told.pairs for span in pair} == {6, 8, 11, 12}
