@@ -18,7 +18,7 @@ from streamlint.facts.facts import Facts
 from streamlint.facts.flags import Flags, comparison, own_flag
 from streamlint.facts.functions import Function
 from streamlint.facts.kept_counts import counts_in_attribute
-from streamlint.facts.objects import Constant, External, Instance, LibraryObject, Object
+from streamlint.facts.objects import Constant, Instance, LibraryObject, Object
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import Graph
@@ -245,9 +245,7 @@ class Conditions:
             return any(self._is_clock(part, depth - 1) for part in one[4:6])
         if one[0] not in (op.CALL, op.INVOKE):
             return False
-        called = (value for value in self.facts.callees(self.function, one) if isinstance(value, External))
-        rows = map(self.facts.row_of, called)
-        return any(row is not None and row.effect == "clock" for row in rows)
+        return any(row.effect == "clock" for row in self.facts.rows(self.function, one))
 
     def _is_evaluation(self, one: Instruction) -> bool:
         """``module.training``: true where a loop trains."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 
 from streamlint.facts.functions import Function
+from streamlint.facts.instructions import unnegated
 from streamlint.facts.program import Register, Unit
 from streamlint.facts.scopes import ExternalName, Scopes
 from streamlint.ir import Instruction
@@ -66,9 +67,7 @@ class CudaArms:
 
     def _without(self, function: Function, end: Instruction) -> int | None:
         """Where a branch goes if there is no CUDA device; None where it asks for something else."""
-        register, turned = end[2], False
-        while (one := function.definitions[register]) is not None and one[0] == op.UNARY and function.text(one[3]) == "not":
-            register, turned = one[4], not turned
+        register, turned = unnegated(function, end[2])
         return end[3 if turned else 4] if self._asks(function, register) else None
 
     def _asks(self, function: Function, register: int) -> bool:

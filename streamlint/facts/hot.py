@@ -140,14 +140,10 @@ class HotRegions:
         if function not in self.reaching and not decodes:
             return found
         body = self.body(function)
-        blocks = body.runs([0], body.conditions.decided(flags))
-        steps = [*self.steps(function, flags)] if function in self.reaching else []
-        backwards = [one.instruction for one in steps if one.does == "backward"]
-        for progress in steps:
-            if body.home[progress.instruction] in blocks and not body.finishes(progress.instruction, backwards):
-                index = body.loop_of(progress.instruction)
-                if index not in found or found[index].does == DERIVES:
-                    found[index] = progress
+        for progress in self._steps_that_run(function, flags) if function in self.reaching else ():
+            index = body.loop_of(progress.instruction)
+            if index not in found or found[index].does == DERIVES:
+                found[index] = progress
         found = {index: progress for index, progress in found.items() if not body.tries_out(index)}
         for index in [index for index in found if index != NOBODY]:
             if (around := body.accumulated_by(index)) is not None:
@@ -155,6 +151,16 @@ class HotRegions:
         for fed in feeds_back(self.graph, body) if decodes else ():
             found.setdefault(fed.place, Progress("decode", function.code.blocks[body.graph.loops[fed.place].header][0]))
         return found
+
+    def _steps_that_run(self, function: Function, flags: Flags) -> Iterator[Progress]:
+        """The steps of a function that run with some flags, and do more than apply what a loop before them has left over."""
+        body = self.body(function)
+        blocks = body.runs([0], body.conditions.decided(flags))
+        steps = list(self.steps(function, flags))
+        backwards = [one.instruction for one in steps if one.does == "backward"]
+        for one in steps:
+            if body.home[one.instruction] in blocks and not body.finishes(one.instruction, backwards):
+                yield one
 
     def steps(self, function: Function, flags: Flags) -> Iterator[Progress]:
         """What a function does of a round, by itself and by what it calls."""

@@ -26,6 +26,18 @@ def uncast(function: Function, register: int) -> int:
     return register
 
 
+def unnegated(function: Function, register: int) -> tuple[int, bool]:
+    """A condition without ``not`` around it, and whether it was turned round."""
+    turned = False
+    while (
+        (one := function.definitions[register] if register >= 0 else None) is not None
+        and one[0] == op.UNARY
+        and function.text(one[3]) in ("not", "!")
+    ):
+        register, turned = one[4], not turned
+    return register, turned
+
+
 def last_name(function: Function, one: Instruction) -> str:
     """The last part of the name of what a call calls."""
     if one[0] == op.INVOKE:

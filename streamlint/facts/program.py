@@ -286,6 +286,7 @@ class Program:
         self._leave_out({unit.path for unit in self.failing})
         self.cpp = CppScopes(self)
         self._defined: dict[str, bool] = {}
+        self._near: dict[tuple[Unit, str], bool] = {}
         self.handing: Handing | None = None
         """What calls run where some of the arguments are not theirs; the facts of the program set it."""
 
@@ -379,10 +380,6 @@ class Program:
                 for module, _ in near.imports
             )
         return self._near[key]
-
-    @cached_property
-    def _near(self) -> dict[tuple[Unit, str], bool]:
-        return {}
 
     def group(self, unit: Unit) -> Unit:
         """One of the files that imports connect with a file, the same for all of them. Text that reads like an import counts as one."""

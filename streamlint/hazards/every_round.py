@@ -8,6 +8,7 @@ from functools import cached_property
 from streamlint.facts.absent import truth_on_cuda
 from streamlint.facts.aliases import path_of
 from streamlint.facts.functions import Function
+from streamlint.facts.instructions import unnegated
 from streamlint.facts.loops import Body
 from streamlint.facts.objects import Site
 from streamlint.facts.trials import is_search
@@ -19,7 +20,7 @@ from streamlint.ir.graph import Loop
 from streamlint.models import Row
 from streamlint.ordering.places import Places
 from streamlint.transfer.transfer import CALLING, Transfer
-from streamlint.waits.questions import parts_of, unnegated
+from streamlint.waits.questions import parts_of
 
 _TIMING = frozenset({"elapsed", "clock"})
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from streamlint.facts.functions import Function
+from streamlint.facts.instructions import unnegated
 from streamlint.hazards.kept_sizes import KeptSizes, bare
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Graph
 from streamlint.ordering.places import ADDRESS, POINTEE, Element, Place, cell_of
 from streamlint.waits.operands import behind, operand_of
-from streamlint.waits.questions import unnegated
 
 Edge = tuple[int, int]
 _LARGER = {">": True, ">=": True, "<": False, "<=": False}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 
 from streamlint.checks.sl001_unpinned_non_blocking import UnpinnedNonBlocking
 from streamlint.facts import objects
@@ -70,7 +71,6 @@ class _Search:
         self.repetition = Repetition(context.transfer)
         self.registered = Registered(self.origins)
         self.stand_ins = StandIns(self.origins.contexts)
-        self.early_reads = EarlyReads(context.transfer)
         self._read: dict[Site, frozenset[Site]] = {}
 
     def stalling(self, copies: Iterator[HostCopy]) -> Iterator[HostCopy]:
@@ -145,12 +145,16 @@ class _Search:
             return False
         return copy.direction == "d2h" or self._has_work_ahead(copy, sites)
 
+    @cached_property
+    def _early_reads(self) -> EarlyReads:
+        return EarlyReads(self.context.transfer)
+
     def _reads(self, call: ModelledCall) -> frozenset[Site]:
         """Where the host reads what a copy brings without a wait of its own: of pinned memory that would be a race."""
         site = Site(call.function, call.instruction)
         if site not in self._read:
             copies = [action for action in self.context.transfer.of(*site) if isinstance(action, Copied)]
-            self._read[site] = frozenset(read.read for copied in copies for read in self.early_reads.of(call, copied))
+            self._read[site] = frozenset(read.read for copied in copies for read in self._early_reads.of(call, copied))
         return self._read[site]
 
     def _counts(self, copy: HostCopy, size: Size) -> bool:

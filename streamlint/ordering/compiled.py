@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from streamlint.facts.calls import FORWARDED
 from streamlint.facts.functions import Function
+from streamlint.facts.instructions import unnegated
 from streamlint.facts.objects import BoundMethod, FunctionObject, Instance, Object, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -20,7 +21,6 @@ from streamlint.models.vocabulary import Selector
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.operands import constants_of, selectors
-from streamlint.waits.questions import unnegated
 
 _EFFECTS = frozenset({"same", "none"})
 _MOST = 400

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from streamlint.facts.conditions import Conditions as Branches
 from streamlint.facts.functions import Function
+from streamlint.facts.instructions import unnegated
 from streamlint.facts.objects import CppName, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -20,7 +21,7 @@ from streamlint.ordering.kinds import Kinds
 from streamlint.transfer.contexts import Context
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.operands import operand_of
-from streamlint.waits.questions import Key, alike, unnegated
+from streamlint.waits.questions import Key, alike
 
 _STATUS_LIBRARIES = frozenset({"cuda-runtime", "cuda-driver", "cuda-libraries"})
 _STATUS_TYPES = frozenset({"cudaError_t", "cudaError", "CUresult"})

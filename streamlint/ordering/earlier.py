@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from streamlint.facts.effects import Effect, Effects
 from streamlint.facts.functions import Function
+from streamlint.facts.instructions import unnegated
 from streamlint.facts.objects import LibraryObject, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -14,7 +15,6 @@ from streamlint.ir.graph import Loop
 from streamlint.transfer.actions import Copied, Read, Synchronized
 from streamlint.transfer.modelled import operands_of
 from streamlint.transfer.origins import Origins
-from streamlint.waits.questions import unnegated
 
 Judge = Callable[[Site, Site], "bool | None"]
 """Whether an instruction is what is looked for; None where the search goes on behind it. The second place is the instruction itself, or the

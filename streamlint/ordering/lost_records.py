@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
+from streamlint.facts.instructions import unnegated
 from streamlint.facts.objects import Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -24,7 +25,6 @@ from streamlint.transfer.actions import CURRENT, NAMED, Action, Lost, Recorded, 
 from streamlint.transfer.transfer import Transfer
 from streamlint.transfer.waiting import Waited
 from streamlint.waits.operands import operand_of
-from streamlint.waits.questions import unnegated
 
 AGAIN = "recorded again"
 _HIGHEST = 3

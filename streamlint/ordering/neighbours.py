@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from streamlint.facts.cpp_types import SEQUENCES
 from streamlint.facts.functions import Function
+from streamlint.facts.instructions import unnegated
 from streamlint.facts.objects import Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -17,7 +18,6 @@ from streamlint.transfer.host_copies import ASKED
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import CALLING, Transfer
 from streamlint.waits.operands import operand_of
-from streamlint.waits.questions import unnegated
 
 WAITED, WORKED, READ, ENDED = "waited", "worked", "read", "ended"
 _SILENT = frozenset({"none", "stream_of", "view", "same", "device", "object", "touch", "destroy"})

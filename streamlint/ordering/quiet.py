@@ -10,13 +10,14 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from streamlint.facts.functions import Function
+from streamlint.facts.instructions import unnegated
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY
 from streamlint.ordering.flow import Tracked
 from streamlint.ordering.places import ADDRESS, Place, Root, register_place
 from streamlint.ordering.weights import WEIGHTS
-from streamlint.waits.questions import asked_by, unnegated
+from streamlint.waits.questions import asked_by
 
 if TYPE_CHECKING:
     from streamlint.ordering.walk import Walk

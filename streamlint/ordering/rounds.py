@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 from streamlint.facts.counters import is_counter
 from streamlint.facts.functions import Function
+from streamlint.facts.instructions import unnegated
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import Loop
-from streamlint.waits.questions import Key, alike, unnegated
+from streamlint.waits.questions import Key, alike
 
 _LATER = {">": True, ">=": True, "!=": True, "<": False, "<=": False, "==": False}
 _MIRRORED = {">": "<", ">=": "<=", "<": ">", "<=": ">="}

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamlint.facts.functions import Function
+from streamlint.facts.instructions import unnegated
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import Graph
 from streamlint.transfer.transfer import Transfer
-from streamlint.waits.questions import Key, alike, unnegated
+from streamlint.waits.questions import Key, alike
 
 
 def is_shown_on_host(transfer: Transfer, graph: Graph, function: Function, block: int, register: int) -> bool:

@@ -13,6 +13,7 @@ from functools import cached_property
 
 from streamlint.facts.counters import is_counter
 from streamlint.facts.functions import Function
+from streamlint.facts.instructions import unnegated
 from streamlint.facts.objects import Container, Instance, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -39,7 +40,7 @@ from streamlint.transfer.actions import Action, Asked, Read, Stream, Synchronize
 from streamlint.transfer.closures import is_captured, may_be_made_for
 from streamlint.transfer.transfer import CALLING, Order, Transfer
 from streamlint.waits.operands import handed_over, operand_of
-from streamlint.waits.questions import Key, alike, asked_by, unnegated
+from streamlint.waits.questions import Key, alike, asked_by
 
 MOST_STATES = 3_000
 """States of one pending operation that are looked at."""

@@ -6,6 +6,7 @@ from functools import cached_property
 
 from streamlint.facts.absent import truth_on_cuda
 from streamlint.facts.functions import Function
+from streamlint.facts.instructions import unnegated
 from streamlint.facts.objects import Constant, External, Memory
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -15,7 +16,7 @@ from streamlint.transfer.contexts import Context, Contexts, Known, entered_by
 from streamlint.transfer.modelled import operands_of
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.operands import operand_of
-from streamlint.waits.questions import conditions, unnegated
+from streamlint.waits.questions import conditions
 from streamlint.waits.tested import are_of_host
 
 _OTHER = {"device": "host", "host": "device", "pinned": "", "": ""}

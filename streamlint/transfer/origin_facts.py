@@ -53,7 +53,8 @@ class Kept(Base):
         arrivals = self._arrivals(known.function, known.register)
         if not arrivals:
             node = self.facts.values(known.function, known.register)
-            yield from () if any(isinstance(value, Memory) for value in node.values) else self._by_unknown(way, node)
+            if not any(isinstance(value, Memory) for value in node.values):
+                yield from self._by_unknown(way, node)
         one = self.contexts.definition(known)
         attribute = one if one is not None and one[0] == op.ATTR else None
         set_here: set[int] = set()

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from streamlint.facts.instructions import unnegated
 from streamlint.facts.loops import Body
 from streamlint.ir import Instruction
-from streamlint.waits.questions import says_odd, unnegated
+from streamlint.waits.questions import says_odd
 
 
 def only_checks(body: Body, branch: Instruction) -> bool:

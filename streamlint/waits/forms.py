@@ -11,6 +11,7 @@ from functools import partial
 from streamlint.facts.aliases import path_of
 from streamlint.facts.functions import Function
 from streamlint.facts.hot import HotRegions, Region
+from streamlint.facts.instructions import unnegated
 from streamlint.facts.loops import Body
 from streamlint.facts.objects import Memory
 from streamlint.ir import Instruction
@@ -20,7 +21,7 @@ from streamlint.waits.arms import between
 from streamlint.waits.handed import handed
 from streamlint.waits.operands import argument_registers, behind
 from streamlint.waits.origins import UNSURE
-from streamlint.waits.questions import alike, parts_of, unnegated
+from streamlint.waits.questions import alike, parts_of
 from streamlint.waits.sinks import COMPUTES, FRACTIONS, KEEP_KIND, SAYS, SHAPES, called_name, is_float_type
 from streamlint.waits.steady import steadiness_of
 from streamlint.waits.wait import Wait

@@ -13,11 +13,12 @@ from typing import NamedTuple
 from streamlint.facts.effects import Effect
 from streamlint.facts.functions import Function
 from streamlint.facts.hot import HotRegions, Region
+from streamlint.facts.instructions import unnegated
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY
 from streamlint.waits.numbers import ELEMENT_BY_ELEMENT, on_numbers
-from streamlint.waits.questions import alike, unnegated
+from streamlint.waits.questions import alike
 from streamlint.waits.quiet import Quiet
 from streamlint.waits.steady import steadiness_of
 from streamlint.waits.wait import CAST, DEVICE, FETCH, NUMBER, READ, UPLOAD, Wait

@@ -13,6 +13,7 @@ from weakref import WeakKeyDictionary
 from streamlint.facts.effects import OF_ROUNDS
 from streamlint.facts.functions import Function
 from streamlint.facts.hot import HotRegions, Region
+from streamlint.facts.instructions import unnegated
 from streamlint.facts.objects import Constant, Memory
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -30,7 +31,6 @@ from streamlint.waits.questions import (
     parts_of,
     says_filled,
     says_odd,
-    unnegated,
 )
 from streamlint.waits.shapes import compares_shapes
 from streamlint.waits.steady import steadiness_of

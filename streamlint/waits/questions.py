@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamlint.facts.functions import Function
+from streamlint.facts.instructions import unnegated
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY
@@ -21,14 +22,6 @@ _ASKED_AGAIN = frozenset(
     {op.ATTR, op.ITEM, op.UNARY, op.BINARY, op.COMPARE, op.CALL, op.INVOKE, op.NAME, op.LOAD, op.CONST}
     | {op.ADDRESS, op.ADDRESS_NAME, op.ADDRESS_ATTR, op.ADDRESS_ITEM}
 )
-
-
-def unnegated(function: Function, register: int) -> tuple[int, bool]:
-    """A condition without ``not`` around it, and whether it was turned round."""
-    turned = False
-    while (one := _definition(function, register)) is not None and one[0] == op.UNARY and function.text(one[3]) in ("not", "!"):
-        register, turned = one[4], not turned
-    return register, turned
 
 
 def asked_by(function: Function, branch: Instruction) -> Key:

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from streamlint.facts.conditions import Rare
 from streamlint.facts.functions import Function
 from streamlint.facts.hot import HotRegions, Region
+from streamlint.facts.instructions import unnegated
 from streamlint.facts.stores import Store
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.waits.options import is_off
-from streamlint.waits.questions import unnegated
 from streamlint.waits.wait import Wait
 
 Place = tuple[Function, int]

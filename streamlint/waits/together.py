@@ -7,6 +7,7 @@ host, has all that is computed with it there too, and what is computed of that, 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -51,14 +52,7 @@ class _At(NamedTuple):
 
 def makes_elsewhere(graph: CallGraph) -> bool:
     """Whether the program may have factories that name no device make memory elsewhere than on the host."""
-    if graph not in _ELSEWHERE:
-        program = graph.facts.program
-        functions = (function for unit in program.mentioning("device") if not unit.is_cpp for function in unit.functions)
-        _ELSEWHERE[graph] = not _DEFAULTS.isdisjoint(program.identifiers) or any(_enters_device(graph, each) for each in functions)
-    return _ELSEWHERE[graph]
-
-
-_ELSEWHERE: WeakKeyDictionary[CallGraph, bool] = WeakKeyDictionary()
+    return _hosts_of(graph).makes_elsewhere
 
 
 def _enters_device(graph: CallGraph, function: Function) -> bool:
@@ -70,12 +64,14 @@ def _enters_device(graph: CallGraph, function: Function) -> bool:
 
 def is_beside_host(graph: CallGraph, function: Function, register: int) -> bool:
     """Whether a register holds what is computed with a tensor that is made on the host."""
-    if function.is_cpp or makes_elsewhere(graph):
-        return False
+    return not function.is_cpp and not makes_elsewhere(graph) and _hosts_of(graph).holds(function, register)
+
+
+def _hosts_of(graph: CallGraph) -> _Hosts:
     found = _HOSTS.get(graph)
     if found is None:
         found = _HOSTS[graph] = _Hosts(graph)
-    return found.holds(function, register)
+    return found
 
 
 class _Hosts:
@@ -89,6 +85,13 @@ class _Hosts:
         self._asked: set[_At] = set()
         self._presumed = 0  # how often a loop was met
         self._steps = 0
+
+    @cached_property
+    def makes_elsewhere(self) -> bool:
+        """Whether factories that name no device may make memory elsewhere than on the host."""
+        program = self.facts.program
+        functions = (function for unit in program.mentioning("device") if not unit.is_cpp for function in unit.functions)
+        return not _DEFAULTS.isdisjoint(program.identifiers) or any(_enters_device(self.graph, each) for each in functions)
 
     def holds(self, function: Function, register: int) -> bool:
         """Whether a register holds what is computed with a tensor of the host."""
@@ -209,16 +212,21 @@ class _Hosts:
         if row is None or row.library != "torch":
             return _NOT
         if row.effect == "factory":
-            return self._made(at.function, one, name)
+            return self._made(at.function, one, name) if self._stays_on_host(at.function, one) else _NOT
+        if row.effect in _SAME:
+            return self._of_view(at, one, name, row)
+        return self._computed(at, one, name, row) if row.effect == "compute" and name not in _APART else _NOT
+
+    def _of_view(self, at: _At, one: Instruction, name: str, row: Row) -> int:
+        if one[0] == op.INVOKE and row.names[0].startswith(TENSOR):
+            return self._viewed(at, one[3], name)
+        given = argument_registers(at.function, one)
+        rank = self._rank(at.at(given[0][1])) if given else _NOT
+        return rank if row.effect == "same" else min(rank, 0)
+
+    def _computed(self, at: _At, one: Instruction, name: str, row: Row) -> int:
         given = [register for _, register in argument_registers(at.function, one)]
         is_method = one[0] == op.INVOKE and row.names[0].startswith(TENSOR)
-        if row.effect in _SAME and is_method:
-            return self._viewed(at, one[3], name)
-        if row.effect in _SAME:
-            rank = self._rank(at.at(given[0])) if given else _NOT
-            return rank if row.effect == "same" else min(rank, 0)
-        if row.effect != "compute" or name in _APART:
-            return _NOT
         parts = [part for each in given for part in _elements(at.function, each)]
         if any(register in (op.NONE, None) for register in parts):
             return _NOT
@@ -228,13 +236,14 @@ class _Hosts:
             return rank if name in _KEEPING else min(rank, 0)
         return self._together(at, operands)
 
-    def _made(self, function: Function, one: Instruction, name: str) -> int:
-        """How many dimensions a factory makes on the host."""
+    def _stays_on_host(self, function: Function, one: Instruction) -> bool:
+        """Whether a factory makes memory of the host, and none that is given to an attribute: `w.data = w.data.cuda()`."""
         values = list(self.facts.values(function, one[2]).values)
-        if not values or not all(isinstance(value, Memory) and value.space == "host" for value in values):
-            return _NOT
-        if any(use[0] == op.SET_ATTR for use in function.uses[one[2]]):
-            return _NOT  # `w.data = w.data.cuda()`
+        is_of_host = bool(values) and all(isinstance(value, Memory) and value.space == "host" for value in values)
+        return is_of_host and not any(use[0] == op.SET_ATTR for use in function.uses[one[2]])
+
+    def _made(self, function: Function, one: Instruction, name: str) -> int:
+        """How many dimensions at least a factory makes."""
         given = argument_registers(function, one)
         shape = [register for kind, register in given if kind is None]
         if any(kind in _SPREAD for kind, _ in given):
