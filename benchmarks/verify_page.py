@@ -28,8 +28,8 @@ def cases_of(path: Path) -> dict[Key, Case]:
 
 def span(values: Iterable[float], form: str = "{:.1f}") -> str:
     """``least to most``, or one figure where they read the same."""
-    known = list(values)
-    least, most = form.format(min(known) + 0.0), form.format(max(known) + 0.0)
+    known = [value or 0 for value in values]  # no -0.0
+    least, most = form.format(min(known)), form.format(max(known))
     return least if least == most else f"{least} to {most}"
 
 
