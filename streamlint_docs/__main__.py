@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from streamlint_docs import DOCS, ROOT, authored, commands, links, models, rules, settings
+from streamlint_docs import DOCS, ROOT, authored, commands, links, models, playground, rules, settings
 
 BUILD = ROOT / "build"
 # Pages that are written elsewhere in the repository and join the site once they exist.
@@ -23,9 +23,10 @@ def main(words: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m streamlint_docs", description="Build the documentation's site into build/site.")
     parser.add_argument("--source-only", action="store_true", help="write the pages, build nothing")
     parser.add_argument("--outside", action="store_true", help="list the addresses outside of the site that it links to")
+    parser.add_argument("--pyodide", type=Path, metavar="FOLDER", help="serve Pyodide from a copy of this folder")
     options = parser.parse_args(words)
     config = configuration(BUILD)
-    write(BUILD / "site-source")
+    write(BUILD / "site-source", options.pyodide)
     (BUILD / "mkdocs.yml").write_text(yaml.safe_dump(config, sort_keys=False), encoding="utf-8")
     if options.source_only:
         return 0
@@ -52,8 +53,8 @@ def sources() -> dict[str, str]:
     }
 
 
-def write(folder: Path) -> None:
-    """The sources of the site, as the builder reads them."""
+def write(folder: Path, pyodide: Path | None = None) -> None:
+    """The sources of the site, as the builder reads them; ``pyodide`` is copied for the playground."""
     shutil.rmtree(folder, ignore_errors=True)
     for name, text in sources().items():
         path = folder / name
@@ -62,6 +63,7 @@ def write(folder: Path) -> None:
     for name in authored.COPIED:
         if (DOCS / name).is_dir():
             shutil.copytree(DOCS / name, folder / name)
+    playground.write(folder / "assets", pyodide)
 
 
 def configuration(folder: Path) -> dict[str, Any]:

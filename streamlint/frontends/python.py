@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from streamlint.frontends import UnreadableSource, parser_of
+from streamlint.frontends import MissingParser, UnreadableSource, parser_of
 from streamlint.frontends.ast_expressions import Unlike
 from streamlint.frontends.ast_formatted import place
 from streamlint.frontends.ast_statements import lower_module
@@ -138,13 +138,17 @@ def _by_libcst(path: str, text: str) -> Module:
 
 
 def _libcst_tree(text: str) -> libcst.Module:
-    with parser_of("Python", "libcst"):
-        import libcst  # optional: the same
+    try:
+        with parser_of("Python", "libcst"):
+            import libcst  # optional: the same
+    except MissingParser as missing:
+        raise _refused(text) or missing from None
 
     try:
         return libcst.parse_module(text)
     except libcst.ParserSyntaxError as error:
-        raise _explain(text, error) from None
+        # libcst's parser lists every token that it would have liked.
+        raise _refused(text) or _translate(error) from None
     except libcst.CSTValidationError as error:
         # Its parser reads what its nodes refuse, and says no place: ``return.5``, which is valid.
         raise UnreadableSource(1, 1, f"libcst cannot hold this code: {error}") from None
@@ -153,18 +157,17 @@ def _libcst_tree(text: str) -> libcst.Module:
         raise UnreadableSource(row, column, "text is not valid Unicode") from None
 
 
-def _explain(text: str, error: libcst.ParserSyntaxError) -> UnreadableSource:
-    """CPython's words and place where it also refuses the text: libcst's parser lists every token that it would have liked."""
+def _refused(text: str) -> UnreadableSource | None:
+    """CPython's words and place where it refuses the text."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             compile(text, "<source>", "exec", flags=ONLY_PARSE, dont_inherit=True)
     except SyntaxError as known:
-        row, column = known.lineno or error.raw_line, max(known.offset or 1, 1)
-        return UnreadableSource(row, column, f"syntax error: {known.msg}")
+        return UnreadableSource(known.lineno or 1, max(known.offset or 1, 1), f"syntax error: {known.msg}")
     except (ValueError, RecursionError, MemoryError):
         pass
-    return _translate(error)
+    return None
 
 
 def _translate(error: libcst.ParserSyntaxError) -> UnreadableSource:
