@@ -1,4 +1,4 @@
-"""The pages on adding a rule and a model, followed to the letter in a copy of the package."""
+"""The pages on adding a rule, a model and an effect, followed to the letter in a copy of the package."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from streamlint_docs import DOCS, ROOT
 
 STEP = re.compile(
-    r"^<!-- (?P<what>write|append): (?P<path>\S+) -->\n(?P<fence>`{3,})\w+\n(?P<body>.*?)^(?P=fence)$",
+    r"^<!-- (?P<what>write|append|insert): (?P<path>\S+)(?: after: (?P<line>.+?))? -->\n\n?(?P<fence>`{3,})\w+\n(?P<body>.*?)^(?P=fence)$",
     re.MULTILINE | re.DOTALL,
 )
 
@@ -34,6 +34,7 @@ def copy(tmp_path: Path) -> Path:
     ):
         shutil.copy(ROOT / name, tmp_path / name)
     (tmp_path / "tests" / "rules" / "sl001.md").write_text("# SL001 unpinned-non-blocking\n\n## what there was\n")
+    (tmp_path / "tests" / "rules" / "sl006.md").write_text("# SL006 cross-stream-use-without-wait\n\n## what there was\n")
     return tmp_path
 
 
@@ -42,10 +43,18 @@ def follow(page: str, folder: Path) -> list[Path]:
     paths = []
     for step in STEP.finditer((DOCS / page).read_text(encoding="utf-8")):
         path = folder / step["path"]
-        assert path.exists() is (step["what"] == "append")
-        path.write_text((path.read_text() + "\n" if step["what"] == "append" else "") + step["body"], encoding="utf-8")
+        assert path.exists() is (step["what"] != "write")
+        path.write_text(written(step, path.read_text(encoding="utf-8") if path.exists() else ""), encoding="utf-8")
         paths.append(path)
     return paths
+
+
+def written(step: re.Match[str], before: str) -> str:
+    """A file as it is after a step."""
+    if step["what"] == "insert":
+        assert before.count(f"\n{step['line']}\n") == 1
+        return before.replace(f"\n{step['line']}\n", f"\n{step['line']}\n{step['body']}")
+    return f"{before}\n{step['body']}" if step["what"] == "append" else step["body"]
 
 
 def passed(folder: Path, name: str) -> re.Match[str] | None:
@@ -86,3 +95,15 @@ def test_a_call_of_a_users_row_counts_whatever_its_name(copy):
     follow("adding-a-model.md", copy)
     (copy / "a.py").write_text("import slipway\nimport torch\n\n\ndef show(rows):\n    return slipway.upload(torch.rand(rows, 1 << 16))\n")
     assert run(copy, "streamlint", "check", "a.py", "--isolated").returncode == 1
+
+
+def test_an_effect(copy):
+    assert len(follow("adding-an-effect.md", copy)) == 6
+    assert passed(copy, "slipway")
+    assert "slipway.meet" in run(copy, "streamlint", "models").stdout
+    row = copy / "streamlint" / "models" / "slipway.toml"
+    row.write_text(row.read_text().replace('other = "1:other"\n', ""))
+    (copy / "a.py").write_text("import slipway\nimport torch\n\ntorch.cuda.Stream()\n")
+    wrong = run(copy, "streamlint", "check", "a.py", "--isolated")
+    assert (wrong.returncode, wrong.stdout) == (2, "")
+    assert wrong.stderr.startswith("streamlint: slipway.toml: slipway.meet: effect 'meet' needs 'other': a place in the call")
