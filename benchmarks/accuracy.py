@@ -1,7 +1,8 @@
 """The page on accuracy, from the ledger and the record of recall.
 
-python benchmarks/accuracy.py             write docs/accuracy.md, and streamlint/findings/accuracy.json for the rules' pages
-python benchmarks/accuracy.py --check     write nothing; exit 1 if either is not what the records give
+python benchmarks/accuracy.py             write docs/accuracy.md and its picture, docs/accuracy-ledger.md, and
+                                          streamlint/findings/accuracy.json for the rules' pages
+python benchmarks/accuracy.py --check     write nothing; exit 1 if one of them is not what the records give
 """
 
 from __future__ import annotations
@@ -13,25 +14,34 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import accuracy_picture
 import ledger
 from shares import share
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE, DATA = ROOT / "docs" / "accuracy.md", ROOT / "streamlint" / "findings" / "accuracy.json"
+PAGE, DETAILS = ROOT / "docs" / "accuracy.md", ROOT / "docs" / "accuracy-ledger.md"
+PICTURE, DATA = ROOT / "docs" / "images" / "first-sight.svg", ROOT / "streamlint" / "findings" / "accuracy.json"
 RECALL = Path(__file__).parent / "recall" / "outcomes.json"
 SIGHTS = Path(__file__).parent / "precision" / "first_sight.toml"
 LANGUAGES = ("Python", "C++")
 NEARBY, DECIDABLE = ("function", "file"), ("function", "file", "project")
 
-INTRODUCTION = """\
+HEAD = """\
 # Accuracy
 
-Written by `python benchmarks/accuracy.py` from `benchmarks/precision/ledger` and `benchmarks/recall`; do not edit.
+Written by `python benchmarks/accuracy.py` from `benchmarks/precision` and `benchmarks/recall`; do not edit."""
+MEANING = """\
+![The share of default findings that were real in each draw of packages that nobody had looked at](images/first-sight.svg)
 
 **Precision** is the share of default findings on released packages that are real: the hazard exists at that place on released
 hardware, the message says it rightly, and the author would want to know. Readers who had not written the rules judged from the code.
 What is unclear counts as wrong. **Recall** is the share of stream bugs, repaired in public histories, that are reported in the version
-before the repair. Brackets hold 95 % Wilson intervals."""
+before the repair. Brackets hold 95 % Wilson intervals. [The ledger](accuracy-ledger.md) lists each wrong finding, each missed repair,
+the draws and the packages."""
+DETAILS_HEAD = """\
+# The ledger of accuracy
+
+Written by `python benchmarks/accuracy.py`; do not edit. What the figures on [accuracy](accuracy.md) are made of."""
 
 REPEAT = """\
 ## How to repeat it
@@ -70,43 +80,75 @@ def ever_told(packages: Sequence[ledger.Package]) -> str:
     )
 
 
+def result(packages: Sequence[ledger.Package], outcomes: Sequence[Mapping[str, Any]], draws: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """The three figures that matter, a line each."""
+    if counted := [draw for draw in draws if "told" in draw]:
+        told, real = (sum(one[key] for one in counted) for key in ("told", "real"))
+        last = counted[-1]
+        yield (
+            f"* **On a package that nobody has looked at**, {100 * real / told:.0f} % of the default findings are real "
+            f"({real} of {told}, {len(counted)} draws of {sum(len(one['drawn']) for one in counted)} packages); "
+            f"in the last draw {share(last['real'], last['told'])}."
+        )
+    count = ledger.tally(entry for package in packages for entry in package.standing)
+    yield f"* **On the {len(packages)} packages that it was mended on**, {share(count.real, count.judged)} are."
+    measured = [row for row in outcomes if not row["failure"]]
+    if near := [row for row in measured if row["fix"]["decidable"] in NEARBY]:
+        hits, all_hits = sum(row["found"] for row in near), sum(row["found"] for row in measured)
+        yield (
+            f"* **Of {len(measured)} bugs that people repaired**, it reports {share(all_hits, len(measured))} in the version before; "
+            f"where a function or file decides, {share(hits, len(near))}."
+        )
+
+
 def at_first_sight(
-    packages: Sequence[ledger.Package], sights: Sequence[Mapping[str, Any]], draws: Sequence[Mapping[str, Any]] = ()
+    packages: Sequence[ledger.Package], sights: Sequence[Mapping[str, Any]], draws: Sequence[Mapping[str, Any]]
 ) -> Iterator[str]:
-    """The share that was real of what was told of packages at which nobody had looked before."""
+    """The share that was real of what was told of packages at which nobody had looked before, and what readers marked there."""
     entries = {entry.fingerprint: entry for package in packages for entry in package.findings}
     for sight in sights:
         count = ledger.tally(entries[mark] for mark in sight["findings"])
         told = f"{count.judged} default findings, {count.real} of them real ({share(count.real, count.judged)})"
-        yield f"**At first sight**: {len(sight['packages'])} packages that nobody had looked at, linted on {sight['date']}: {told}."
+        yield f"{len(sight['packages'])} packages that nobody had looked at were linted on {sight['date']}: {told}."
     counted = [draw for draw in draws if "told" in draw]
     if counted:
         drawn = sum(len(one["drawn"]) for one in counted)
         told, real = (sum(one[key] for one in counted) for key in ("told", "real"))
         twice = sum(one.get("readers") == 2 for one in counted)
-        each = ", ".join(f"{one['real']} of {one['told']}" for one in counted)
         yield (
-            f"Since then {drawn} packages in {len(counted)} draws by a seed, linted before anything was mended on what they show "
-            f"and judged by one reader, those of {twice} draws by two: {told} default findings, {real} of them real "
-            f"({share(real, told)}; {each})."
+            f"Since then {drawn} packages in {len(counted)} draws by a seed were linted before anything was mended on what they show, and "
+            f"judged by one reader, those of {twice} draws by two: {told} default findings, {real} of them real ({share(real, told)})."
         )
-    yield from (marks(draw) for draw in draws if "marked" in draw)
+    if marked := [draw for draw in draws if "marked" in draw]:
+        found, of = (sum(draw[key] for draw in marked) for key in ("found", "marked"))
+        yield (
+            f"Of {len(marked)} draws readers who saw no finding read some packages and marked what they were sure is a defect: "
+            f"{found} of {of} marks are told ({share(found, of)}). They were not told what the rules cover, but in the last draws; "
+            f"by what the rules document, {_scoped(marked)}."
+        )
 
 
-def marks(draw: Mapping[str, Any]) -> str:
-    """What readers marked who saw no finding, and how much of it is told; where it was counted, by the scope that the rules document."""
-    said = (
-        f"Of the draw with seed {draw['seed']} readers who saw no finding read {draw['read']} packages and marked "
-        f"{draw['marked']} defects as sure: {draw['found']} of them are told ({share(draw['found'], draw['marked'])})."
+def _scoped(draws: Sequence[Mapping[str, Any]]) -> str:
+    """How many of the marks that are the rules' own are told, by default and on request."""
+    scopes = [draw["scope"] for draw in draws if "scope" in draw]
+    default, wide = ([sum(scope[name][place] for scope in scopes) for place in (0, 1)] for name in ("default", "all-loops"))
+    return (
+        f"{share(*default)} of {default[1]} marks that are theirs by default are told, and {share(*wide)} of {wide[1]} that are theirs "
+        f'with `hidden-sync = "all-loops"`'
     )
-    if "scope" in draw:
-        (told, default), (wide, all_loops) = draw["scope"]["default"], draw["scope"]["all-loops"]
-        said += (
-            f" By what the rules document, {default} of the marks are theirs by default, {told} are told ({share(told, default)}); "
-            f'{all_loops} only with `hidden-sync = "all-loops"`, {wide} of which are told with it ({share(wide, all_loops)}); '
-            f"{draw['scope']['outside']} are outside, such as reads in evaluation and blocking uploads."
+
+
+def drawn(draws: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """The draws, a row each."""
+    yield "| seed | date | packages | findings | real | readers | packages read for recall | marked as sure | told |"
+    yield "| --- | --- | ---: | ---: | --- | ---: | ---: | ---: | --- |"
+    for draw in draws:
+        real = f"{draw['real']} {share(draw['real'], draw['told'])}" if "told" in draw else ""
+        marked = (
+            (draw["read"], draw["marked"], f"{draw['found']} {share(draw['found'], draw['marked'])}") if "marked" in draw else ("", "", "")
         )
-    return said
+        cells = (draw["seed"], draw["date"], len(draw["drawn"]), draw.get("told", ""), real, draw.get("readers", 1), *marked)
+        yield "| " + " | ".join(map(str, cells)) + " |"
 
 
 def defaults(packages: Sequence[ledger.Package]) -> Iterator[str]:
@@ -194,21 +236,33 @@ def page(
     sights: Sequence[Mapping[str, Any]] = (),
     draws: Sequence[Mapping[str, Any]] = (),
 ) -> str:
-    """The whole page."""
+    """The page that opens with the result."""
     sizes = f"{len(packages)} packages, {sum(p.files for p in packages):,} files, {sum(p.lines for p in packages):,} lines."
     unread = sum(not entry.judged for package in packages for entry in package.standing)
     left = f" {unread} findings have not been judged yet." if unread else ""
-    parts = [INTRODUCTION, "## Precision", f"{sizes}{left} {readers(packages)}", "\n".join(tables(packages)), ever_told(packages)]
-    parts += at_first_sight(packages, sights, draws)
-    parts += ["## What may be on by default", RULE, "\n".join(defaults(packages))]
+    parts = [HEAD, "\n".join(result(packages, outcomes, draws)), MEANING]
+    parts += ["## At first sight", *at_first_sight(packages, sights, draws)]
+    parts += ["## Precision by rule", f"{sizes}{left} {readers(packages)}", "\n".join(tables(packages)), ever_told(packages)]
     if outcomes:
-        parts += ["## Recall", "\n".join(recall(outcomes)), RECALL_NOTE]
+        parts += ["## Recall of public repairs", "\n".join(recall(outcomes)), RECALL_NOTE]
+    parts += ["## What may be on by default", RULE, "\n".join(defaults(packages)), REPEAT]
+    return "\n\n".join(parts) + "\n"
+
+
+def details(packages: Sequence[ledger.Package], outcomes: Sequence[Mapping[str, Any]], draws: Sequence[Mapping[str, Any]] = ()) -> str:
+    """The page that lists what the figures are made of."""
+    parts = [DETAILS_HEAD, "## The draws", "\n".join(drawn(draws)), "## Wrong findings"]
+    parts += ["Findings that are not real, or of which nobody can say:", "\n".join(wrong(packages)) or "None."]
+    if outcomes:
+        parts += [
+            "## Missed repairs",
+            "Not found before the repair, with how far one must look and why:",
+            "\n".join(missed(outcomes)) or "None.",
+        ]
         if failed := [f"`{row['fix']['path']}` of {row['fix']['repository']} ({row['failure']})" for row in outcomes if row["failure"]]:
             parts += [f"Not measured, and not counted: {'; '.join(failed)}."]
-        parts += ["Not found before the repair, with how far one must look and why:", "\n".join(missed(outcomes)) or "None."]
-    parts += ["## Known limits", "Findings that are not real, or of which nobody can say:", "\n".join(wrong(packages)) or "None."]
-    parts += ["Judged, and mended since:", "\n".join(mended(packages)) or "None."]
-    parts += ["## The packages", "\n".join(projects(packages)), REPEAT]
+    parts += ["## The packages", "\n".join(projects(packages))]
+    parts += ["## Mended", "Judged, and told no longer:", "\n".join(mended(packages)) or "None."]
     return "\n\n".join(parts) + "\n"
 
 
@@ -234,15 +288,20 @@ def data(packages: Sequence[ledger.Package]) -> dict[str, dict[str, int]]:
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Write both, or check them."""
+    """Write them, or check them."""
     parser = argparse.ArgumentParser(description="The page on accuracy.")
-    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if either file is not what the records give")
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if a file is not what the records give")
     options = parser.parse_args(words)
     packages = ledger.read()
     outcomes = json.loads(RECALL.read_text(encoding="utf-8")) if RECALL.is_file() else []
     seen = ledger.tomllib.loads(SIGHTS.read_text(encoding="utf-8")) if SIGHTS.is_file() else {}
-    told = page(packages, outcomes, seen.get("sight", []), seen.get("draw", []))
-    wanted = {PAGE: told, DATA: json.dumps(data(packages), indent=1) + "\n"}
+    sights, draws = seen.get("sight", []), seen.get("draw", [])
+    wanted = {
+        PAGE: page(packages, outcomes, sights, draws),
+        DETAILS: details(packages, outcomes, draws),
+        PICTURE: accuracy_picture.picture(draws),
+        DATA: json.dumps(data(packages), indent=1) + "\n",
+    }
     stale = [path for path, text in wanted.items() if not path.is_file() or path.read_text(encoding="utf-8") != text]
     for path in stale:
         if options.check:

@@ -183,10 +183,13 @@ def test_the_page_tells_what_is_wrong_and_what_was_mended(ledger: Any, accuracy:
     packages = [ledger.Package("n", "1", "ab", 1, 40, entries)]
     text = accuracy.page(packages, [])
     assert "| SL001 | 2 | 2 | 1 | 0 | 1 | 50 % [9, 91] | 1/2 50 % [9, 91] |  |" in text
+    assert "* **On the 1 packages that it was mended on**, 50 % [9, 91] are." in text
+    assert "## Recall" not in text
+    text = accuracy.details(packages, [])
     assert '* SL001 n `m.py:7` (unclear): a "reason"' in text
     assert '* SL001 n `m.py:8` (not real): a "reason"' in text
     assert "| n 1 | 1 | 40 | 2 | 1 | 0 | 1 |" in text
-    assert "## Recall" not in text
+    assert "## Missed" not in text
     assert accuracy.data(packages) == {"SL001": {"judged": 2, "real": 1, "not_real": 0, "unclear": 1}}
 
 
@@ -194,11 +197,31 @@ def test_the_page_tells_what_was_real_at_first_sight(ledger: Any, accuracy: Any)
     entries = [found(ledger, said(ledger, "real")), found(ledger, said(ledger, "real"), mark=OTHER, line=7)]
     entries.append(replace(found(ledger, said(ledger, "not real"), mark=THIRD, line=8), gone="2026-11-21"))
     sight = {"date": "2026-11-21", "packages": ["n"], "findings": [entries[1].fingerprint, THIRD]}
-    draws = [{"drawn": ["a", "b"], "told": 3, "real": 2}, {"drawn": ["c"]}, {"drawn": ["d"], "told": 1, "real": 1}]
+    draw = {"date": "2026-11-22", "seed": 7}
+    marked = {"read": 2, "marked": 4, "found": 3, "scope": {"default": [1, 2], "all-loops": [1, 1], "outside": 1}}
+    draws = [
+        {**draw, "drawn": ["a", "b"], "told": 3, "real": 2},
+        {**draw, "drawn": ["c"]},
+        {**draw, "drawn": ["d"], "told": 1, "real": 1, **marked},
+    ]
     text = accuracy.page([ledger.Package("n", "1", "ab", 1, 40, entries)], [], [sight], draws)
+    assert "75 % of the default findings are real (3 of 4, 2 draws of 3 packages); in the last draw 100 % [21, 100]." in text
     assert "3 packages in 2 draws by a seed" in text
-    assert "4 default findings, 3 of them real (75 % [30, 95]; 2 of 3, 1 of 1)." in text
-    assert "1 packages that nobody had looked at, linted on 2026-11-21: 2 default findings, 1 of them real (50 % [9, 91])." in text
+    assert "4 default findings, 3 of them real (75 % [30, 95])." in text
+    assert "1 packages that nobody had looked at were linted on 2026-11-21: 2 default findings, 1 of them real (50 % [9, 91])." in text
+    assert "3 of 4 marks are told (75 % [30, 95])" in text
+    assert "50 % [9, 91] of 2 marks that are theirs by default are told, and 100 % [21, 100] of 1" in text
+    text = accuracy.details([], [], draws)
+    assert "| 7 | 2026-11-22 | 2 | 3 | 2 67 % [21, 94] | 1 |  |  |  |" in text
+    assert "| 7 | 2026-11-22 | 1 | 1 | 1 100 % [21, 100] | 1 | 2 | 4 | 3 75 % [30, 95] |" in text
+
+
+def test_the_picture_has_a_dot_for_each_judged_draw(accuracy: Any) -> None:
+    draws = [{"date": "d", "drawn": ["a"], "told": 4, "real": 3}, {"date": "e", "drawn": ["b"]}]
+    picture = accuracy.accuracy_picture.picture(draws)
+    assert picture.count("<circle") == 1
+    assert "<title>d: 3 of 4</title>" in picture
+    assert "all 4 findings: 75 %" in picture
 
 
 def test_recall_counts_what_was_measured(accuracy: Any) -> None:
