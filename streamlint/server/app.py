@@ -363,18 +363,18 @@ async def _fix_all(server: Server, document: Document, named: bool) -> list[type
 
 
 async def _hover(server: Server, document: Document, uri: str, position: types.Position) -> types.Hover | None:
+    """The pages of all that is found at a place, and of the code that a comment names there."""
     rows = document.rows if document.looked == document.version else ()
     here = server.inside(uri, (position.line, position.character, position.line, position.character))
     found = [row for row in rows if here is not None and shapes.inside(row.range, *here[:2])]
-    if found:
-        code, place = found[0].code, shapes.range_of(server.told(document, found[0]).range)
-    else:
-        cell = server.cell(uri)
-        lines = Lines(document.text if cell is None else cell.text, server.encoding)
-        named = hover.code_at(lines.line(position.line), lines.column(position.line, position.character))
-        if named is None:
-            return None
-        code, start, end = named
-        place = shapes.range_of(lines.columns(position.line, start, end))
-    page = await asyncio.to_thread(hover.page, code)  # the first page imports all rules
-    return types.Hover(types.MarkupContent(types.MarkupKind.Markdown, page), place)
+    told = [(row.code, server.told(document, row).range) for row in found]
+    cell = server.cell(uri)
+    lines = Lines(document.text if cell is None else cell.text, server.encoding)
+    named = hover.code_at(lines.line(position.line), lines.column(position.line, position.character))
+    if named is not None:
+        told.append((named[0], lines.columns(position.line, *named[1:])))
+    if not told:
+        return None
+    codes = dict.fromkeys(code for code, _ in told)
+    pages = await asyncio.to_thread(lambda: [hover.page(code) for code in codes])  # the first page imports all rules
+    return types.Hover(types.MarkupContent(types.MarkupKind.Markdown, "\n---\n\n".join(pages)), shapes.range_of(told[0][1]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 
@@ -161,6 +162,9 @@ def test_settings_are_read_again(tmp_path):
             await user.codes("a.py", ["SL900"])
             (unused,) = user.shown[user.uri("a.py")].diagnostics
             assert unused.tags == [types.DiagnosticTag.Unnecessary] or list(unused.tags) == [types.DiagnosticTag.Unnecessary]
+            both = await user.hover("a.py", unused.range.start.line, unused.range.start.character + len("# streamlint: ignore[S"))
+            assert re.findall(r"^# .*\((SL\d+)\)$", both.contents.value, re.MULTILINE) == ["SL900", "SL005"]
+            assert both.range == unused.range
 
     play(scenario)
 
