@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import subprocess
 import traceback
@@ -167,6 +168,7 @@ class Server(LanguageServer):
 
 def serve(start: Setup, child: subprocess.Popen[bytes], way: tuple[str, int] | tuple[Incoming, Outgoing]) -> int:
     """Serve one editor, at an address or by streams. The exit code is 0 where the editor has said that it ends, else 1."""
+    logging.getLogger("pygls.protocol.json_rpc").addFilter(_is_told)
     server = Server(start, child)
     _lifetime(server)
     _workspace(server)
@@ -180,6 +182,11 @@ def serve(start: Setup, child: subprocess.Popen[bytes], way: tuple[str, int] | t
         server.start_io(cast("BinaryIO", incoming), cast("BinaryIO", outgoing))
     server.session.end()
     return 0 if server.ended else 1
+
+
+def _is_told(record: logging.LogRecord) -> bool:
+    """Whether a line of pygls is for the editor's log. Editors take back requests whose answers are on their way: nothing is wrong."""
+    return not record.getMessage().startswith("Cancel notification for unknown message id")
 
 
 def path_of(uri: str) -> str:

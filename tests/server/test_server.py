@@ -286,6 +286,19 @@ def test_faults_are_told_and_survived(tmp_path):
     play(scenario)
 
 
+def test_an_answer_that_is_taken_back_is_no_fault(tmp_path):
+    """Editors cancel requests that have been answered meanwhile. ``editor`` sees that nothing is said on stderr."""
+
+    async def scenario():
+        async with editor(tmp_path) as user:
+            user.client.cancel_request(types.CancelParams("4711"))
+            user.open("a.py", PLAIN)
+            await user.codes("a.py", ["SL001", "SL005"])
+            assert user.logged == []
+
+    play(scenario)
+
+
 def frame(message):
     body = message if isinstance(message, bytes) else json.dumps({"jsonrpc": "2.0", **message}).encode()
     return b"Content-Length: %d\r\n\r\n%s" % (len(body), body)
