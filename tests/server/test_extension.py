@@ -13,6 +13,7 @@ from streamlint.config.settings import parse_toml
 from streamlint.server import settings
 from streamlint.server.app import SPOKEN
 from streamlint.server.greeting import KINDS
+from streamlint.support.reading import LANGUAGES
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "editors" / "vscode"
@@ -51,6 +52,8 @@ def test_languages_commands_and_version_agree():
     assert {event.removeprefix("onLanguage:") for event in PACKAGE["activationEvents"]} == set(SPOKEN)
     (listed,) = re.findall(r"LANGUAGES = (\[.*?\])", EXTENSION)
     assert set(json.loads(listed)) == set(SPOKEN)
+    (cython,) = PACKAGE["contributes"]["languages"]  # the one that VS Code does not know by itself
+    assert cython["extensions"] == [suffix for suffix, language in LANGUAGES.items() if language == cython["id"]]
     assert PACKAGE["version"] == LOCK["version"] == LOCK["packages"][""]["version"] == streamlint.__version__
     commands = PACKAGE["contributes"]["commands"]
     assert [each["command"] for each in commands] == re.findall(r'registerCommand\("(.*?)"', EXTENSION)
