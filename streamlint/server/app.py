@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import subprocess
 import traceback
@@ -167,6 +168,7 @@ class Server(LanguageServer):
 
 def serve(start: Setup, child: subprocess.Popen[bytes], way: tuple[str, int] | tuple[Incoming, Outgoing]) -> int:
     """Serve one editor, at an address or by streams. The exit code is 0 where the editor has said that it ends, else 1."""
+    logging.getLogger("pygls.protocol.json_rpc").addFilter(_is_told)
     server = Server(start, child)
     _lifetime(server)
     _workspace(server)
@@ -180,6 +182,11 @@ def serve(start: Setup, child: subprocess.Popen[bytes], way: tuple[str, int] | t
         server.start_io(cast("BinaryIO", incoming), cast("BinaryIO", outgoing))
     server.session.end()
     return 0 if server.ended else 1
+
+
+def _is_told(record: logging.LogRecord) -> bool:
+    """Whether a line of pygls is for the editor's log. Editors take back requests whose answers are on their way: nothing is wrong."""
+    return not record.getMessage().startswith("Cancel notification for unknown message id")
 
 
 def path_of(uri: str) -> str:
@@ -363,18 +370,18 @@ async def _fix_all(server: Server, document: Document, named: bool) -> list[type
 
 
 async def _hover(server: Server, document: Document, uri: str, position: types.Position) -> types.Hover | None:
+    """The pages of all that is found at a place, and of the code that a comment names there."""
     rows = document.rows if document.looked == document.version else ()
     here = server.inside(uri, (position.line, position.character, position.line, position.character))
     found = [row for row in rows if here is not None and shapes.inside(row.range, *here[:2])]
-    if found:
-        code, place = found[0].code, shapes.range_of(server.told(document, found[0]).range)
-    else:
-        cell = server.cell(uri)
-        lines = Lines(document.text if cell is None else cell.text, server.encoding)
-        named = hover.code_at(lines.line(position.line), lines.column(position.line, position.character))
-        if named is None:
-            return None
-        code, start, end = named
-        place = shapes.range_of(lines.columns(position.line, start, end))
-    page = await asyncio.to_thread(hover.page, code)  # the first page imports all rules
-    return types.Hover(types.MarkupContent(types.MarkupKind.Markdown, page), place)
+    told = [(row.code, server.told(document, row).range) for row in found]
+    cell = server.cell(uri)
+    lines = Lines(document.text if cell is None else cell.text, server.encoding)
+    named = hover.code_at(lines.line(position.line), lines.column(position.line, position.character))
+    if named is not None:
+        told.append((named[0], lines.columns(position.line, *named[1:])))
+    if not told:
+        return None
+    codes = dict.fromkeys(code for code, _ in told)
+    pages = await asyncio.to_thread(lambda: [hover.page(code) for code in codes])  # the first page imports all rules
+    return types.Hover(types.MarkupContent(types.MarkupKind.Markdown, "\n---\n\n".join(pages)), shapes.range_of(told[0][1]))

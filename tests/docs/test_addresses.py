@@ -19,6 +19,7 @@ except ModuleNotFoundError:  # Python 3.10
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 URLS = PROJECT["urls"]
+EXTENSION = json.loads((ROOT / "editors" / "vscode" / "package.json").read_text())
 
 
 def told(name: str) -> dict:
@@ -45,7 +46,13 @@ def test_examples_for_ci_use_the_repository():
 def test_the_authors_are_the_same():
     (author,) = PROJECT["authors"]
     assert told("action.yml")["author"] == author["name"]
-    assert json.loads((ROOT / "editors" / "vscode" / "package.json").read_text())["publisher"] == author["name"].split()[0]
+    assert EXTENSION["publisher"] == author["name"].split()[0]
+
+
+def test_the_extension_leads_to_the_project():
+    assert EXTENSION["repository"]["url"] == URLS["Repository"]
+    assert EXTENSION["bugs"]["url"] == URLS["Issues"]
+    assert EXTENSION["homepage"] == f"{addresses.SITE}editors/"
 
 
 @pytest.mark.parametrize("folder", ["streamlint", "streamlint_docs"])

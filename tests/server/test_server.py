@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 
@@ -161,6 +162,9 @@ def test_settings_are_read_again(tmp_path):
             await user.codes("a.py", ["SL900"])
             (unused,) = user.shown[user.uri("a.py")].diagnostics
             assert unused.tags == [types.DiagnosticTag.Unnecessary] or list(unused.tags) == [types.DiagnosticTag.Unnecessary]
+            both = await user.hover("a.py", unused.range.start.line, unused.range.start.character + len("# streamlint: ignore[S"))
+            assert re.findall(r"^# .*\((SL\d+)\)$", both.contents.value, re.MULTILINE) == ["SL900", "SL005"]
+            assert both.range == unused.range
 
     play(scenario)
 
@@ -278,6 +282,19 @@ def test_faults_are_told_and_survived(tmp_path):
                 user.type("a.py", PLAIN + "\n")
                 await user.codes("a.py", ["SL001", "SL005"])
             user.logged.clear()
+
+    play(scenario)
+
+
+def test_an_answer_that_is_taken_back_is_no_fault(tmp_path):
+    """Editors cancel requests that have been answered meanwhile. ``editor`` sees that nothing is said on stderr."""
+
+    async def scenario():
+        async with editor(tmp_path) as user:
+            user.client.cancel_request(types.CancelParams("4711"))
+            user.open("a.py", PLAIN)
+            await user.codes("a.py", ["SL001", "SL005"])
+            assert user.logged == []
 
     play(scenario)
 
