@@ -10,7 +10,7 @@ from streamlint.facts.cpp_tracker import MAKES, CppTracker
 from streamlint.facts.frames import Frame
 from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.nodes import Node
-from streamlint.facts.objects import Address, Constant, Elements, Instance, Object, Site
+from streamlint.facts.objects import Constant, Elements, Instance, Object, Site
 from streamlint.facts.program import Program
 from streamlint.facts.stores import Store
 from streamlint.facts.tracker import Place
@@ -278,11 +278,4 @@ class CppCallers(CppLibrary):
         if register == op.NONE:
             return
         source, site = self.register(frame, register), Site(function, use)
-
-        def arrived(held: Object) -> None:
-            if held is value:
-                self.solver.edge(source, node, site)
-            elif isinstance(held, Address):
-                self.solver.when(held.place, arrived)
-
-        self.solver.when(self.register(frame, receiver), arrived)
+        self.each_pointed(self.register(frame, receiver), lambda held: self.solver.edge(source, node, site) if held is value else None)

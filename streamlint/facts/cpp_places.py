@@ -191,13 +191,17 @@ class CppPlaces(CppTypes):
             action()
 
     def each_instance(self, node: Node, action: Callable[[Instance], None]) -> None:
-        """Run an action for each object that a node holds or points to. Places may lead to one another in a circle."""
+        """Run an action for each object of a class that a node holds or points to."""
+        self.each_pointed(node, lambda value: action(value) if isinstance(value, Instance) else None)
+
+    def each_pointed(self, node: Node, action: Callable[[Object], None]) -> None:
+        """Run an action for all that a node holds or points to. Places may lead to one another in a circle: each is followed once."""
         seen = {node}
 
         def arrived(value: Object) -> None:
-            if isinstance(value, Instance):
+            if not isinstance(value, Address):
                 action(value)
-            elif isinstance(value, Address) and value.place not in seen:
+            elif value.place not in seen:
                 seen.add(value.place)
                 self.solver.when(value.place, arrived)
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
 
 from streamlint.facts.call_graph import CallGraph
 from streamlint.facts.facts import Facts
 from streamlint.facts.functions import Function
-from streamlint.facts.loops import Body
+from streamlint.facts.loops import Body, Feeding
 from streamlint.facts.objects import Instance, LibraryObject, Memory, Unknown
 from streamlint.facts.scopes import ExternalName
 from streamlint.ir import Instruction
@@ -22,14 +21,6 @@ def may_feed_back(function: Function) -> bool:
     )
 
 
-class Feeding(NamedTuple):
-    """A call whose result reaches its own arguments in the next round of a loop, and the variable that carries it there."""
-
-    place: int
-    call: Instruction
-    carried: int
-
-
 Runs = Callable[[Function, Instruction], bool]
 """Whether a call of a function runs a model."""
 
@@ -38,25 +29,12 @@ def feeds_back(graph: CallGraph, body: Body, runs: Runs | None = None) -> Iterat
     """The loops in which the result of a module, or of a value that is called and of which nothing is known, reaches its own arguments
     through a variable of the loop; what comes round holds tensors, or the function keeps no gradients. ``runs``: other calls as well."""
     function = body.function
-    for found in _feeding(body, lambda call: is_module(graph, function, call) or (runs is not None and runs(function, call))):
-        back = _slice(function, [found.carried], body.graph.loops[found.place].body, body)
+    for found in body.feeding:
+        if not (is_module(graph, function, found.call) or (runs is not None and runs(function, found.call))):
+            continue
+        back = body.slice_of([found.carried], body.graph.loops[found.place].body)
         if keeps_no_gradients(graph.facts, function) or any(_is_tensor(graph, function, held) for held in back):
             yield found
-
-
-def _feeding(body: Body, runs_model: Callable[[Instruction], bool]) -> Iterator[Feeding]:
-    """The calls that run a model whose result comes back to it: by a variable, or as elements of a tensor from before the loop."""
-    function = body.function
-    calls = [one for opcode in (op.CALL, op.INVOKE) for one in function.by_opcode[opcode] if body.counted[body.home[one]] >= 0]
-    for call in calls:
-        index = body.counted[body.home[call]]
-        loop = body.graph.loops[index]
-        into = _slice(function, op.reads(call)[1:], loop.body, body)
-        carried = [(one[2], list(one[3:])) for one in function.code.blocks[loop.header] if one[0] == op.PHI]
-        carried += [(one[2], [one[4]]) for one in function.by_opcode[op.SET_ITEM] if body.home[one] in loop.body]
-        for register, given in carried:
-            if register in into and call[2] in _slice(function, given, loop.body, body) and runs_model(call):
-                yield Feeding(index, call, register)
 
 
 def is_module(graph: CallGraph, function: Function, one: Instruction) -> bool:
@@ -70,20 +48,6 @@ def is_module(graph: CallGraph, function: Function, one: Instruction) -> bool:
         or (isinstance(value, Instance) and any(map(graph.facts.forwarded, graph.facts.hierarchy.libraries(value.definition))))
         for value in values
     )
-
-
-def _slice(function: Function, registers: list[int], blocks: frozenset[int], body: Body) -> set[int]:
-    """The registers of a loop from which others are computed, these and those from before the loop included."""
-    found: set[int] = set()
-    waiting = list(registers)
-    while waiting:
-        register = waiting.pop()
-        one = function.definitions[register] if register >= 0 else None
-        if register in found or one is None:
-            continue
-        found.add(register)
-        waiting += op.reads(one) if body.home[one] in blocks else ()
-    return found
 
 
 def keeps_no_gradients(facts: Facts, function: Function) -> bool:

@@ -163,15 +163,18 @@ class Exports:
         return [one for one in self.functions.get(parts[1], ()) if one.is_operator and one.module == parts[0]]
 
     @cached_property
-    def bound(self) -> frozenset[Function]:
-        """The functions that Python may call."""
-        held = (one for exports in (*self.functions.values(), *self.members.values()) for one in exports)
-        return frozenset(target for one in held for target in self.targets(one))
+    def bound(self) -> dict[Function, list[Export]]:
+        """The functions that Python may call, with the exports whose function each may be."""
+        found: dict[Function, list[Export]] = {}
+        for exports in (*self.functions.values(), *self.members.values()):
+            for one in exports:
+                for target in dict.fromkeys(self.targets(one)):
+                    found.setdefault(target, []).append(one)
+        return found
 
     def of(self, function: Function) -> list[Export]:
         """The exports whose function this may be, by the name that is bound."""
-        held = [one for exports in (*self.functions.values(), *self.members.values()) for one in exports]
-        return [one for one in held if function in self.targets(one)]
+        return self.bound.get(function, [])
 
     def targets(self, export: Export) -> list[Function]:
         """The functions that a binding binds, as far as names alone tell."""

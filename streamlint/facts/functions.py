@@ -106,6 +106,11 @@ class Function:
             found[instruction[0]].append(instruction)
         return found
 
+    @cached_property
+    def said(self) -> dict[tuple[int, int], tuple[object, ...]]:
+        """By register, and how deep it was looked into: what its expression says (`waits.questions.alike`)."""
+        return {}
+
     def default_register(self, index: int) -> int | None:
         """The register of `parent` that holds the default of a parameter (Python)."""
         made, parameters = self.definition, self.code.parameters

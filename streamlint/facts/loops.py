@@ -6,8 +6,9 @@ loop around it does.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cached_property
+from typing import NamedTuple
 
 from streamlint.facts.aliases import path_of
 from streamlint.facts.call_graph import CallGraph
@@ -21,6 +22,14 @@ from streamlint.ir.graph import NOBODY, Graph, failing
 
 _EMPTY = {op.BUILD: 4, op.DICT: 3}
 """The length of an instruction that makes a container of nothing."""
+
+
+class Feeding(NamedTuple):
+    """A call whose result reaches its own arguments in the next round of a loop, and the variable that carries it there."""
+
+    place: int
+    call: Instruction
+    carried: int
 
 
 class Body:
@@ -62,6 +71,40 @@ class Body:
                 found.add(block)
                 waiting += [after for after in self.graph.successors[block] if (block, after) not in skipped]
         return frozenset(found)
+
+    @cached_property
+    def feeding(self) -> list[Feeding]:
+        """The calls whose result comes back to them: by a variable, or as elements of a container from before the loop."""
+        function = self.function
+        calls = [one for opcode in (op.CALL, op.INVOKE) for one in function.by_opcode[opcode] if self.counted[self.home[one]] >= 0]
+        carried: dict[int, list[tuple[int, set[int]]]] = {}  # by loop: the variables, with what their next values are computed from
+        found: list[Feeding] = []
+        for call in calls:
+            index = self.counted[self.home[call]]
+            if index not in carried:
+                carried[index] = [(one, self.slice_of(given, self.graph.loops[index].body)) for one, given in self._carried(index)]
+            if any(call[2] in back for _, back in carried[index]):
+                into = self.slice_of(op.reads(call)[1:], self.graph.loops[index].body)
+                found += [Feeding(index, call, one) for one, back in carried[index] if call[2] in back and one in into]
+        return found
+
+    def _carried(self, index: int) -> Iterator[tuple[int, list[int]]]:
+        """What a loop hands on from round to round, and what it puts there."""
+        loop, function = self.graph.loops[index], self.function
+        yield from ((one[2], list(one[3:])) for one in function.code.blocks[loop.header] if one[0] == op.PHI)
+        yield from ((one[2], [one[4]]) for one in function.by_opcode[op.SET_ITEM] if self.home[one] in loop.body)
+
+    def slice_of(self, registers: list[int], blocks: frozenset[int]) -> set[int]:
+        """The registers of a loop from which others are computed, these and those from before the loop included."""
+        found: set[int] = set()
+        waiting, definitions, home = list(registers), self.function.definitions, self.home
+        while waiting:
+            register = waiting.pop()
+            one = definitions[register] if register >= 0 and register not in found else None
+            if one is not None:
+                found.add(register)
+                waiting += op.reads(one) if home[one] in blocks else ()
+        return found
 
     def loop_of(self, instruction: Instruction) -> int:
         """The loop of rounds that an instruction stands in; of a step that is made for each element of a loop, the one around that."""

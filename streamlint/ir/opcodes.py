@@ -190,11 +190,17 @@ REPEATED: tuple[str, ...] = tuple(signature.partition("*")[2] for signature in S
 """By opcode: the letter of the operands that follow, if any may."""
 
 
+_READ: tuple[tuple[tuple[int, ...], int], ...] = tuple(
+    (tuple(2 + place for place, letter in enumerate(fixed) if letter in "rR"), 2 + len(fixed) if more else 0)
+    for fixed, more in zip(FIXED, REPEATED, strict=True)
+)
+"""By opcode: where the registers stand that are read, and where those begin that follow; 0 if none may."""
+
+
 def reads(instruction: tuple[int, ...]) -> list[int]:
     """The registers that an instruction reads."""
-    opcode = instruction[0]
-    fixed = FIXED[opcode]
-    found = [operand for letter, operand in zip(fixed, instruction[2:], strict=False) if letter in "rR" and operand >= 0]
-    if REPEATED[opcode]:
-        found += [operand for operand in instruction[2 + len(fixed) :] if operand >= 0]
+    places, more = _READ[instruction[0]]
+    found = [operand for place in places if (operand := instruction[place]) >= 0]
+    if more:
+        found += [operand for operand in instruction[more:] if operand >= 0]
     return found

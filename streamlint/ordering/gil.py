@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from functools import cached_property
 from typing import NamedTuple
@@ -23,6 +24,8 @@ from streamlint.waits.operands import operand_of
 
 FOR_GPU, FOR_DRIVER = "waits for the GPU", "may wait for the driver"
 _DEEPEST = 12
+MOST_CHAINS = 8
+"""Chains of calls to one wait that are looked at for each call of a function."""
 Saved = tuple[tuple[int, bool], ...]
 
 
@@ -38,7 +41,20 @@ class Held(NamedTuple):
     target: int = op.NONE
 
 
-_Found = dict[tuple[Site, tuple[Site, ...], str], Held]
+class _Found:
+    """The waits of a function, each with the calls that lead to it: through one call of the function a few chains of calls to each, for
+    with each function on the way there may be twice as many."""
+
+    def __init__(self) -> None:
+        self.waits: dict[tuple[Site, tuple[Site, ...], str], Held] = {}
+        self._chains = Counter[tuple[Site, str, int, tuple[Site, ...]]]()
+
+    def add(self, held: Held) -> None:
+        """A wait is found."""
+        key, through = (held.site, held.calls, held.why), (held.site, held.why, held.target, held.calls[:1])
+        if key not in self.waits and self._chains[through] < MOST_CHAINS:
+            self._chains[through] += 1
+            self.waits[key] = held
 
 
 class _At(NamedTuple):
@@ -96,7 +112,7 @@ class Gil:
         self._known[key] = (), frozenset({held})  # in a cycle, the others tell
         if depth > _DEEPEST:
             return self._known[key]
-        found: _Found = {}
+        found = _Found()
         ends: set[bool] = set()
         on_device = on_device or self._guards_device(function)
         seen: set[_At] = set()
@@ -111,7 +127,7 @@ class Gil:
                     waiting += (after._replace(block=block) for block in self._next(function, after.block))
                 else:
                     ends.add(after.held)
-        self._known[key] = tuple(found.values()), frozenset(ends or {held})
+        self._known[key] = tuple(found.waits.values()), frozenset(ends or {held})
         return self._known[key]
 
     def _ends(self, function: Function, block: int) -> bool:
@@ -147,11 +163,11 @@ class Gil:
                 state = state._replace(needing=needing)
             why = self.why(function, operation, on_device) if state.held else ""
             if why:
-                found.setdefault((site, (), why), Held(operation, site, why, (), state.needing if why == FOR_GPU else None))
+                found.add(Held(operation, site, why, (), state.needing if why == FOR_GPU else None))
             elif operation.kind == device.SYNCHRONIZE:
                 state = state._replace(needing=None)
             elif state.held and (filled := self._filled(function, operation)) != op.NONE:
-                found.setdefault((site, (), FOR_GPU), Held(operation, site, FOR_GPU, (), state.needing, filled))
+                found.add(Held(operation, site, FOR_GPU, (), state.needing, filled))
         outs: set[bool] = set()
         edges = self.reach.edges(function).get(one, [])
         for edge in self.callables.narrowed(function, one, edges, given):
@@ -163,7 +179,7 @@ class Gil:
             for each in waits:
                 calls, target = (site, *each.calls), self._given_for(function, one, edge.callee, each.target)
                 if target is not None:
-                    found.setdefault((each.site, calls, each.why), each._replace(calls=calls, target=target))
+                    found.add(each._replace(calls=calls, target=target))
         return [state._replace(held=held) for held in outs] if outs else [state]
 
     # --- the GIL

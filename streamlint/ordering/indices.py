@@ -79,7 +79,7 @@ class Indexed(Updating):
         """What containers of modules and closures hold is renamed as well; what a constant leads to, the parameter that it is leads to."""
         found = super()._given(state, one, callee)
         function = state.frame.function
-        keys = self._keys(function, one, callee, is_down=True)
+        keys = self.keys(function, one, callee, is_down=True)
         shared = {held for held in found if held.place.root[0] in _SHARED and held.kind in EXACT and held.place.path}
         mine = found - shared | {self._rekeyed(held, keys) for held in shared}
         constants = self._constants(function, one, callee)
@@ -113,7 +113,7 @@ class Indexed(Updating):
 
     def _outward(self, function: Function, call: Instruction, callee: Function, kept: Iterable[Place]) -> Iterator[Place]:
         """Places of a callee, by the names that the function has for them that calls it."""
-        keys = self._keys(function, call, callee, is_down=False)
+        keys = self.keys(function, call, callee, is_down=False)
         for place in kept:
             path = self._rekeyed(Tracked(BUFFER, place), keys).place.path
             if place.root[0] == "parameter":

@@ -96,6 +96,7 @@ class Races(Repeated):
         self._meeting: Meeting | None = None
         self._found: dict[Site, Race] = {}
         self._hands_over: dict[Unit, bool] = {}
+        self._actions: dict[tuple[Function, Instruction], tuple[Action, ...]] = {}
         self._waits_in: dict[Function, bool] = {}
         self._recorded_events: dict[tuple[Function, int], bool] = {}
         self._chosen: dict[tuple[Instruction, ...], Lane] = {}  # by the calls that lead to a caller: what is current there, or handed down
@@ -309,7 +310,10 @@ class Races(Repeated):
 
     def actions(self, function: Function, one: Instruction) -> tuple[Action, ...]:
         """Waits of the host come last: what waits has worked before."""
-        return (*self.transfer.works(function, one), *super().actions(function, one))
+        known = self._actions.get((function, one))
+        if known is None:
+            known = self._actions[function, one] = (*self.transfer.works(function, one), *super().actions(function, one))
+        return known
 
     def over(self, state: State) -> bool:
         """Nothing can be met without memory."""
@@ -483,7 +487,8 @@ class Races(Repeated):
     def _given(self, state: State, one: Instruction, callee: Function) -> frozenset[Tracked]:
         """Also the arguments that may be the stream of the work, as one of a container."""
         found = super()._given(state, one, callee)
-        for param in callee.by_opcode[op.PARAM] if one[0] in (op.CALL, op.INVOKE) else ():
+        is_one_of = any(each.kind == STREAM and each.place.path and isinstance(each.place.path[-1], Element) for each in state.tracked)
+        for param in callee.by_opcode[op.PARAM] if is_one_of and one[0] in (op.CALL, op.INVOKE) else ():
             given = operand_of(state.frame.function, one, callee, param[3])
             if given is not None and self._may_be_element(state, given):
                 found |= {Tracked(STREAM, Place(("parameter", param[3])))}

@@ -54,6 +54,7 @@ _DEEPEST = 20
 
 
 ORDERED = "ordered"
+_Call = tuple[Function, Instruction, Function]
 Judge = Callable[[State, Instruction, Action], "str | frozenset[Tracked] | None"]
 """What an action means for the pending operation: `ORDERED`, what is tracked from here on, or None where it means nothing."""
 
@@ -86,6 +87,9 @@ class Walk:
         self.meanwhile = transfer.one_of(Meanwhile, transfer)
         self._asked: dict[Function, dict[int, list[int]]] = {}
         self._waiting: dict[Function, bool] = {}
+        self._arguments: dict[_Call, list[tuple[tuple[Place, ...], Place]]] = {}
+        self._renaming: dict[tuple[_Call, bool], dict[Key, Element]] = {}
+        self._meaning: dict[tuple[Function, int], list[tuple[Instruction, tuple[Action, ...], list[Function]]]] = {}
         self._passages = Passages(self)
         self._quiet = Quiet(self)
         self._live = Liveness(self)
@@ -376,10 +380,8 @@ class Walk:
         own = state.tracked - found
         if not own:
             return frozenset(found)
-        params = range(len(callee.code.parameters))
-        passed = [(self.sources(function, one, callee, param), Place(("parameter", param))) for param in params]
-        passed += [((source,), target) for source, target in spread(self.places, function, one, callee) if target.path]
-        keys = self._keys(function, one, callee, is_down=True)
+        passed = self._given_to(function, one, callee)
+        keys = self.keys(function, one, callee, is_down=True)
         for held in own:
             inner = [moved for sources, target in passed for moved in self.flow.moved([held], sources, target)]
             renamed = [self._rekeyed(moved, keys) for moved in inner]
@@ -389,6 +391,16 @@ class Walk:
             if not is_named:  # the callee has no name for it, or not for its index
                 found.add(held._replace(place=aside(held.place, state.frame.depth)))
         return frozenset(found)
+
+    def _given_to(self, function: Function, one: Instruction, callee: Function) -> list[tuple[tuple[Place, ...], Place]]:
+        """Where a call has what it gives, each with the place that it has in the function that it enters."""
+        known = self._arguments.get((function, one, callee))
+        if known is None:
+            params = range(len(callee.code.parameters))
+            known = [(self.sources(function, one, callee, param), Place(("parameter", param))) for param in params]
+            known += [((source,), target) for source, target in spread(self.places, function, one, callee) if target.path]
+            self._arguments[function, one, callee] = known
+        return known
 
     def sources(self, function: Function, one: Instruction, callee: Function, index: int) -> tuple[Place, ...]:
         """Where the value of a parameter is found in the function that calls."""
@@ -459,7 +471,7 @@ class Walk:
         """What is tracked at a function's end, by the names that its caller has for it."""
         function = state.frame.function
         mine = [held for held in state.tracked if held.place.root[0] != "aside"]
-        keys = self._keys(caller, call, function, is_down=False)
+        keys = self.keys(caller, call, function, is_down=False)
         if register >= 0 and op.DEFINES[call[0]]:
             given = self.flow.moved(mine, self.handed(function, register), register_place(call[2]))
             yield from (self._rekeyed(held, keys) for held in given)
@@ -515,6 +527,14 @@ class Walk:
                 for caller in unit.functions if not unit.is_cpp else ():
                     found.update(dict.fromkeys((caller, one) for one in _named(caller, function.code.name)))
         return [place for place in found if self.transfer.runs(*place, function)]
+
+    def keys(self, caller: Function, call: Instruction, callee: Function, is_down: bool) -> dict[Key, Element]:
+        """What indices of one function are called in the other. It is looked up once, and is nobody's to change."""
+        key = (caller, call, callee), is_down
+        known = self._renaming.get(key)
+        if known is None:
+            known = self._renaming[key] = self._keys(caller, call, callee, is_down)
+        return known
 
     def _keys(self, caller: Function, call: Instruction, callee: Function, is_down: bool) -> dict[Key, Element]:
         """What indices of one function are called in the other: arguments are parameters."""
@@ -692,13 +712,25 @@ class Walk:
             if number in seen:
                 continue
             seen.add(number)
-            for one in function.code.blocks[number]:
-                if any(self.orders(state, one, action) for action in self.actions(function, one) if not isinstance(action, Asked)):
+            for one, actions, entered in self._meant(function, number):
+                if any(self.orders(state, one, action) for action in actions):
                     return True
-                if any(edge.is_followed and self._may_order_inside(state, one, edge.callee) for edge in self.transfer.edges(function, one)):
+                if any(self._may_order_inside(state, one, callee) for callee in entered):
                     return True
             waiting += function.control.successors[number]
         return False
+
+    def _meant(self, function: Function, block: int) -> list[tuple[Instruction, tuple[Action, ...], list[Function]]]:
+        """The instructions of a block that may order something, with what they do and enter."""
+        known = self._meaning.get((function, block))
+        if known is None:
+            known = self._meaning[function, block] = []
+            for one in function.code.blocks[block]:
+                actions = tuple(action for action in self.actions(function, one) if not isinstance(action, Asked))
+                entered = [edge.callee for edge in self.transfer.edges(function, one) if edge.is_followed]
+                if actions or entered:
+                    known.append((one, actions, entered))
+        return known
 
     def _may_order_inside(self, state: State, one: Instruction, callee: Function) -> bool:
         """Whether a function that an instruction enters may order the operation."""

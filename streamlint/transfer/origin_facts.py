@@ -40,6 +40,7 @@ class Kept(Base):
     def __init__(self, transfer: Transfer) -> None:
         super().__init__(transfer)
         self._arrived: dict[tuple[Function, int], dict[_Arrival, None]] = {}
+        self._ended: dict[Known, list[tuple[_Arrival, Origin | None]]] = {}
 
     def kept(self, way: Way) -> Iterator[Origin]:
         """What the program facts know: for each kind of memory the place that it came from, each once.
@@ -50,21 +51,20 @@ class Kept(Base):
 
     def _kept(self, way: Way) -> Iterator[Origin]:
         known = way.known
-        arrivals = self._arrivals(known.function, known.register)
+        one = self.contexts.definition(known)
+        arrivals = self._ending(known, one)
         if not arrivals:
             node = self.facts.values(known.function, known.register)
             if not any(isinstance(value, Memory) for value in node.values):
                 yield from self._by_unknown(way, node)
-        one = self.contexts.definition(known)
         attribute = one if one is not None and one[0] == op.ATTR else None
         set_here: set[int] = set()
         walked: dict[Way, list[Origin]] = {}  # a way is gone once for all kinds of memory that came by it
-        for memory in arrivals:
-            here = Origin(known, *memory.kind, way.passed, way.views, "kept")
-            end = self._end(here, one, memory)
+        for memory, end in arrivals:
             if end is not None:
-                yield end
+                yield end._replace(passed=way.passed, views=way.views)
                 continue
+            here = Origin(known, *memory.kind, way.passed, way.views, "kept")
             assert memory.last is not None
             if attribute is not None and self._makers.excludes(known, attribute[3], memory.last):
                 continue
@@ -74,6 +74,19 @@ class Kept(Base):
             elif own[0] == op.SET_ATTR and own[4] not in set_here:
                 set_here.add(own[4])
                 yield from self.walk(way.at(own[4]))
+
+    def _ending(self, known: Known, one: Instruction | None) -> list[tuple[_Arrival, Origin | None]]:
+        """The kinds of memory that a register may hold, each with the origin at which its way ends, whatever led here; each origin once."""
+        found = self._ended.get(known)
+        if found is None:
+            found, met = [], set[Origin]()
+            for memory in self._arrivals(known.function, known.register):
+                end = self._end(Origin(known, *memory.kind, (), (), "kept"), one, memory)
+                if end is None or end not in met:
+                    found.append((memory, end))
+                    met.update((end,) if end is not None else ())
+            self._ended[known] = found
+        return found
 
     def _arrivals(self, function: Function, register: int) -> Iterable[_Arrival]:
         """The kinds of memory that a register may hold, each with each way that it came, whatever the calls on a walk are."""

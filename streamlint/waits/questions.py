@@ -152,6 +152,13 @@ def parts_of(function: Function, registers: list[int]) -> Iterator[Instruction]:
 
 def alike(function: Function, register: int, depth: int = _DEEPEST) -> Key:
     """A key that expressions share which say the same of the same values."""
+    known = function.said.get((register, depth))
+    if known is None:
+        known = function.said[register, depth] = _alike(function, register, depth)
+    return known
+
+
+def _alike(function: Function, register: int, depth: int) -> Key:
     one = _definition(function, register)
     if one is None or depth == 0 or one[0] not in _ASKED_AGAIN:
         return (register,)

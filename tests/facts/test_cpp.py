@@ -189,6 +189,17 @@ def test_places_may_lead_to_one_another_in_a_circle() -> None:
     assert facts.values(function(facts, "g"), counted[2]) is not None
 
 
+def test_what_is_put_into_a_container_through_a_circle_of_places_is_followed_once() -> None:
+    text = """
+        std::vector<float*> kept;
+        void f() { void* slot = &kept; slot = &slot; ((std::vector<float*>*)slot)->push_back(new float[1]); }
+        float* g() { return kept[0]; }
+    """
+    facts = facts_of({"a.cu": text})
+    taken = next(one for one in function(facts, "g").by_opcode[op.ITEM])
+    assert {" ".join(describe(value)) for value in facts.values(function(facts, "g"), taken[2]).values} == {PAGEABLE}
+
+
 def test_a_default_of_a_declaration_counts_where_it_is_left_out() -> None:
     assert parameter(facts_of(FILES), "n::send", 1) == {BLOCKING, NULL, "object of cudaStream_t"}
 

@@ -102,3 +102,17 @@ def test_an_argument_is_known_to_be_given_whatever_calls_lie_between() -> None:
     assert given(0, 0) == ["SL006"]
     assert given(9, 0) == ["SL006"]
     assert given(0, 9) == ["SL006"]
+
+
+def pyramid(height: int, body: str) -> str:
+    """Functions each of which calls the one below it five times: 5 ** height chains of calls lead to the wait."""
+    text = f"#include <cuda_runtime.h>\n#include <pybind11/pybind11.h>\n\nstatic void step0() {{ {body} }}\n"
+    for number in range(height):
+        calls = f"step{number}(); " * 5
+        text += f"static void step{number + 1}() {{ {calls}}}\n"
+    return f'{text}\nPYBIND11_MODULE(_mesh, m) {{ m.def("refine", &step{height}); }}\n'
+
+
+def test_chains_of_calls_to_a_wait_are_not_all_looked_at() -> None:
+    assert found(pyramid(11, "cudaDeviceSynchronize();"), "SL009") == ["SL009"]
+    assert not found(pyramid(11, "pybind11::gil_scoped_release quiet; cudaDeviceSynchronize();"), "SL009")
