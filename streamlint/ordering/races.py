@@ -46,6 +46,8 @@ _RANGE = "range"
 _ON_HOST = frozenset({"numpy", "python", "host-cpp"})
 _ADDRESSES = frozenset({op.ADDRESS, op.ADDRESS_NAME, op.ADDRESS_ATTR})
 _RAW = "cupy.cuda.runtime."
+_GRADIENT = "grad"
+"""What a tensor of callers has that a backward pass of theirs writes."""
 GIVEN, RECYCLED, LEFT = "given", "recycled", "left"
 """Work out of view: that of callers on what they give, that of the users before of a block from a pool, and that of callers on what is
 left to them."""
@@ -133,6 +135,7 @@ class Races(Repeated):
             self._site, self._work = Site(function, first), Worked(Stream(CURRENT, library="torch"), (), (), "call", "torch")
             registers = [one[2] for one in function.by_opcode[op.PARAM] if one[3] in parameters]
             tracked = {held for register in registers for held in self._names(function, register)}
+            tracked |= {held._replace(place=held.place.behind(_GRADIENT)) for held in tracked}
             if tracked:
                 self.run(self.start(function, first, frozenset(tracked) | self._lane.tracked(STREAM), ()), self._judge)
         self._out_of_view = ""

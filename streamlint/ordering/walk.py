@@ -379,7 +379,7 @@ class Walk:
     def _given(self, state: State, one: Instruction, callee: Function) -> frozenset[Tracked]:
         """What is tracked, by the names that a callee has for it; the rest is put aside under the caller's names."""
         function = state.frame.function
-        one = scope_call(function, one) or one
+        one = (scope_call(function, one) if callee.by_opcode[op.YIELD] else None) or one
         found = {held for held in state.tracked if held.place.root[0] in ("global", "cell", "aside")}
         own = state.tracked - found
         if not own:
@@ -400,7 +400,7 @@ class Walk:
 
     def sources(self, function: Function, one: Instruction, callee: Function, index: int) -> tuple[Place, ...]:
         """Where the value of a parameter is found in the function that calls."""
-        one = scope_call(function, one) or one
+        one = (scope_call(function, one) if callee.by_opcode[op.YIELD] else None) or one
         if is_of_c(function, callee):
             wanted = Place(("parameter", index))
             return tuple(source for source, target in spread(self.places, function, one, callee) if target == wanted)
