@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from streamlint.checks.base import Category, Check
-from streamlint.findings import Finding, Step
+from streamlint.findings import Finding, Span, Step
 from streamlint.findings.operations import Conflict, Launch, Operation, call_trail
 
 _OUT_OF_VIEW = {
@@ -73,11 +75,12 @@ class CrossStreamUseWithoutWait(Check):
     fixes = ("safe", "unsafe")
     rests_on = ("stream-order", "event-order", "null-barrier-holds-nonblocking")
 
-    def told(self, first: Launch, second: Launch, writes: bool, streams: tuple[Step, ...]) -> Finding:
-        """Two pieces of work that nothing orders, as a finding; ``streams`` are where their streams were made."""
+    def told(self, first: Launch, second: Launch, writes: bool, streams: tuple[Step, ...], others: tuple[Span, ...] = ()) -> Finding:
+        """Two pieces of work that nothing orders, as a finding; ``streams`` are where their streams were made, ``others`` further calls
+        from which the second one meets work that nothing orders."""
         conflict = Conflict(first, second, writes)
         words = "written" if writes else "read"
-        calls = (step for step in call_trail(second, "the use is reached from here") if step.span not in first.context.calls)
+        calls = self._calls(first, second, others)
         return self.finding(
             second,
             self._message(conflict),
@@ -87,11 +90,13 @@ class CrossStreamUseWithoutWait(Check):
             facts={"api": second.api},
         )
 
-    def told_out_of_view(self, first: Launch, second: Launch, streams: tuple[Step, ...], whose: str) -> Finding:
+    def told_out_of_view(
+        self, first: Launch, second: Launch, streams: tuple[Step, ...], whose: str, others: tuple[Span, ...] = ()
+    ) -> Finding:
         """Work that is not in view: on what callers give, of the users before of new memory, or on what is left to callers. A finding."""
         message, words = _OUT_OF_VIEW[whose]
         step = Step(words, first.span)
-        calls = (step for step in call_trail(second, "the use is reached from here") if step.span not in first.context.calls)
+        calls = self._calls(first, second, others)
         return self.finding(
             second,
             message,
@@ -100,6 +105,11 @@ class CrossStreamUseWithoutWait(Check):
             conflict=Conflict(first, second),
             facts={"api": second.api},
         )
+
+    def _calls(self, first: Launch, second: Launch, others: tuple[Span, ...]) -> Iterator[Step]:
+        """The calls that lead to the second piece of work, and those from which another path does."""
+        yield from (step for step in call_trail(second, "the use is reached from here") if step.span not in first.context.calls)
+        yield from (Step("from here as well, where nothing orders it either", span) for span in others)
 
     def _message(self, conflict: Conflict) -> str:
         if conflict.first_writes:

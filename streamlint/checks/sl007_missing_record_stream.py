@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from streamlint.checks.base import Category, Check
 from streamlint.findings import Finding, Span, Step
-from streamlint.findings.operations import Conflict, Drop, Operation
+from streamlint.findings.operations import Conflict, Drop, Operation, call_trail
 
 
 class MissingRecordStream(Check):
@@ -73,7 +73,10 @@ class MissingRecordStream(Check):
         home, other = streams
         trail = [Step(f"the allocating stream: {step.message}", step.span) for step in home]
         trail.append(Step("used on another stream here; the allocating stream does not wait for it", use.span))
-        trail += [Step(f"the other stream: {step.message}", step.span) for step in other]
+        trail += [
+            *call_trail(use, "the use is reached from here"),
+            *(Step(f"the other stream: {step.message}", step.span) for step in other),
+        ]
         trail.append(Step("the last reference is released here", drop.span))
         if again is not None:
             trail.append(Step("this allocation may reuse the block", again))

@@ -322,6 +322,8 @@ class LibraryEffects(Selectors):
             self.solver.edge(node, target)
         elif receiver is not None:
             self.solver.add(target, receiver)
+        elif not (arguments.positional or arguments.starred):  # options alone: what is called next comes back
+            self.solver.add(target, self.objects(External, "builtins.identity"))
 
     def _extension(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
         """A shared library whose functions are found by symbol, a module that is compiled now, or memory that C sees."""

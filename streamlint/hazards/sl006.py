@@ -16,6 +16,8 @@ from streamlint.ordering.races import Race, Races
 from streamlint.transfer.actions import CURRENT
 
 RULE = CrossStreamUseWithoutWait
+_MOST_OTHERS = 8
+"""Other calls that a trail names."""
 
 
 def find(context: Context) -> Iterator[Finding]:
@@ -37,11 +39,12 @@ def _told(rule: CrossStreamUseWithoutWait, context: Context, race: Race, asked: 
     kind = "upload" if race.use.moves else "kernel"
     second = Launch(span_of(race.second), library, race.use.name, kind=kind, context=context.surroundings(function, race.second_calls))
     streams = (*_made("that stream", race.lane), *_made("this stream", race.other))
+    others = tuple(sorted(map(span_of, race.others)))[:_MOST_OTHERS]
     if any(lane.kind == CURRENT and lane.blocking is False for lane in (race.lane, race.other)):
         streams = (*streams, *asked.per_thread_because(function.unit))
     if race.out_of_view:
-        return rule.told_out_of_view(first, second, streams, race.out_of_view)
-    return rule.told(first, second, race.is_write, streams)
+        return rule.told_out_of_view(first, second, streams, race.out_of_view, others)
+    return rule.told(first, second, race.is_write, streams, others)
 
 
 def _made(which: str, lane: Lane) -> Iterator[Step]:

@@ -147,7 +147,8 @@ class Beginnings:
             if not unit.is_cpp:
                 found.update({function: None for function in unit.functions if function.by_opcode[op.ENTER]})
         for function in list(found):  # a context manager of the program is entered where nothing else speaks of streams
-            if function.by_opcode[op.YIELD] and not function.is_cpp and self._is_scoped(function):
+            is_entered = function.code.name == "__enter__" or bool(function.by_opcode[op.YIELD])
+            if is_entered and not function.is_cpp and self._is_scoped(function):
                 found.update((caller, None) for caller, _ in self.facts.call_places(function))
         return [function for function in found if self._is_scoped(function)]
 

@@ -11,6 +11,7 @@ from streamlint.models.vocabulary import Selector
 from streamlint.ordering.handles import Handles
 from streamlint.ordering.places import ADDRESS, POINTEE, Place, Places
 from streamlint.ordering.streams import Currents
+from streamlint.transfer.actions import UNKNOWN
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.operands import operand_of
@@ -119,9 +120,22 @@ class Scopes:
         one = function.definitions[register] if register >= 0 else None
         if one is None or function.is_cpp:
             return None
-        if one[0] == op.ATTR:
-            return self._kept(function, one)
-        return self._of_generator(function, one) if one[0] in (op.CALL, op.INVOKE) else None
+        kept = self._kept(function, one) if one[0] == op.ATTR else None
+        made = self._of_generator(function, one) if one[0] in (op.CALL, op.INVOKE) else None
+        return kept or made or self._of_object(function, register)
+
+    def _of_object(self, function: Function, register: int) -> Bound | None:
+        """``with Aside(side):`` of a class whose ``__enter__`` makes a stream current that the object has."""
+        entered = (use for use in function.uses.get(register, ()) if use[0] == op.ENTER and use[3] == register)
+        for callee, stream in (found for use in entered for found in self.currents.entered_by(function, use)):
+            inner = self.of(callee, stream.register) if stream.kind == UNKNOWN else Bound(callee, stream.register, ())
+            if inner is None or callee is function:
+                continue
+            places = inner.places or (self.places.of(inner.function, inner.register),)
+            own = (place for place in places if place.root == ("parameter", 0))
+            beside = tuple(name.behind(*place.path) for place in own for name in self.places.names(function, register))
+            return inner._replace(places=beside)
+        return None
 
     def _kept(self, function: Function, one: Instruction) -> Bound | None:
         """``self.scope = torch.cuda.stream(self.side)``."""

@@ -13,7 +13,7 @@ from streamlint.ordering.flow import EVENT, STREAM, Tracked
 from streamlint.ordering.places import Place
 from streamlint.ordering.states import State
 from streamlint.transfer import device
-from streamlint.transfer.actions import CURRENT, NULL, Stream
+from streamlint.transfer.actions import CURRENT, NAMED, NULL, UNKNOWN, Stream
 from streamlint.transfer.device import DeviceOperation
 
 _CREATED = frozenset({"created", "blocking", "non-blocking"})
@@ -107,8 +107,8 @@ class CaptureStreams(CaptureWalk):
             chosen = self.currents.at(frame.function, one)
             if frame.function is capture.begin.function and chosen == self.currents.at(frame.function, capture.begin.instruction):
                 break
-            if chosen is not None:
-                return self._named(state, frame.function, chosen.register) if chosen.kind == "named" else ("null", ())
+            if chosen is not None and chosen.kind != UNKNOWN:  # what the methods of an object have set is seen on the way
+                return self._named(state, frame.function, chosen.register) if chosen.kind == NAMED else ("null", ())
             if frame.call is None:
                 break
             one, frame = frame.call, frame.caller

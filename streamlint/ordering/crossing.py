@@ -17,6 +17,7 @@ from streamlint.ordering.races import Races
 from streamlint.ordering.states import State
 from streamlint.transfer.actions import NAMED, Viewed
 from streamlint.transfer.transfer import Transfer
+from streamlint.transfer.work import Worked
 from streamlint.waits.operands import operand_of
 
 USED, DROPPED = "used", "dropped"
@@ -38,6 +39,22 @@ class Crossing(Races):
     def _near(self) -> NearStreams:
         return NearStreams(self.transfer, self.callers, _CROSSING, self.beginnings.chosen)
 
+    @cached_property
+    def _allocating(self) -> NearStreams:
+        """The functions that choose a stream, or allocate where their caller has chosen one."""
+        works = (
+            (function, work)
+            for function, found in self.beginnings.chosen.items()
+            for one in found
+            for work in self.transfer.works(function, one)
+        )
+        also = dict.fromkeys(function for function, work in works if work.made >= 0 and self._allocates(function, work))
+        return NearStreams(self.transfer, self.callers, _CROSSING, also)
+
+    def _allocates(self, function: Function, work: Worked) -> bool:
+        """Whether work makes memory: operators also make numbers."""
+        return bool(work.library) or self.memory.is_on_device(function, work.made, work, False)
+
     def may_go_up(self, state: State, caller: Function, call: Instruction) -> bool:
         """Whether a caller may use the memory on another stream, or let go of it while one does."""
         return caller in self._near or self._is_in_use(state.tracked)
@@ -50,7 +67,7 @@ class Crossing(Races):
     def may_meet(self, tracked: frozenset[Tracked], callee: Function) -> bool:
         """A function that makes a stream current may allocate on that of the pool."""
         is_pool = self._lane.kind == NAMED and self._is_in_use(tracked)
-        return super().may_meet(tracked, callee) or (is_pool and callee in self._near)
+        return super().may_meet(tracked, callee) or (is_pool and self._allocating.leads(callee))
 
     def sources(self, function: Function, one: Instruction, callee: Function, index: int) -> tuple[Place, ...]:
         """A generator that is resumed is given nothing."""

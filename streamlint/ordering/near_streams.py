@@ -28,6 +28,10 @@ class NearStreams:
     def __contains__(self, function: Function) -> bool:
         return self._is_near(function, _DOWN)
 
+    def leads(self, function: Function) -> bool:
+        """Whether a function has such a call, or leads to one by its own calls."""
+        return function in self._leading
+
     def _is_near(self, function: Function, depth: int) -> bool:
         if function in self._leading or depth == 0:
             return function in self._leading

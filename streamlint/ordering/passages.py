@@ -9,9 +9,13 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from streamlint.facts.functions import Function
+from streamlint.facts.objects import LibraryObject
 from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
 from streamlint.ordering.conditions import Frame
 from streamlint.ordering.flow import Tracked
+from streamlint.ordering.on_path import as_handed
 from streamlint.ordering.places import Place
 
 if TYPE_CHECKING:
@@ -43,9 +47,11 @@ class Passages:
         """The states behind a call. ``inner`` is the state in which it begins; ``follow`` runs a block."""
         near = frozenset({_PATH, *(held for held in inner.tracked if held.place.root[0] != "aside")})
         key = (*self._key(state, one, inner), near)
-        found = self._known.get(key)
+        here = (state.frame.function, one, *key)
+        found = self._known.get(key, self._known.get(here))
         if found is None:
-            found = self._known[key] = self._explored(state, inner._replace(tracked=near), follow)
+            found = self._explored(state, inner._replace(tracked=near), follow)
+            self._known[here if any(_is_own(held) for _, tracked in found for held in tracked) else key] = found
         own = frozenset(held for held in state.tracked if held.place.root[0] not in ("global", "cell"))
         for guesses, tracked in found:
             yield state._replace(place=index + 1, guesses=guesses, tracked=own | (tracked - {_PATH}))
@@ -56,7 +62,28 @@ class Passages:
         """What decides how a call goes."""
         given = self.walk.conditions.given(inner.frame)
         around = self.walk.current_around(state.frame, one)
-        return inner.frame.function, one[0], given, around, state.guesses, state.stream, state.sites, state.is_blocking, inner.chosen
+        handed = tuple(self._streams(inner.frame))
+        return (
+            inner.frame.function,
+            one[0],
+            given,
+            handed,
+            around,
+            state.guesses,
+            state.stream,
+            state.sites,
+            state.is_blocking,
+            inner.chosen,
+        )
+
+    def _streams(self, frame: Frame) -> Iterator[tuple[Function, int]]:
+        """The streams and events that a call hands over, as the functions have them that named them first."""
+        transfer = self.walk.transfer
+        for param in frame.function.by_opcode[op.PARAM]:
+            values = transfer.values(frame.function, param[2])
+            if any(isinstance(value, LibraryObject) and value.kind in ("stream", "event") for value in values):
+                holder, held = as_handed(transfer, frame, param[2])
+                yield holder.function, held
 
     def _explored(self, state: State, inner: State, follow: Follow) -> tuple[Exit, ...]:
         exits: dict[Exit, None] = {}
@@ -74,6 +101,11 @@ class Passages:
             elif _is_within(each.frame, inner.frame):
                 waiting.extend(follow(each))
         return tuple(exits)
+
+
+def _is_own(held: Tracked) -> bool:
+    """Whether something is tracked by a name that the function has which calls."""
+    return held.place.root[0] not in ("global", "cell", "this")
 
 
 def _is_within(frame: Frame | None, outer: Frame) -> bool:

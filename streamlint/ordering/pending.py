@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 from streamlint.facts.facts import Facts
 from streamlint.facts.functions import Function
@@ -237,6 +237,9 @@ class Pending(Holding):
         if isinstance(action, Recorded):
             if self._is_same_stream(state, self._where(state.frame, one, action.stream)):
                 return tracked | {Tracked(EVENT, place) for place in self.known_as(function, action.event)}
+        elif isinstance(action, Copied) and op.DEFINES[one[0]] and self._is_there_already(state, action):
+            held = self.held(state, action.source)
+            return tracked | {held._replace(place=register_place(one[2]))} if held is not None else None
         elif isinstance(action, Viewed):
             held = self.held(state, action.register)
             if held is not None and op.DEFINES[one[0]]:
@@ -290,8 +293,12 @@ class Pending(Holding):
         if isinstance(action, Read) and action.waits:
             return self.held(state, action.register, action.depth) is None and self._may_wait(state, one, action)
         if isinstance(action, Copied) and action.asynchronous is False and action.direction not in _NO_WAIT:
-            return self._is_same_stream(state, self._where(state.frame, one, action.stream))
+            return not self._is_there_already(state, action) and self._is_same_stream(state, self._where(state.frame, one, action.stream))
         return False
+
+    def _is_there_already(self, state: State, action: Copied) -> bool:
+        """Whether the host asks for a tensor to be on the host that is the memory itself: it comes back as it is, and nothing waits."""
+        return _is_fetch(action) and self.held(state, action.source) is not None
 
     def may_hold_up(self, action: Action) -> bool:
         return super().may_hold_up(action) or (
@@ -310,7 +317,8 @@ class Pending(Holding):
             if any(edge.is_followed and self._orders_inside(edge.callee) for edge in self.transfer.edges(callee, inner)):
                 return True
             for action in self.transfer.of(callee, inner):
-                is_of_it = isinstance(action, Read) and not given.isdisjoint(self._derived_from(callee, action.register))
+                used = action.register if isinstance(action, Read) else action.source if _is_fetch(action) else op.NONE
+                is_of_it = used >= 0 and not given.isdisjoint(self._derived_from(callee, used))
                 if self.may_hold_up(action) and not is_of_it:
                     return True
         return False
@@ -384,6 +392,12 @@ class Pending(Holding):
         return False if self.has(state, STATUS, condition) or self.has(state, LATE, condition) else None
 
     # --- what registers hold
+
+
+def _is_fetch(action: Action) -> TypeGuard[Copied]:
+    """Whether a tensor is asked to be on the host: ``x.cpu()``."""
+    row = action.call.row if isinstance(action, Copied) else None
+    return isinstance(action, Copied) and action.direction == "d2h" and row is not None and row.effect == "transfer"
 
 
 def _is_success(facts: Facts, function: Function, register: int) -> bool:

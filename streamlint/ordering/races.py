@@ -46,6 +46,8 @@ _RANGE = "range"
 _ON_HOST = frozenset({"numpy", "python", "host-cpp"})
 _ADDRESSES = frozenset({op.ADDRESS, op.ADDRESS_NAME, op.ADDRESS_ATTR})
 _RAW = "cupy.cuda.runtime."
+_GRADIENT = "grad"
+"""What a tensor of callers has that a backward pass of theirs writes."""
 GIVEN, RECYCLED, LEFT = "given", "recycled", "left"
 """Work out of view: that of callers on what they give, that of the users before of a block from a pool, and that of callers on what is
 left to them."""
@@ -65,6 +67,7 @@ class Race(NamedTuple):
     second_calls: tuple[Site, ...]
     doubts: int
     out_of_view: str = ""  # whose work is not in view: that of the first is GIVEN or RECYCLED, that of the second LEFT
+    others: tuple[Site, ...] = ()  # other calls of the second's function, from which it meets work that nothing orders as well
 
 
 class Races(Repeated):
@@ -95,6 +98,7 @@ class Races(Repeated):
         self._meetings = Meetings(self.callers, self._repeats)
         self._meeting: Meeting | None = None
         self._found: dict[Site, Race] = {}
+        self._ways: dict[Site, dict[tuple[Site, ...], None]] = {}  # by second piece of work: the calls that lead to it
         self._hands_over: dict[Unit, bool] = {}
         self._actions: dict[tuple[Function, Instruction], tuple[Action, ...]] = {}
         self._waits_in: dict[Function, bool] = {}
@@ -119,7 +123,9 @@ class Races(Repeated):
                 self._follow_work(*begun)
         self._follow_given([begun for begun, _ in found])
         self._follow_apart([begun for begun, _ in found] if self.is_wide else [])
-        yield from self._found.values()
+        for second, race in self._found.items():
+            others = dict.fromkeys(calls[-1] for calls in self._ways[second] if calls and calls[-1] not in race.second_calls)
+            yield race._replace(others=tuple(others))
 
     def _follow_given(self, found: list[tuple[Function, Instruction, Worked]]) -> None:
         """What callers out of view give may be under way on their stream: it meets what works on a stream that is the program's own."""
@@ -130,6 +136,7 @@ class Races(Repeated):
             self._site, self._work = Site(function, first), Worked(Stream(CURRENT, library="torch"), (), (), "call", "torch")
             registers = [one[2] for one in function.by_opcode[op.PARAM] if one[3] in parameters]
             tracked = {held for register in registers for held in self._names(function, register)}
+            tracked |= {held._replace(place=held.place.behind(_GRADIENT)) for held in tracked}
             if tracked:
                 self.run(self.start(function, first, frozenset(tracked) | self._lane.tracked(STREAM), ()), self._judge)
         self._out_of_view = ""
@@ -588,7 +595,8 @@ class Races(Repeated):
         return known
 
     def _holding_up(self, function: Function, one: Instruction) -> Iterator[Action]:
-        return (action for action in self.transfer.of(function, one) if self.may_hold_up(action))
+        actions = (action for action in self.transfer.of(function, one) if self.may_hold_up(action))
+        return (action for action in actions if not isinstance(action, Read) or self.may_hold(function, action))
 
     def is_order(self, state: State, one: Instruction, action: Action) -> bool:
         """Whether the host waits for the work, or a stream does."""
@@ -772,6 +780,7 @@ class Races(Repeated):
         known = self._found.get(second)
         if known is not None and not self._is_shown:
             return
+        self._ways.setdefault(second, {})[calls] = None
         if known is None or (race.out_of_view == known.out_of_view and race.doubts <= known.doubts) or not race.out_of_view:
             self._found[second] = race
 

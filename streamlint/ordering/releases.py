@@ -50,6 +50,7 @@ class Release(NamedTuple):
     lane: Lane
     library: str
     kind: str = ""
+    calls: tuple[Site, ...] = ()  # that lead to the use
 
 
 class Releases(Crossing):
@@ -64,6 +65,7 @@ class Releases(Crossing):
         super().__init__(transfer)
         self._released: dict[Site, Release] = {}
         self._streams: dict[Site, Lane] = {}
+        self._calls: dict[Site, tuple[Site, ...]] = {}  # that led to a use
         self._raised: list[tuple[State, Lane]] = []
         self._by_callers = False
         self._sizes = transfer.one_of(Sizes, transfer.one_of(Origins, transfer))
@@ -184,7 +186,7 @@ class Releases(Crossing):
             return None
         kept = frozenset(held for held in state.tracked if held.kind not in _OF_USE)
         site = Site(state.frame.function, one)
-        self._streams[site] = lane
+        self._streams[site], self._calls[site] = lane, state.frame.calls
         found = kept | {Tracked(USED, _MARK, "", site)} | lane.tracked(STREAM)
         if op.DEFINES[one[0]] and (work.assumed or self._may_keep(state, work)):
             found |= {Tracked(BUFFER, Place(("register", one[2])))}
@@ -196,10 +198,6 @@ class Releases(Crossing):
         if function.uses.get(one[2]) and (one[0] == op.CALL or any(isinstance(value, (External, ModuleObject)) for value in called)):
             return False
         return one[0] == op.INVOKE or is_unknown(called)
-
-    def _allocates(self, function: Function, work: Worked) -> bool:
-        """Whether work makes memory: operators also make numbers."""
-        return bool(work.library) or self.memory.is_on_device(function, work.made, work, False)
 
     def _may_share(self, function: Function, made: int) -> bool:
         """Whether new memory may be the block that is released: blocks of the two classes of sizes never are."""
@@ -426,7 +424,9 @@ class Releases(Crossing):
         kind = min((held.type for held in state.tracked if held.kind == DROPPED and held.announced == drop), default="")
         if self._by_callers and (not kind or any(one.kind and one.drop == drop for one in self._released.values())):
             return
-        found = Release(self._site, use, drop, None if is_over else site, self._lane, lane, self._work.library, kind)
+        found = Release(
+            self._site, use, drop, None if is_over else site, self._lane, lane, self._work.library, kind, self._calls.get(use, ())
+        )
         if self._site not in self._released or (kind and not self._released[self._site].kind):  # another path may only let go of it
             self._released[self._site] = found
 

@@ -13,6 +13,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import Graph
 from streamlint.models.vocabulary import Selector
+from streamlint.ordering.by_hand import ByHand
 from streamlint.transfer.actions import NAMED, NULL, UNKNOWN, Stream
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.operands import operand_of
@@ -82,6 +83,14 @@ class Currents:
             if stream is not None and stream.kind == NAMED and stream.register >= 0:
                 yield edge.callee, stream
 
+    def entered_by(self, function: Function, one: Instruction) -> Iterator[tuple[Function, Stream]]:
+        """The methods of the program that enter an object as a context manager, each with the stream that is current behind it."""
+        for edge in self.transfer.edges(function, one) if one[0] == op.ENTER and not function.is_cpp else ():
+            ends = edge.callee.by_opcode[op.RETURN] if edge.is_followed and not edge.callee.by_opcode[op.YIELD] else []
+            stream = self.at(edge.callee, ends[-1]) if ends and edge.callee is not function else None
+            if stream is not None and stream is not OF_THREAD and stream.register >= 0:
+                yield edge.callee, stream
+
     def _library(self, function: Function, stream: Stream) -> str:
         """The library whose current stream a scope sets: that of the stream's type, where it names none itself."""
         if stream.library:
@@ -94,8 +103,9 @@ class Currents:
         if found is None:
             found = self._known[function] = {}
             opened, chosen = self._changes(function)
-            if opened or chosen:
-                self._spread(function, opened, chosen, found)
+            by_hand = ByHand(self.transfer, function)
+            if opened or chosen or by_hand.entered:
+                self._spread(function, opened, chosen, by_hand, found)
             for one in self.transfer.graph.joining.starts(function):
                 found[one] = (*found.get(one, ()), OF_THREAD)
         return found
@@ -125,6 +135,8 @@ class Currents:
                     if call.row.effect == "scope" and isinstance(selector, Selector) and (register := call.given(selector)) is not None:
                         opened[one[3]] = call.stream_in(register)
             if one[3] not in opened and made is not None and made[0] in (op.CALL, op.INVOKE) and any(self.yielded(function, made)):
+                opened[one[3]] = Stream(UNKNOWN, one[3])
+            if one[3] not in opened and any(self.entered_by(function, one)):
                 opened[one[3]] = Stream(UNKNOWN, one[3])
             if one[3] not in opened and made is not None and (given := self._given_scope(function, made)) is not None:
                 opened[one[3]] = given
@@ -208,6 +220,7 @@ class Currents:
         function: Function,
         opened: dict[int, Stream],
         chosen: dict[Instruction, Stream],
+        by_hand: ByHand,
         found: dict[Instruction, Stack],
     ) -> None:
         graph = Graph.of(function.code)
@@ -222,6 +235,10 @@ class Currents:
                 elif one[0] in (op.EXIT, op.DESTROY) and guard in opened and stack:
                     stack = stack[:-1]
                     found[one] = stack  # what a generator does after it has yielded is done behind its scope
+                elif one in by_hand.entered:
+                    stack = (*stack, by_hand.entered[one])
+                elif left := by_hand.left(one):
+                    stack = stack[:-left]
                 elif one in chosen:
                     stack = (*stack[:-1], chosen[one])
                     self._chosen.setdefault(function, {})[chosen[one]] = block

@@ -22,6 +22,7 @@ from streamlint.ordering.c_api import is_of_c
 from streamlint.ordering.conditions import Conditions, Frame, deciding
 from streamlint.ordering.dispatch import Classes, Dispatch
 from streamlint.ordering.flow import BUFFER, EXACT, Flow, Tracked
+from streamlint.ordering.global_names import GlobalNames
 from streamlint.ordering.iterated import as_given, iterated
 from streamlint.ordering.liveness import Liveness
 from streamlint.ordering.meanwhile import Meanwhile
@@ -85,6 +86,7 @@ class Walk:
         self.carriers = transfer.one_of(carried.Carriers, transfer)
         self.dispatch = transfer.one_of(Dispatch, transfer.facts)
         self.meanwhile = transfer.one_of(Meanwhile, transfer)
+        self.names = transfer.one_of(GlobalNames, transfer)
         self._asked: dict[Function, dict[int, list[int]]] = {}
         self._waiting: dict[Function, bool] = {}
         self._arguments: dict[_Call, list[tuple[tuple[Place, ...], Place]]] = {}
@@ -315,10 +317,16 @@ class Walk:
             own = state.chosen | {edge.callee.unit.number} if len(units) > 1 else state.chosen
             inside = state._replace(frame=inner, block=0, place=0, before=0, tracked=tracked, chosen=own, classes=classes)
             near = (held.place for held in tracked if held.place.root[0] != "aside")
-            if any(map(_is_named, near) if self.meets_memory else near) or self.may_meet(tracked, edge.callee):
+            if any(self._is_named(place, edge.callee) for place in near) or self.may_meet(tracked, edge.callee):
                 yield inside
             elif self._orders_inside(edge.callee):
                 yield from self._passages.through(state, one, index, inside, self._run_block)
+
+    def _is_named(self, place: Place, callee: Function) -> bool:
+        """Whether a function may name what stands at a place, if that matters: some places stand for what has no name."""
+        if not self.meets_memory or place.root[0] != "global":
+            return True
+        return isinstance(place.root[1], int) and self.names.may_touch(callee, place.root)
 
     def _is_closed_over(self, frame: Frame, one: Instruction, callee: Function) -> bool:
         """Whether a closure that a path has entered may have been made for the function that it calls."""
@@ -375,7 +383,7 @@ class Walk:
     def _given(self, state: State, one: Instruction, callee: Function) -> frozenset[Tracked]:
         """What is tracked, by the names that a callee has for it; the rest is put aside under the caller's names."""
         function = state.frame.function
-        one = scope_call(function, one) or one
+        one = (scope_call(function, one) if callee.by_opcode[op.YIELD] else None) or one
         found = {held for held in state.tracked if held.place.root[0] in ("global", "cell", "aside")}
         own = state.tracked - found
         if not own:
@@ -404,7 +412,7 @@ class Walk:
 
     def sources(self, function: Function, one: Instruction, callee: Function, index: int) -> tuple[Place, ...]:
         """Where the value of a parameter is found in the function that calls."""
-        one = scope_call(function, one) or one
+        one = (scope_call(function, one) if callee.by_opcode[op.YIELD] else None) or one
         if is_of_c(function, callee):
             wanted = Place(("parameter", index))
             return tuple(source for source, target in spread(self.places, function, one, callee) if target == wanted)
@@ -856,11 +864,6 @@ def _as_key(key: str | Element) -> carried.Key:
     if isinstance(key, str):
         return carried.Key(key, False)
     return carried.Key(key.key if isinstance(key.key, int | str) else None)
-
-
-def _is_named(place: Place) -> bool:
-    """Whether a program can name a place: it does not stand for something without a name."""
-    return place.root[0] != "global" or isinstance(place.root[1], int)
 
 
 def _taken_up(place: Place, depth: int) -> Place | None:

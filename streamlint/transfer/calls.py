@@ -12,6 +12,7 @@ from streamlint.facts.functions import Function
 from streamlint.facts.instructions import last_name
 from streamlint.facts.language_members import LANGUAGE_MEMBERS
 from streamlint.facts.objects import DeviceValue, Instance, Memory, Object
+from streamlint.facts.other_devices import OtherDevices
 from streamlint.facts.program import Unit
 from streamlint.facts.rounds import Rounds
 from streamlint.facts.scopes import ExternalName
@@ -35,6 +36,7 @@ class Calls:
         self.graph = graph
         self.facts = graph.facts
         self.rounds = Rounds(graph)
+        self.devices = OtherDevices(graph.facts.models, graph.facts.scopes)
         self._libraries: dict[tuple[Function, Instruction], tuple[LibraryCall, ...]] = {}
         self._edges: dict[tuple[Function, Instruction], tuple[Edge, ...]] = {}
         self._callers: dict[Function, tuple[tuple[Function, Instruction], ...]] = {}
@@ -111,7 +113,7 @@ class Calls:
             self._edges[key] = tuple(Edge(one, callee) for callee in self.graph.ended(function, one))
             return
         calls = self.graph.calls_at(function, [one])
-        self._edges[key] = calls.edges
+        self._edges[key] = self.devices.without(calls.edges) if one[0] == op.INVOKE and len(calls.edges) > 1 else calls.edges
         self._libraries[key] = tuple({(call.name, _kind_of(call.receiver)): call for call in reversed(calls.libraries)}.values())[::-1]
         if calls.unknown and not any(edge.is_followed for edge in calls.edges):
             self._unknown.add(key)

@@ -25,7 +25,21 @@ def test_gradients(imports, decorator, keeps_none):
     assert keeps_no_gradients(facts, function(facts, "main", "step")) is keeps_none
 
 
-@pytest.mark.parametrize("decorator", ["torch.no_grad()", "torch.enable_grad()", "torch.compile", "torch.jit.script", "torch.jit.ignore"])
+@pytest.mark.parametrize(
+    "decorator",
+    [
+        "torch.no_grad()",
+        "torch.enable_grad()",
+        "torch.autocast('cuda')",
+        "torch.compile",
+        "torch.compile()",
+        "torch.compile(dynamic=True)",
+        "torch.compiler.disable(recursive=False)",
+        "torch.amp.custom_fwd(device_type='cuda')",
+        "torch.jit.script",
+        "torch.jit.ignore",
+    ],
+)
 def test_a_decorated_function_is_itself(decorator):
     facts = facts_of(main=f"import torch\n\n@{decorator}\ndef step(x):\n    return x\n")
     held = facts.global_values(facts.program.units["main.py"], "step")

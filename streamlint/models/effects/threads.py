@@ -119,6 +119,7 @@ THREADS = (
             key("awaits", "text", "Whom the host waits for in the call (other processes)."),
             key("library_of", "place", "The array that decides which library, a module, the result is (`cupy.get_array_module`)."),
             key("exports", "place", "The event for which the call gives a handle that another process opens."),
+            key("elsewhere", "bool", "It belongs to devices that are no CUDA devices."),
             INTO,
         ),
     ),

@@ -1,0 +1,48 @@
+"""Which global names a function may touch, by itself or through what it calls: a path that follows others passes it by."""
+
+from __future__ import annotations
+
+from streamlint.facts.functions import Function
+from streamlint.ir import opcodes as op
+from streamlint.ordering.places import Places, Root
+from streamlint.transfer.transfer import CALLING, Transfer
+
+_NAMING = (op.NAME, op.ADDRESS_NAME, op.SET_NAME)
+_MOST = 60
+"""Functions below one that are looked at; one that reaches more may name anything."""
+
+
+class GlobalNames:
+    """The global names of a program's functions."""
+
+    def __init__(self, transfer: Transfer) -> None:
+        self.transfer = transfer
+        self.places = transfer.one_of(Places, transfer.facts)
+        self._own: dict[Function, frozenset[Root]] = {}
+        self._reached: dict[Function, frozenset[Root] | None] = {}
+
+    def may_touch(self, function: Function, root: Root) -> bool:
+        """Whether a function may touch what stands at a global name. C++ names members and globals alike."""
+        if function not in self._reached:
+            self._reached[function] = self._found(function)
+        reached = self._reached[function]
+        return reached is None or root in reached
+
+    def _found(self, function: Function) -> frozenset[Root] | None:
+        found: set[Root] = set()
+        below = [function]
+        for each in below:
+            if each.is_cpp or len(below) > _MOST:
+                return None
+            found |= self._names(each)
+            calls = (one for opcode in CALLING for one in each.by_opcode[opcode])
+            callees = (edge.callee for one in calls for edge in self.transfer.edges(each, one) if edge.is_followed)
+            below += [callee for callee in dict.fromkeys(callees) if callee not in below]
+        return frozenset(found)
+
+    def _names(self, function: Function) -> frozenset[Root]:
+        known = self._own.get(function)
+        if known is None:
+            names = (function.text(one[3 if op.DEFINES[opcode] else 2]) for opcode in _NAMING for one in function.by_opcode[opcode])
+            known = self._own[function] = frozenset(self.places.of_name(function, name).root for name in names)
+        return known
