@@ -106,7 +106,9 @@ class _Found:
         return Calls(tuple(edges), tuple(self.libraries), tuple(self.unknown))
 
 
-_BINDING = frozenset({"functools.partial", "partial", "super", "staticmethod", "classmethod"})
+_BINDING = frozenset(
+    {"functools.partial", "partial", "super", "staticmethod", "classmethod", "functools.wraps", "functools.update_wrapper"}
+)
 """What is given a function and does not run it."""
 _ELSEWHERE = frozenset({"thread", "callback", "loader", "pipe"})
 """Effects of rows whose call has functions run by others."""

@@ -87,7 +87,7 @@ class Calls(Parameters):
         if isinstance(callee, FunctionObject):
             self._enter_taking(callee, None, arguments, target)
         elif isinstance(callee, BoundMethod):
-            self._enter_taking(callee.method, callee.receiver, arguments, target)
+            self._call_bound(callee, arguments, target)
         elif isinstance(callee, ClassObject):
             self.make_object(callee, arguments, target)
         elif isinstance(callee, Instance):
@@ -140,6 +140,19 @@ class Calls(Parameters):
         if found is None:
             found = self._joined_arguments[key] = behind.behind(before, self.one_of)
         return found
+
+    def _call_bound(self, callee: BoundMethod, arguments: Arguments, target: Node) -> None:
+        """A method is called. Of a function that a class holds and is written elsewhere, as what a decorator gives, the receiver is an
+        argument like any other."""
+        function = callee.method.function
+        if function.has_receiver or function.is_cpp:
+            self._enter_taking(callee.method, callee.receiver, arguments, target)
+            return
+        first = self._receivers.get(callee.receiver)
+        if first is None:
+            first = self._receivers[callee.receiver] = Arguments(None, None)
+            first.positional.append(self.holding(callee.receiver))
+        self._enter_taking(callee.method, None, self._joined(first, arguments), target)
 
     def _call_instance(self, callee: Instance, arguments: Arguments, target: Node) -> None:
         names = ["__call__"] if self.has_method(callee, "__call__") else []

@@ -69,6 +69,7 @@ class Flow:
         self._no_arguments: dict[tuple[Site | None, Key | None], Arguments] = {}
         self._methods: dict[tuple[Object, str], Node] = {}
         self._joined_arguments: dict[tuple[Arguments, Arguments], Arguments] = {}
+        self._receivers: dict[Object, Arguments] = {}
         self._constructions: dict[ClassInfo, dict[Arguments, None]] = {}
         self._construction_listeners: dict[ClassInfo, list[Callable[[Arguments], None]]] = {}
         self._dependence: dict[Function, frozenset[int]] = {}

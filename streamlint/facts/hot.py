@@ -24,6 +24,7 @@ from streamlint.facts.objects import Site
 from streamlint.facts.reaching import reaching
 from streamlint.facts.settings import set_before
 from streamlint.facts.trained import trained
+from streamlint.facts.wrapped import Wrapped
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Loop
@@ -45,6 +46,16 @@ class Progress(NamedTuple):
 
     does: str
     instruction: Instruction
+
+
+class _Call(NamedTuple):
+    """A function that a region enters by a call; ``around``: of a closure, the functions that it runs for this call."""
+
+    function: Function
+    caller: Region
+    instruction: Instruction
+    resumed: bool = False
+    around: tuple[Function, ...] = ()
 
 
 @record(frozen=True, eq=False, slots=True)
@@ -86,11 +97,12 @@ class HotRegions:
         self.frameworks = effects.facts.frameworks
         self.gradients = Gradients(self.graph)
         self.named = NamedMembers(self.graph)
+        self.wrapped = Wrapped(self.graph)
         self.regions: dict[Function, list[Region]] = {}
         self._bodies: dict[Function, Body] = {}
         self._progress: dict[tuple[Function, tuple[tuple[int | str, bool | str], ...]], dict[int, Progress]] = {}
         self._versions: dict[Function, dict[tuple[tuple[int | str, bool | str], ...], set[tuple[Function, Loop | None]]]] = {}
-        self._waiting: deque[tuple[Function, Region, Instruction, bool]] = deque()
+        self._waiting: deque[_Call] = deque()
 
     def find(self) -> None:
         """Find all regions. Only what may make progress, and what a round runs, is solved."""
@@ -170,7 +182,7 @@ class HotRegions:
         entered: dict[Instruction, list[Function]] = defaultdict(list)
         for edge in self.graph.calls(function).edges:
             if edge.is_followed and "generator" not in edge.callee.code.flags and self.named.is_meant(function, flags, edge):
-                entered[edge.instruction].append(edge.callee)
+                entered[edge.instruction] += self.wrapped.meant(function, edge.instruction, edge.callee) or [edge.callee]
         for call, callees in entered.items():
             yield from self._agreed(function, flags, call, callees)
 
@@ -198,6 +210,7 @@ class HotRegions:
         flags: Flags,
         does: str = "",
         resumed: bool = False,
+        around: tuple[Function, ...] = (),
     ) -> None:
         body, (caller, call) = self.body(function), entered or (None, None)
         if caller is None and loop is not None:
@@ -209,7 +222,7 @@ class HotRegions:
             blocks -= self._evaluating(function)
         region = Region(function, blocks, row.loop if isinstance(row, StepRow) else does, loop, row, caller, call, tuple(rare), flags)
         self.regions.setdefault(function, []).append(region)
-        self._enter(region)
+        self._enter(region, around)
 
     def _evaluating(self, function: Function) -> frozenset[int]:
         """The blocks of loops that put a module into evaluation in each round, and train nothing."""
@@ -236,21 +249,24 @@ class HotRegions:
         behind = (one.instruction for one in self.steps(function, flags) if body.graph.dominates(rare.after, body.home[one.instruction]))
         return any(body.is_in_round(one, rare.block) for one in behind)
 
-    def _enter(self, region: Region) -> None:
-        """What a region calls is hot too."""
-        body = self.body(region.function)
+    def _enter(self, region: Region, around: tuple[Function, ...]) -> None:
+        """What a region calls is hot too. A closure enters the functions that it is ``around``, unless they were entered by themselves."""
+        body, passed = self.body(region.function), self.wrapped.passes_on(region.function) if around else ()
         for edge in self.graph.calls(region.function).edges:
-            if not edge.is_followed or body.home[edge.instruction] not in region.blocks:
+            one, callee = edge.instruction, edge.callee
+            if not edge.is_followed or body.home[one] not in region.blocks or not self.named.is_meant(region.function, region.flags, edge):
                 continue
-            if not self.named.is_meant(region.function, region.flags, edge):
+            if one in passed and (callee not in around or self.wrapped.always_passes_on(region.function)):
                 continue
-            is_resumed = edge.instruction[0] in (op.NEXT, op.AWAIT, op.YIELD_FROM)
-            if is_resumed and edge.callee.code.name == "__iter__" and "generator" not in edge.callee.code.flags:
+            is_resumed = one[0] in (op.NEXT, op.AWAIT, op.YIELD_FROM)
+            if is_resumed and callee.code.name == "__iter__" and "generator" not in callee.code.flags:
                 continue
-            self._waiting.append((edge.callee, region, edge.instruction, is_resumed and edge.instruction[0] == op.NEXT))
+            meant = tuple(self.wrapped.meant(region.function, one, callee))
+            self._waiting.append(_Call(callee, region, one, is_resumed and one[0] == op.NEXT, meant))
+            self._waiting += [_Call(each, region, one) for each in meant if self.wrapped.always_passes_on(callee)]
         for behind in self.gradients.behind(region.function) if self.goes_backward(region) else ():
             if body.home[behind.instruction] in region.blocks:
-                self._waiting.append((behind.function, region, behind.instruction, False))
+                self._waiting.append(_Call(behind.function, region, behind.instruction))
 
     def goes_backward(self, region: Region) -> bool:
         """Whether the rounds behind a region run backward passes over what they compute."""
@@ -259,19 +275,20 @@ class HotRegions:
 
     def _spread(self) -> None:
         while self._waiting:
-            function, caller, call, resumed = self._waiting.popleft()
+            function, caller, call, resumed, around = self._waiting.popleft()
             flags = self._told(caller.function, caller.flags, call, function)
             versions = self._versions.setdefault(function, {})
-            key = (*_sorted(flags), (NOBODY, resumed))
+            kind = (NOBODY, " ".join(map(str, around)) if around else resumed)
+            key = (*_sorted(flags), kind)
             most = MOST_NAMED if self.named.parameters(function) else MOST_VERSIONS
             if key not in versions and len(versions) >= most:
-                key, flags = ((NOBODY, resumed),), {}
+                key, flags = (kind,), {}
             first, entered = caller.chain()[0], versions.setdefault(key, set())
             if len(entered) >= MOST_REASONS or (first.function, first.loop) in entered:
                 continue
             entered.add((first.function, first.loop))
             is_generator = "generator" in function.code.flags
-            self._region(function, None, None, (caller, call), flags, caller.does, is_generator and resumed)
+            self._region(function, None, None, (caller, call), flags, caller.does, is_generator and resumed, around)
 
 
 def _sorted(flags: Flags) -> tuple[tuple[int | str, bool | str], ...]:

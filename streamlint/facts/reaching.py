@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from streamlint.facts.call_graph import CallGraph
+from streamlint.facts.call_graph import CallGraph, Edge
 from streamlint.facts.functions import Function
 from streamlint.facts.rounds import Rounds
+from streamlint.facts.wrapped import Wrapped
 from streamlint.ir import Instruction
 
 
@@ -19,7 +20,7 @@ def reaching(graph: CallGraph, rounds: Rounds, functions: Iterable[Function]) ->
 def above(graph: CallGraph, functions: Iterable[Function]) -> frozenset[Function]:
     """Some functions, and those from which calls lead to them."""
     found = dict.fromkeys(functions)
-    waiting = list(found)
+    waiting, wrapped = list(found), Wrapped(graph)
     while waiting:
         function = waiting.pop()
         places: dict[Function, list[Instruction]] = {}
@@ -27,14 +28,17 @@ def above(graph: CallGraph, functions: Iterable[Function]) -> frozenset[Function
             if caller not in found:
                 places.setdefault(caller, []).append(call)
         for caller, calls in places.items():
-            if _enters(graph, caller, calls, function):
+            if not wrapped.passes_on(caller).isdisjoint(calls) or _enters(wrapped, caller, calls, function):
                 found[caller] = None
                 waiting.append(caller)
     return frozenset(found)
 
 
-def _enters(graph: CallGraph, caller: Function, calls: list[Instruction], function: Function) -> bool:
-    made, is_all = graph.meant(caller, calls)
-    if any(edge.callee is function and edge.is_followed for edge in made.edges):
-        return True
-    return not is_all and any(edge.callee is function and edge.is_followed for edge in graph.calls_at(caller, calls).edges)
+def _enters(wrapped: Wrapped, caller: Function, calls: list[Instruction], function: Function) -> bool:
+    """Whether one of some calls enters a function, or a closure around it."""
+
+    def leads(edge: Edge) -> bool:
+        return edge.is_followed and (edge.callee is function or function in wrapped.meant(caller, edge.instruction, edge.callee))
+
+    made, is_all = wrapped.graph.meant(caller, calls)
+    return any(map(leads, made.edges)) or (not is_all and any(map(leads, wrapped.graph.calls_at(caller, calls).edges)))

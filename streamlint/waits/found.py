@@ -26,7 +26,7 @@ from streamlint.waits.operands import (
     selectors,
 )
 from streamlint.waits.origins import INPUT, LOSS, OF_TRAINING, TENSOR, TERM, UNSURE
-from streamlint.waits.sinks import is_group_entry, may_be_absent
+from streamlint.waits.sinks import is_group_entry, is_text_compared, may_be_absent
 from streamlint.waits.tested import is_of_host
 from streamlint.waits.together import is_beside_host
 from streamlint.waits.wait import CACHE, CAST, DEVICE, FETCH, NUMBER, OF_LIST, READ, SIZE, UPLOAD, Wait
@@ -305,7 +305,7 @@ class WaitFinder:
 
     def _is_truth_asked(self, function: Function, register: int) -> bool:
         """Whether a test of what a register holds asks a tensor of a device for its number, and not whether something is there."""
-        return bool(self.reasons(function, register)) and not may_be_absent(function, register)
+        return bool(self.reasons(function, register)) and not (may_be_absent(function, register) or is_text_compared(function, register))
 
     def _formatted(self, function: Function, one: Instruction) -> Iterator[Wait]:
         if one[0] == op.BINARY and function.text(one[3]) == "%" and isinstance(function.constant(one[4]), str):

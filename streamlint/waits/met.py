@@ -7,31 +7,20 @@ that there is data, or if only what is no number goes the other way. Rounds that
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 from streamlint.facts.effects import OF_ROUNDS
 from streamlint.facts.functions import Function
 from streamlint.facts.hot import HotRegions, Region
 from streamlint.facts.instructions import unnegated
+from streamlint.facts.loops import Body
 from streamlint.facts.objects import Constant, Memory
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Graph, Loop
+from streamlint.waits.filled import Asked, Edge, ends, fills, is_entry, is_of_nothing
 from streamlint.waits.options import is_left_out, is_off
-from streamlint.waits.questions import (
-    Key,
-    alike,
-    compares,
-    conditions,
-    counted_in,
-    holds_gradients,
-    is_new,
-    is_set_aside,
-    parts_of,
-    says_filled,
-    says_odd,
-)
+from streamlint.waits.questions import Key, alike, compares, conditions, counted_in, is_set_aside, says_odd
 from streamlint.waits.shapes import compares_shapes
 from streamlint.waits.steady import steadiness_of
 from streamlint.waits.wait import Wait
@@ -39,24 +28,6 @@ from streamlint.waits.wait import Wait
 _DEEPEST = 6
 Said = tuple[Key, object, bool]
 """A value, a constant, and whether they are equal; of a condition that compares nothing, whether it is true."""
-
-
-class Edge(NamedTuple):
-    """An edge of a branch that a place hangs on: taken, the place runs."""
-
-    block: int
-    after: int
-
-
-class _Asked(NamedTuple):
-    """A condition and how it comes out where the place runs; ``skips``: the other way leads out of the round at once."""
-
-    region: Region
-    edge: Edge
-    register: int
-    holds: bool
-    skips: bool
-    target: Instruction
 
 
 def is_met(hot: HotRegions, wait: Wait, region: Region, all_loops: bool) -> bool:
@@ -178,7 +149,7 @@ class _Conditions:
             return [0]
         return [loop.header for loop in self.hot.body(region.function).graph.loops if loop.header in region.blocks]
 
-    def _asked(self, region: Region, edge: Edge, target: Instruction) -> _Asked | None:
+    def _asked(self, region: Region, edge: Edge, target: Instruction) -> Asked | None:
         """The condition of an edge; None for one more element of a loop, or the end of a ``with``."""
         function = region.function
         end = function.code.blocks[edge.block][-1]
@@ -189,23 +160,8 @@ class _Conditions:
         if one is not None and one[0] in (op.MORE, op.EXIT):
             return None
         other = end[4] if edge.after == end[3] else end[3]
-        skips = edge.after == end[4] and self._ends(region, other)
-        return _Asked(region, edge, register, (edge.after == end[3]) != turned, skips, target)
-
-    def _ends(self, region: Region, block: int) -> bool:
-        """Whether a block leads straight to the end of the round, the call, or an inner loop's round."""
-        graph = self.hot.body(region.function).graph
-        headers = {loop.header for loop in graph.loops}
-        ends = {number for number, one in enumerate(region.function.code.blocks) if one[-1][0] == op.RETURN}
-        seen: set[int] = set()
-        while block not in seen:
-            seen.add(block)
-            if block in ends or block in headers:
-                return True
-            if len(graph.successors[block]) != 1 or len(graph.predecessors[block]) > 1:
-                return False
-            block = graph.successors[block][0]
-        return True
+        skips = edge.after == end[4] and ends(region.function, self.hot.body(region.function).graph, other)
+        return Asked(region, edge, register, (edge.after == end[3]) != turned, skips, target)
 
     # --- what is set aside
 
@@ -265,11 +221,21 @@ class _Conditions:
 
     # --- what lets pass
 
-    def _accumulates(self, asked: _Asked) -> bool:
-        """Whether the round makes its progress behind an edge: what else stands there runs once a step."""
+    def _accumulates(self, asked: Asked) -> bool:
+        """Whether the round makes its progress behind an edge: what else stands there runs once a step. A call that steps goes over the
+        groups of its optimizer in loops of its own: who leaves it before them makes no step."""
         body = self.hot.body(asked.region.function)
-        behind = (one for one in self._progressing(body.function) if body.graph.dominates(asked.edge.after, body.home[one]))
-        return any(body.is_in_round(one, asked.edge.block) for one in behind)
+        behind = [one for one in self._progressing(body.function) if body.graph.dominates(asked.edge.after, body.home[one])]
+        is_step = asked.region.loop is None and asked.region.caller is not None
+        return any(body.is_in_round(one, asked.edge.block) or (is_step and not self._goes_backward(body, one)) for one in behind)
+
+    def _goes_backward(self, body: Body, one: Instruction) -> bool:
+        """Whether a loop around an instruction goes backward: it has rounds of its own."""
+        loops = [loop.body for loop in body.graph.loops if body.home[one] in loop.body]
+        return any(
+            step.does != "optimizer" and any(body.home[step.instruction] in each for each in loops)
+            for step in self.hot.steps(body.function, {})
+        )
 
     def _progress(self, function: Function) -> frozenset[int]:
         """The blocks of a function that make progress."""
@@ -286,33 +252,33 @@ class _Conditions:
             found = self._makes_progress[function] = frozenset(calls)
         return found
 
-    def _passes(self, asked: _Asked, all_loops: bool) -> bool:
+    def _passes(self, asked: Asked, all_loops: bool) -> bool:
         """Whether a condition comes out the same in each round, or holds where there is anything to do."""
-        function = asked.region.function
+        function, body = asked.region.function, self.hot.body(asked.region.function)
         one = function.definitions[asked.register]
         if one is None or is_off(self.hot.facts, function, asked.register, asked.holds):
             return False
-        if all_loops and asked.region.chain()[0].row is not None and is_left_out(function, asked.register, asked.holds):
+        if all_loops and asked.region.chain()[0].row is not None and is_left_out(function, asked):
             return False
         if says_odd(function, asked.register) is not None:
             return True
         is_given = one[0] == op.PARAM and asked.region.caller is None  # what a framework hands over
         if is_given or self.steadiness.of(asked.region, asked.register):
             return True
-        if self._guards_progress(asked) or self._is_of_nothing(asked) or self._counts(asked) or self._is_there(asked):
+        if self._guards_progress(asked) or is_of_nothing(body, asked) or self._counts(asked) or self._is_there(asked):
             return True
         if compares_shapes(self.hot, asked.region, asked.register):
             return True
-        return all_loops and (self._fills(asked) or self._is_of_given(asked) or self._is_past(asked))
+        return all_loops and (fills(function, asked) or is_entry(body, asked) or self._is_of_given(asked) or self._is_past(asked))
 
-    def _is_past(self, asked: _Asked) -> bool:
+    def _is_past(self, asked: Asked) -> bool:
         """Whether a condition holds in all rounds but the first ones: ``step > 0``."""
         body, compared = self.hot.body(asked.region.function), compares(asked.region.function, asked.register)
         if compared is None or not asked.holds or compared[0] not in (">", ">=", "!=") or compared[2] not in (0, 1):
             return False
         return body.conditions.is_counter(compared[1])
 
-    def _is_of_given(self, asked: _Asked) -> bool:
+    def _is_of_given(self, asked: Asked) -> bool:
         """Whether a condition asks how many parts a framework hands over, or whether one is there: each call comes with as many."""
         function = asked.region.function
         compared = compares(function, asked.register)
@@ -326,7 +292,7 @@ class _Conditions:
             one = function.definitions[one[3]]
         return one is not None and one[0] == op.PARAM
 
-    def _guards_progress(self, asked: _Asked) -> bool:
+    def _guards_progress(self, asked: Asked) -> bool:
         """Whether the same condition, asked again, guards what makes progress."""
         function = asked.region.function
         graph = self.hot.body(function).graph
@@ -344,19 +310,7 @@ class _Conditions:
                 return True
         return False
 
-    def _is_of_nothing(self, asked: _Asked) -> bool:
-        """A guard for a round without data: ``if count == 0: continue``, ``a / count if count > 0 else 0.0``."""
-        function = asked.region.function
-        filled = says_filled(function, asked.register, asked.holds)
-        if filled is None:
-            return False
-        counted, is_filled = filled
-        held = counted_in(function, counted)
-        if asked.skips or self._divides(asked, counted):
-            return True
-        return is_filled and held is not None and holds_gradients(function, held)
-
-    def _is_there(self, asked: _Asked) -> bool:
+    def _is_there(self, asked: Asked) -> bool:
         """Whether a condition holds for what is not None, and no code of the program gives None: a tensor comes."""
         function = asked.region.function
         compared = compares(function, asked.register)
@@ -366,16 +320,7 @@ class _Conditions:
         is_none = any(isinstance(value, Constant) and value.value is None for value in values)
         return not is_none and any(isinstance(value, Memory) for value in values)
 
-    def _divides(self, asked: _Asked, counted: int) -> bool:
-        """Whether something is divided behind an edge by what was tested."""
-        function = asked.region.function
-        body = self.hot.body(function)
-        key = alike(function, counted)
-        behind = (one for one in function.by_opcode[op.BINARY] if body.graph.dominates(asked.edge.after, body.home[one]))
-        divisors = [one[5] for one in behind if function.text(one[3]) == "/"]
-        return any(op.DEFINES[part[0]] and alike(function, part[2]) == key for part in parts_of(function, divisors))
-
-    def _counts(self, asked: _Asked) -> bool:
+    def _counts(self, asked: Asked) -> bool:
         """Whether a condition is that of a loop that counts."""
         function = asked.region.function
         body = self.hot.body(function)
@@ -383,21 +328,6 @@ class _Conditions:
         if one is None or one[0] != op.COMPARE or not any(loop.header == asked.edge.block for loop in body.graph.loops):
             return False
         return any(body.conditions.is_counter(register) for register in one[4:6])
-
-    def _fills(self, asked: _Asked) -> bool:
-        """``len(x)`` of a list that the function begins with nothing in it, or of which an element is what is read."""
-        function = asked.region.function
-        compared = compares(function, asked.register)
-        held = counted_in(function, compared[1]) if compared is not None else None
-        if held is None or compared is None:
-            return False
-        if is_new(function, held):
-            return True
-        is_some = compared[0] == ">" and compared[2] == 0 and asked.holds and not asked.skips
-        row = function.definitions[held]
-        if row is not None and row[0] == op.ITEM and isinstance(function.constant(row[4]), int):
-            held = row[3]  # a row of what is read
-        return is_some and any(held in op.reads(part) for part in parts_of(function, op.reads(asked.target)))
 
 
 def _contradict(said: list[Said]) -> bool:

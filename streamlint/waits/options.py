@@ -11,10 +11,12 @@ from streamlint.facts.facts import Facts
 from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.instructions import arguments_of
 from streamlint.facts.objects import Constant, External, Instance, Object, Scalar, Unknown
+from streamlint.facts.stores import Store
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.waits.filled import Asked
 from streamlint.waits.operands import operand_of
-from streamlint.waits.questions import compares
+from streamlint.waits.questions import alike, compares, conditions
 
 Option = tuple[Function, Instruction]
 """A parameter."""
@@ -74,17 +76,39 @@ def _without_numbers(values: Iterable[Object]) -> list[Object]:
     return [value for value in values if not isinstance(value, Scalar)]
 
 
-def is_left_out(function: Function, register: int, holds: bool) -> bool:
-    """``if self.file is not None`` where the constructor gives None unless somebody asks for more."""
-    compared = compares(function, register)
-    if compared is None or compared[0] not in ("is", "is not") or compared[2] is not None or (compared[0] == "is not") != holds:
+def is_left_out(function: Function, asked: Asked) -> bool:
+    """``if self.file is not None`` where the constructor gives None unless somebody asks for more, and the place does not ask for that."""
+    compared = compares(function, asked.register)
+    if compared is None or compared[0] not in ("is", "is not") or compared[2] is not None or (compared[0] == "is not") != asked.holds:
         return False
     one = function.definitions[compared[1]]
     owner = function.method.owner if function.method is not None else None
     if one is None or one[0] != op.ATTR or owner is None:
         return False
-    stores = (store for store in owner.own_stores.get(function.text(one[4]), ()) if store.function.code.name == "__init__")
-    return any(value is None for store in stores for value in _choices(store.function, store.value))
+    stores = [store for store in owner.own_stores.get(function.text(one[4]), ()) if store.function.code.name == "__init__"]
+    given = [store for store in stores if None not in _choices(store.function, store.value)]
+    if len(given) == len(stores):
+        return False
+    known = {
+        function.text(part[4])
+        for part in _asked_before(function, asked.edge.block)
+        if part[0] == op.ATTR and function.is_parameter(part[3])
+    }
+    return not given or not all(_hangs_on(owner, store, known) for store in given)
+
+
+def _asked_before(function: Function, block: int) -> Iterator[Instruction]:
+    """What holds as true wherever a block runs."""
+    asked = (function.definitions[register] for register, holds in conditions(function, block) if holds)
+    return (one for one in asked if one is not None)
+
+
+def _hangs_on(owner: ClassInfo, store: Store, names: Iterable[str]) -> bool:
+    """Whether a constructor sets an attribute only where it is given what it keeps as one of others."""
+    function = store.function
+    held = {alike(function, one[2]) for one in _asked_before(function, function.blocks[store.instruction])}
+    kept = (other for name in names for other in owner.own_stores.get(name, ()) if other.function is function)
+    return any(alike(function, other.value) in held for other in kept)
 
 
 def _handed_on(facts: Facts, kept: list[Option]) -> Iterator[Option]:

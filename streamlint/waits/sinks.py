@@ -77,6 +77,12 @@ def may_be_absent(function: Function, register: int) -> bool:
     return default is not None and default[0] == op.CONST and function.unit.ir.constants[default[3]] is None
 
 
+def is_text_compared(function: Function, register: int) -> bool:
+    """``name != "total"``: what is compared with a text is none of the numbers of a tensor."""
+    one = function.definitions[register] if register >= 0 else None
+    return one is not None and one[0] == op.COMPARE and any(isinstance(function.constant(part), str) for part in one[4:6])
+
+
 def is_group_entry(function: Function, register: int) -> bool:
     """Whether a register holds an option of an optimizer's groups: ``group["lr"]`` in a loop over its ``param_groups``."""
     register = uncast(function, register)

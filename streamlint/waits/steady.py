@@ -12,9 +12,10 @@ from weakref import WeakKeyDictionary
 
 from streamlint.facts.aliases import SELF, path_of
 from streamlint.facts.autograd import is_context, offset_of
-from streamlint.facts.functions import Function
+from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.hot import HotRegions, Region
 from streamlint.facts.instructions import arguments_of
+from streamlint.facts.objects import Instance
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY
@@ -100,6 +101,8 @@ class Steadiness:
             return False
         if opcode == op.PHI:
             return self._phi(region, one, seen, depth)
+        if opcode == op.NEXT:
+            return self._is_part(region, one, seen, depth)
         if opcode in (op.CALL, op.INVOKE):
             return self._call(region, one, seen, depth)
         if opcode in (op.BUILD, op.DICT):
@@ -108,6 +111,14 @@ class Steadiness:
         if opcode == op.ITEM:
             return not self.is_refilled(region, one[3]) and self._all(region, op.reads(one), seen, depth)
         return (opcode in _FROM_PARTS or opcode == op.BINARY) and self._all(region, op.reads(one), seen, depth)
+
+    def _is_part(self, region: Region, one: Instruction, seen: Seen, depth: int) -> bool:
+        """Whether a loop in the round goes through the same parts in each, and has no rounds of its own."""
+        body, made = self.hot.body(region.function), region.function.definitions[one[3]]
+        inside = [index for index, loop in enumerate(body.graph.loops) if body.home[one] in loop.body and loop is not region.loop]
+        if made is None or made[0] != op.ITER or not inside or not self.hot.progress(region.function).keys().isdisjoint(inside):
+            return False
+        return self._ask(region, made[3], seen, depth)
 
     # --- names
 
@@ -173,14 +184,23 @@ class Steadiness:
         return [(other, store) for other, store in held if self._may_be_same(function, one[3], other, store[2])]
 
     def _may_be_same(self, function: Function, base: int, other: Function, receiver: int) -> bool:
-        """Whether an attribute of one receiver may be one of another: not of ``self`` in classes that are not related."""
-        if path_of(function, base) != SELF or path_of(other, receiver) != SELF:
-            return True
-        one, two = (each.method.owner if each.method is not None else None for each in (function, other))
-        if one is None or two is None:
-            return True
+        """Whether an attribute of one receiver may be one of another: not of objects whose classes are not related, nor of a context of
+        autograd, which keeps what its own function is given."""
+        stored = other.definitions[receiver]
+        if stored is not None and is_context(other, stored):
+            return False
+        ones, twos = self._owners(function, base), self._owners(other, receiver)
         order = self.hot.facts.hierarchy.order
-        return one in order(two) or two in order(one)
+        return not ones or not twos or any(one in order(two) or two in order(one) for one in ones for two in twos)
+
+    def _owners(self, function: Function, register: int) -> list[ClassInfo]:
+        """The classes of what a register may hold; none where it may hold anything."""
+        if path_of(function, register) == SELF:
+            owner = function.method.owner if function.method is not None else None
+            return [owner] if owner is not None else []
+        values = list(self.hot.facts.values(function, register).values)
+        known = [value.definition for value in values if isinstance(value, Instance)]
+        return known if len(known) == len(values) else []
 
     def _stored_before(self, region: Region, one: Instruction, stores: list[tuple[Function, Instruction]]) -> int | None:
         """The value that the only store of an attribute has put there, earlier in the same call."""
@@ -208,6 +228,8 @@ class Steadiness:
         if operator in ("in", "not in"):
             if left is not None and left[0] == op.CONST:
                 return True
+            if left is not None and left[0] in (op.NEXT, op.UNPACK):
+                return False  # which parts somebody has put there is not to be told
             return not self.is_refilled(region, one[5]) and self._all(region, list(one[4:6]), seen, depth)
         if operator in ("==", "!=") and isinstance(function.constant(one[5]), str) and left is not None and left[0] == op.PARAM:
             return region.caller is None or self._ask(region, one[4], seen, depth)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from streamlint.facts.functions import Function
 from streamlint.facts.hot import HotRegions, Region
 from streamlint.facts.objects import Constant, Container, External, Instance, Memory, Object, Scalar, are_plain
@@ -256,7 +258,36 @@ def _are_tensors(hot: HotRegions, function: Function, register: int, all_loops: 
         register = one[4]
     lists = [value for value in hot.facts.values(function, register).values if isinstance(value, Container)]
     held = [part for value in lists for part in hot.facts.elements(value)]
-    return any(_is_tensor(part, all_loops) for part in held) and not any(isinstance(part, (Constant, Scalar)) for part in held)
+    if not any(_is_tensor(part, all_loops) for part in held):
+        return False
+    if not any(isinstance(part, (Constant, Scalar)) for part in held):
+        return True
+    return all_loops and any(_is_surely_tensor(hot, function, each, set()) for each in _elements(function, register))
+
+
+def _elements(function: Function, register: int) -> Iterator[int]:
+    """The registers that a function puts into a list."""
+    one = function.definitions[register]
+    yield from one[4:] if one is not None and one[0] == op.BUILD else ()
+    for use in function.uses[register]:
+        if use[0] in (op.APPEND, op.PUT) and use[2] == register:
+            yield use[-1]
+        elif use[0] == op.INVOKE and use[3] == register and function.text(use[4]) == "append":
+            yield from use[6:]
+
+
+def _is_surely_tensor(hot: HotRegions, function: Function, register: int, seen: set[int]) -> bool:
+    """Whether a register holds a tensor, whichever way is taken: arithmetic of a tensor and a number gives one."""
+    one = function.definitions[register] if register >= 0 else None
+    if one is None or register in seen:
+        return one is not None
+    seen.add(register)
+    if one[0] in (op.BINARY, op.INPLACE):
+        return any(_is_surely_tensor(hot, function, each, set(seen)) for each in one[4:6])
+    if one[0] == op.PHI:
+        return all(_is_surely_tensor(hot, function, each, seen) for each in one[3:])
+    values = hot.facts.values(function, register).values
+    return bool(values) and all(isinstance(value, Memory) and value.type == TENSOR for value in values)
 
 
 def _is_tensor(value: Object, all_loops: bool) -> bool:

@@ -23,6 +23,22 @@ def parameter(facts: Facts, file: str, name: str, index: int) -> set[str]:
 
 
 @pytest.mark.parametrize(
+    "decorator",
+    [
+        "def _d(f):\n    def inner(*a, **k): return f(*a, **k)\n    return inner",
+        "def _d(f):\n    def inner(self, *a, **k): return f(self, *a, **k)\n    return inner",
+        "class _d:\n    def __new__(cls, f):\n        def inner(*a, **k): return f(*a, **k)\n        return inner",
+    ],
+)
+def test_a_decorated_method_is_given_its_receiver_and_the_arguments(decorator: str) -> None:
+    owner = "class Owner:\n    @_d\n    def f(self, t): pass\n"
+    calls = "    Owner().f(x)\n    Owner().f(y)"
+    facts = facts_of(a=MAKE + calls, b=f"{decorator}\n{owner}")
+    assert parameter(facts, "b", "Owner.f", 1) == {PAGEABLE, PINNED, OUTSIDE}
+    assert parameter(facts, "b", "Owner.f", 0) == {"object of Owner or a subclass"}
+
+
+@pytest.mark.parametrize(
     ("callee", "calls"),
     [
         ("def _f(t): pass", "    _f(x)\n    _f(y)"),
