@@ -1,4 +1,4 @@
-"""Functions of Python that nothing in the program refers to, by the names, attributes, imports and texts of its instructions."""
+"""Functions of Python that nothing in the program means, by the names, attributes, imports and texts of its instructions."""
 
 from __future__ import annotations
 
@@ -13,11 +13,10 @@ from streamlint.facts.program import Program, Unit
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 
-_LISTING = ("globals", "locals", "vars", "__dict__", "eval", "exec")
-"""Names of a file that may take a function of its own by a name which is computed."""
-_OWN_DECORATORS = frozenset({"staticmethod", "classmethod"})
+_LISTING = ("globals", "locals", "vars", "eval", "exec")
 _OF_LANGUAGE = frozenset({"object", "ABC", "abc.ABC", "Generic", "typing.Generic"})
-_COMPUTED = (op.FORMAT, op.BINARY)
+_OWN_DECORATORS = frozenset({"staticmethod", "classmethod"})
+_COMMAND_LINE = frozenset({"argparse", "optparse", "getopt"})
 _WORDS = re.compile(r"\w+")
 
 
@@ -39,96 +38,110 @@ class Unused:
 
     def is_named(self, function: Function) -> bool:
         """Whether anything in the program but a function itself may mean it."""
-        if function.code.kind != "function" or function.is_cpp or not _OWN_DECORATORS.issuperset(function.decorators):
+        parent, name = function.parent, function.code.name
+        if parent is None or not _OWN_DECORATORS.issuperset(function.decorators):
             return True
-        parent = function.parent
-        if function.owner is None and (parent is None or parent.code.kind != "module"):
-            return self._is_local_named(function)
-        name, inside = function.code.name, set(function.below)
-        units = self.program.mentioning(name)
-        if any(unit.is_cpp for unit in units) or self._is_computed(function):
-            return True
-        return any(user not in inside and not self._is_other(function, user, one) for unit in units for user, one in _uses(unit, name))
+        if _is_local(function, parent):
+            return _is_read(function, parent)
+        if self._is_of_script(function):
+            return name in function.unit.name_uses
+        inside, units = set(function.below), self.program.mentioning(name)
+        uses = ((user, one) for unit in units for user, one in _uses(unit, name))
+        return (
+            any(unit.is_cpp for unit in units)
+            or any(name.startswith(piece) or name.endswith(piece) for piece in self._pieces)
+            or any(user not in inside and not self._is_other(function, user, one) for user, one in uses)
+        )
 
-    def _is_local_named(self, function: Function) -> bool:
-        """Whether anybody reads the variable of a local function."""
-        made, parent = function.definition, function.parent
-        if made is None or parent is None:
-            return True
-        uses = parent.uses[made[2]]
-        cells = {use[2] for use in uses if use[0] == op.STORE}
-        loads = (one for each in parent.below if each not in function.below for one in each.by_opcode[op.LOAD])
-        return any(use[0] not in (op.STORE, op.BIND, op.UNBIND) for use in uses) or any(one[3] in cells for one in loads)
+    def importers(self, unit: Unit) -> Iterator[Unit]:
+        """The other files that import a file."""
+        folder, _, name = unit.path.rpartition("/")
+        stem = name.removesuffix(".py") if name != "__init__.py" else folder.rpartition("/")[2]
+        for other in self.program.mentioning(stem):
+            if other is not unit and not other.is_cpp:
+                given = ((module, f"{module}{'' if module.endswith('.') else '.'}{taken}") for module, taken in other.imports)
+                if any(stem in each and self.program.imported(each, other) is unit for pair in given for each in pair):
+                    yield other
 
     # --- who has a right to call
 
     def _is_own(self, function: Function) -> bool:
-        """Whether only the program's own code, or the function around it, calls a function."""
-        parent, name = function.parent, function.code.name
-        if parent is None or function.code.kind != "function" or any(word in function.unit.ir.constants for word in _LISTING):
+        """Whether only code of the program calls a function: a local one, one of a script, or a private one of what others import."""
+        parent, name, unit = function.parent, function.code.name, function.unit
+        if parent is None or function.code.kind != "function" or function.is_cpp or _lists(unit):
             return False
-        is_private = name.startswith("_") and not name.endswith("__")
-        if function.owner is not None:
-            return is_private and self._has_own_bases(function.owner)
-        if parent.code.kind != "module":
+        if _is_local(function, parent) or self._is_of_script(function):
             return True
-        takes = any(one.kind in ("plain", "keyword") and not one.default for one in function.code.parameters)
-        return is_private or (takes and self._is_script(function.unit))
+        if not name.startswith("_") or name.endswith("__"):
+            return False
+        return self._has_own_bases(function.owner) if function.owner is not None else any(True for _ in self.importers(unit))
 
     def _has_own_bases(self, definition: ClassInfo) -> bool:
         """Whether all classes above a class are of the program: one of a library may call what it does not have."""
-        for one in self.hierarchy.order(definition):
-            known = [base for base in self.hierarchy.bases(one) if isinstance(base, ClassInfo) or base.name in _OF_LANGUAGE]
-            if len(known) < len(one.ir.bases):
-                return False
-        return True
+        classes = [(one, self.hierarchy.bases(one)) for one in self.hierarchy.order(definition)]
+        return all(
+            len(bases) == len(one.ir.bases) and all(isinstance(base, ClassInfo) or base.name in _OF_LANGUAGE for base in bases)
+            for one, bases in classes
+        )
 
-    def _is_script(self, unit: Unit) -> bool:
-        """Whether a file runs functions of its own when it is started, and no other file imports it."""
-        body = unit.body
-        called = {body.text(made[3]) for one in body.by_opcode[op.CALL] if (made := body.definitions[one[3]]) and made[0] == op.NAME}
+    def _is_of_script(self, function: Function) -> bool:
+        """Whether a function that needs arguments stands in a file that reads the command line, calls functions of its own, and is
+        imported and named by no other."""
+        unit, body = function.unit, function.unit.body
+        takes = any(one.kind in ("plain", "keyword") and not one.default for one in function.code.parameters)
+        if (
+            function.parent is not body
+            or not takes
+            or not ("argv" in unit.attribute_uses or any(module in _COMMAND_LINE for module, _ in unit.imports))
+        ):
+            return False
+        called = {body.dotted(one[3]) for one in body.by_opcode[op.CALL]}
         stem = unit.path.rpartition("/")[2].removesuffix(".py")
-        others = [other for other in self.program.mentioning(stem) if other is not unit and not other.is_cpp]
-        is_told = any(one.code.name in called for one in unit.functions if one.code.parent == 0 and one.code.kind == "function")
-        return is_told and "__name__" in unit.name_uses and not any(_takes(other, stem) for other in others)
+        named = (True for other in self.program.mentioning(stem) if other is not unit and not other.is_cpp for _ in _texts(other, stem))
+        return not called.isdisjoint(unit.defined) and not any(named) and not any(True for _ in self.importers(unit))
 
     # --- what may mean it
 
     def _is_other(self, function: Function, user: Function, one: Instruction) -> bool:
         """Whether an attribute is one of an object that is none of the function's class: of ``self`` in a class apart from it."""
-        method = user.method
-        if function.owner is None or one[0] not in (op.ATTR, op.INVOKE) or method is None or method.owner is None:
+        owner, method = function.owner, user.method
+        if owner is None or one[0] not in (op.ATTR, op.INVOKE) or method is None or method.owner is None or path_of(user, one[3]) != SELF:
             return False
-        below = self.hierarchy.cone(function.owner)
-        if path_of(user, one[3]) != SELF or below is None:
-            return False
-        return not any(self.hierarchy.derives(each, method.owner) for each in (function.owner, *below))
-
-    def _is_computed(self, function: Function) -> bool:
-        """Whether a name that begins or ends like a function's is put together for an attribute. One character says so in its own files."""
-        name, owner = function.code.name, function.owner
-        related = {one.unit for one in (*self.hierarchy.order(owner), *(self.hierarchy.cone(owner) or ()))} if owner is not None else set()
-        own = {function.unit, *related}
-        return any((len(piece) > 1 or unit in own) and (name.startswith(piece) or name.endswith(piece)) for unit, piece in self._pieces)
+        below = self.hierarchy.cone(owner)
+        return below is not None and not any(self.hierarchy.derives(each, method.owner) for each in (owner, *below))
 
     @cached_property
-    def _pieces(self) -> list[tuple[Unit, str]]:
-        """The texts from which files put names of attributes together."""
-        found: list[tuple[Unit, str]] = []
+    def _pieces(self) -> frozenset[str]:
+        """The texts with which names of attributes are put together."""
+        found: set[str] = set()
         for unit in self.program.mentioning("getattr"):
             for function, call, name in unit.computed_uses if not unit.is_cpp else ():
                 made = function.definitions[call[6]] if name is None and call[6] >= 0 else None
-                texts = map(function.constant, op.reads(made) if made is not None and made[0] in _COMPUTED else ())
-                found += ((unit, text) for text in texts if isinstance(text, str) and text)
-        return found
+                parts = op.reads(made) if made is not None and made[0] in (op.FORMAT, op.BINARY) else ()
+                found.update(text for part in parts if isinstance(text := function.constant(part), str) and text)
+        return frozenset(found)
+
+
+def _is_local(function: Function, parent: Function) -> bool:
+    return function.owner is None and parent.code.kind != "module"
+
+
+def _is_read(function: Function, parent: Function) -> bool:
+    """Whether anybody reads the variable of a local function."""
+    uses = parent.uses[function.definition[2]] if function.definition is not None else []
+    cells = {use[2] for use in uses if use[0] == op.STORE}
+    loads = (one for each in parent.below if each not in function.below for one in each.by_opcode[op.LOAD])
+    return any(use[0] not in (op.STORE, op.BIND, op.UNBIND) for use in uses) or any(one[3] in cells for one in loads)
+
+
+def _lists(unit: Unit) -> bool:
+    """Whether a file may take a function of its own by a name that it computes."""
+    return "__dict__" in unit.attribute_uses or any(word in unit.name_uses for word in _LISTING)
 
 
 def _uses(unit: Unit, name: str) -> Iterator[tuple[Function, Instruction]]:
     """The instructions of a file that read a name, an attribute or a text of that name, or import it."""
-    yield from unit.name_uses.get(name, ())
-    yield from unit.attribute_uses.get(name, ())
-    yield from unit.taken.get(name, ())
-    yield from _texts(unit, name)
+    yield from (*unit.name_uses.get(name, ()), *unit.attribute_uses.get(name, ()), *unit.taken.get(name, ()), *_texts(unit, name))
 
 
 def _texts(unit: Unit, name: str) -> Iterator[tuple[Function, Instruction]]:
@@ -138,8 +151,3 @@ def _texts(unit: Unit, name: str) -> Iterator[tuple[Function, Instruction]]:
             text = function.constant(one[2])
             if isinstance(text, str) and name in text and " " not in text and name in _WORDS.findall(text):
                 yield function, one
-
-
-def _takes(unit: Unit, stem: str) -> bool:
-    """Whether a file imports a module of a name, or has it in a text."""
-    return any(stem in (taken, *module.split(".")) for module, taken in unit.imports) or any(True for _ in _texts(unit, stem))

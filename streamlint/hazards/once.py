@@ -103,12 +103,10 @@ class Once:
 
     def is_left_over(self, function: Function) -> bool:
         """Whether no code names a function of a module from which the program's other files take others, and no package offers it."""
-        parent, unit, program = function.parent, function.unit, self.facts.program
+        parent = function.parent
         if function.owner is not None or parent is None or parent.code.kind != "module" or self.unused.is_named(function):
             return False
-        stem = unit.path.rpartition("/")[2].removesuffix(".py")
-        near = (other for other in program.mentioning(stem) if other is not unit and not other.is_cpp)
-        takers = [other for other in near if any(program.imported(module, other) is unit for module, _ in other.imports)]
+        takers = list(self.unused.importers(function.unit))
         return bool(takers) and not any(other.stars or other.path.endswith("__init__.py") for other in takers)
 
     def _is_handed_on(self, name: str) -> bool:
