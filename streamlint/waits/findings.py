@@ -19,8 +19,9 @@ from streamlint.findings.operations import Context, HostWait, LoopFrame
 from streamlint.ir import Instruction, ModuleIR
 from streamlint.models import StepRow
 from streamlint.waits.judge import Hazard, HotWaits
+from streamlint.waits.questions import says_odd
 from streamlint.waits.regions import CALLED, STEP, WEIGHTS
-from streamlint.waits.wait import CACHE, DEVICE
+from streamlint.waits.wait import CACHE, CAST, DEVICE, Wait
 
 RULES = (HiddenSyncInHotLoop, DeviceSyncInHotLoop)
 CODES = frozenset(rule.code for rule in RULES)
@@ -54,9 +55,9 @@ def findings_of(waits: HotWaits, options: Options) -> list[Finding]:
     found: list[Finding] = []
     for rule in rules:
         mine = [hazard for hazard in hazards if (hazard.wait.what in (DEVICE, CACHE)) is (rule.code == DeviceSyncInHotLoop.code)]
-        told = [(_told(rule, hazard), waits.is_sure(hazard.region)) for hazard in mine]
+        told = [(_told(rule, hazard), waits.is_sure(hazard.region), _asks_odd(hazard.wait)) for hazard in mine]
         shown = [one for one in told if one[0].shown or options.evidence == "possible"]
-        found += rule.by_loop(shown) if isinstance(rule, HiddenSyncInHotLoop) else [finding for finding, _ in shown]
+        found += rule.by_loop(shown) if isinstance(rule, HiddenSyncInHotLoop) else [finding for finding, _, _ in shown]
     return sorted(found, key=Finding.sort_key)
 
 
@@ -103,6 +104,11 @@ def _told(rule: HiddenSyncInHotLoop | DeviceSyncInHotLoop, hazard: Hazard) -> Fi
     if hazard.place.instruction != hazard.wait.instruction:
         wait.inner = span_of(hazard.wait.function, hazard.wait.instruction)
     return rule.told(wait, tuple(_trail(hazard, wait)))
+
+
+def _asks_odd(wait: Wait) -> bool:
+    """Whether a test asks for numbers that are none: some loops have to know that at once."""
+    return wait.what == CAST and says_odd(wait.function, wait.value) is not None
 
 
 def _trail(hazard: Hazard, wait: HostWait) -> Iterator[Step]:
