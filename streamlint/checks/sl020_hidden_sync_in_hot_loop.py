@@ -43,6 +43,7 @@ _ADVICE: tuple[tuple[dict[str, tuple[str, ...]], str], ...] = (
         {"what": ("cast",), "word": ("max", "min")},
         "compare on the device: torch.clamp, torch.maximum, torch.minimum; the result stays a tensor",
     ),
+    ({"what": ("cast",), "word": ("bool",)}, "choose on the device (torch.where, a mask), or test at the next log line or after the loop"),
     ({}, "keep the detached tensor, accumulate on the device, and read it once at the next log line or after the loop"),
 )
 
