@@ -31,10 +31,12 @@ class Once:
     def is_bound_once(self, function: Function) -> bool:
         """Whether Python calls what C++ binds for it somewhere in the program, everywhere only once, and hands it to nobody."""
         if function not in self._bound:
-            names = {one.name for one in self.facts.exports.of(function)} if function.is_cpp else {function.code.name}
+            exports = self.facts.exports.of(function) if function.is_cpp else []
+            names = {one.name for one in exports} or {function.code.name}
             places = [place for place in self.transfer.callers(function) if not place[0].is_cpp]
             is_once = bool(places) and all(self._is_once(*place, _DEEPEST) for place in places)
-            self._bound[function] = is_once and not any(map(self._is_handed_on, names))
+            is_open = is_once and (any(map(self._is_handed_on, names)) or self._is_offered({one.module for one in exports}))
+            self._bound[function] = is_once and not is_open
         return self._bound[function]
 
     def is_first(self, function: Function, one: Instruction) -> bool:
@@ -108,6 +110,16 @@ class Once:
             return False
         takers = list(self.unused.importers(function.unit))
         return bool(takers) and not any(other.stars or other.path.endswith("__init__.py") for other in takers)
+
+    def _is_offered(self, modules: set[str]) -> bool:
+        """Whether a file takes all that one of these modules of C++ has; "" is one that the build names."""
+        program = self.facts.program
+        for unit in program.mentioning("import"):
+            for module in unit.stars if not unit.is_cpp else ():
+                is_meant = module.rpartition(".")[2] in modules or "" in modules
+                if is_meant and program.imported(module, unit) is None:
+                    return True
+        return False
 
     def _is_handed_on(self, name: str) -> bool:
         """Whether code takes a function of a name otherwise than to call it, calls one that nobody knows, or imports it to offer it."""
