@@ -19,7 +19,8 @@ class GilHeldAcrossCudaCall(Check):
     With ``evidence = "possible"``, these are reported too: allocations, which did not wait on the measured GPUs; functions that repeat
     the same work between two clock reads, which are benchmarks; copies around a collective that exchanges host numbers between ranks
     during set-up; functions of a test module, whose doc strings say so; and waits in a branch that runs only for memory of the host or
-    for other devices than CUDA's, or for an option that begins as false and that no analyzed code turns on.
+    for other devices than CUDA's, or for an option that begins as false and that no analyzed code turns on. So are functions that analyzed
+    Python code calls, but only once (in constructors, when a program starts, the first time) or where nothing leads to.
 
     ## Why is this bad
     No other Python thread runs until the call returns: data loaders, servers and the threads of other devices are blocked. That is a

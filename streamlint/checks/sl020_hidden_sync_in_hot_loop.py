@@ -43,6 +43,7 @@ _ADVICE: tuple[tuple[dict[str, tuple[str, ...]], str], ...] = (
         {"what": ("cast",), "word": ("max", "min")},
         "compare on the device: torch.clamp, torch.maximum, torch.minimum; the result stays a tensor",
     ),
+    ({"what": ("cast",), "word": ("bool",)}, "choose on the device (torch.where, a mask), or test at the next log line or after the loop"),
     ({}, "keep the detached tensor, accumulate on the device, and read it once at the next log line or after the loop"),
 )
 
@@ -127,17 +128,18 @@ class HiddenSyncInHotLoop(Check):
         )
         return replace(found, shown=operation.origin != DRAWN)
 
-    def by_loop(self, findings: Iterable[tuple[Finding, bool]]) -> list[Finding]:
-        """One finding a loop: the second read of a step costs little. One that calls are known to lead to stands first, for of the others
-        nobody knows whether this loop has them; then a read before what is filled, which is mended on its own."""
-        loops: dict[Span, list[tuple[Finding, bool]]] = {}
-        for finding, is_sure in findings:
-            loops.setdefault(finding.trail[0].span, []).append((finding, is_sure))
+    def by_loop(self, findings: Iterable[tuple[Finding, bool, bool]]) -> list[Finding]:
+        """One finding a loop: the second read of a step costs little. One that calls are known to lead to (the second part of each) stands
+        first, for of the others nobody knows whether this loop has them; then what does not ask whether a number is one (the third part),
+        and a read before what is filled, which is mended on its own."""
+        loops: dict[Span, list[tuple[Finding, bool, bool]]] = {}
+        for one in findings:
+            loops.setdefault(one[0].trail[0].span, []).append(one)
         return [self._joined(group) for group in loops.values()]
 
-    def _joined(self, group: list[tuple[Finding, bool]]) -> Finding:
-        group.sort(key=lambda one: (not one[0].shown, not one[1], _is_aside(one[0]), _place_in_loop(one[0])))
-        first, *others = [finding for finding, _ in group]
+    def _joined(self, group: list[tuple[Finding, bool, bool]]) -> Finding:
+        group.sort(key=lambda one: (not one[0].shown, not one[1], one[2], _is_aside(one[0]), _place_in_loop(one[0])))
+        first, *others = [finding for finding, _, _ in group]
         known = {first.span, *(step.span for step in first.trail)}
         more = [
             Step("uploaded in the same iteration" if f.facts["origin"] in (DRAWN, FILLED) else "read in the same iteration", f.span)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.hierarchy import Hierarchy
@@ -40,8 +40,10 @@ class Frameworks:
         fitting = [row for row in rows if function.code.name in row.methods] if owner is not None else []
         if owner is None or not fitting:
             return None
-        names = list(self._names(owner))
-        known = next((row for row in fitting if any(row.covers(name, True) for name in names)), None)
+        libraries = self.hierarchy.libraries(owner)
+        known = _covering(fitting, libraries)
+        if known is None and not self._leaves_out(function, owner, rows, libraries):
+            known = _covering(fitting, self._own_names(owner))
         if known is not None or not self._has_foreign_base(owner):
             return known
         used = {function.text(one[4]) for one in function.by_opcode[op.ATTR] if function.is_parameter(one[3])}
@@ -62,8 +64,14 @@ class Frameworks:
         heads = (name.partition(".")[0] for name in self.hierarchy.libraries(definition) if "." in name)
         return any(head not in _PYTHON and not self.models.is_known(head) for head in heads)
 
-    def _names(self, definition: ClassInfo) -> Iterator[str]:
-        yield from self.hierarchy.libraries(definition)
+    def _leaves_out(self, function: Function, owner: ClassInfo, rows: list[StepRow], libraries: list[str]) -> bool:
+        """Whether methods of the class that a framework out of view calls in each step are the whole step, and do not call this one."""
+        steps = [row for row in rows if _covering([row], libraries) is not None]
+        methods = [method for one in self.hierarchy.order(owner) for name in one.methods for method in one.methods[name]]
+        entries = [method for method in methods if any(method.code.name in row.methods for row in steps)]
+        return bool(entries) and not any(function.code.name in entry.called_names for entry in entries)
+
+    def _own_names(self, definition: ClassInfo) -> Iterator[str]:
         for one in self.hierarchy.order(definition):
             yield f"{self._module(one.unit.path)}.{one.name}"
 
@@ -74,6 +82,12 @@ class Frameworks:
         while first > 0 and "/".join((*parts[:first], "__init__.py")) in self.program.units:
             first -= 1
         return ".".join(parts[first:])
+
+
+def _covering(rows: list[StepRow], names: Iterable[str]) -> StepRow | None:
+    """The first row for a class of which one of these is the name or that of a base."""
+    given = list(names)
+    return next((row for row in rows if any(row.covers(name, True) for name in given)), None)
 
 
 def _is_among(function: Function, parameter: str, places: tuple[Selector, ...]) -> bool:

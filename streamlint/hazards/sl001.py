@@ -7,13 +7,13 @@ from functools import cached_property
 
 from streamlint.checks.sl001_unpinned_non_blocking import UnpinnedNonBlocking
 from streamlint.facts import objects
-from streamlint.facts.conditions import Conditions
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import Constant, External, Site
 from streamlint.findings import Finding, Step
 from streamlint.findings.operations import Copy, Direction, Evidence, Memory
 from streamlint.hazards.context import Context, span_of
 from streamlint.hazards.keeping import read_from, stored_in
+from streamlint.hazards.once import Once
 from streamlint.hazards.repetition import Repetition
 from streamlint.hazards.stand_ins import StandIns
 from streamlint.ir import Instruction
@@ -69,6 +69,7 @@ class _Search:
         self.neighbours = Neighbours(context.transfer)
         self.earlier = Earlier(self.origins)
         self.repetition = Repetition(context.transfer)
+        self.once = Once(context.transfer)
         self.registered = Registered(self.origins)
         self.stand_ins = StandIns(self.origins.contexts)
         self._read: dict[Site, frozenset[Site]] = {}
@@ -206,8 +207,7 @@ class _Search:
     def _is_once(self, function: Function, one: Instruction) -> bool:
         """Whether it stands behind a branch that is taken once, or asks for what is made behind it: what it makes is kept."""
         home = function.blocks[one]
-        rare = Conditions(self.context.facts, function, function.control).rare({})
-        if any(each.why == "the first time" and function.control.dominates(each.after, home) for each in rare):
+        if self.once.is_first(function, one):
             return True
         asked = {place for condition, _ in conditions(function, home) for place in read_from(function, condition)}
         return bool(asked) and not asked.isdisjoint(stored_in(function, one[2]))
@@ -215,20 +215,9 @@ class _Search:
     def _is_of_setup(self, sites: list[Site]) -> bool:
         """Whether a constructor makes the copy, once for its object, and no loop makes one object after the other."""
         for place, site in enumerate(sites):
-            if self._sets_up(site.function, _DEEPEST):
+            if self.once.sets_up(site.function, _DEEPEST):
                 return not self._is_repeated(sites[:place]) if place else True
         return False
-
-    def _sets_up(self, function: Function, depth: int) -> bool:
-        """Whether a function is a constructor that no loop runs but those of constructors, or is called by such alone."""
-        if function.is_cpp or depth == 0:
-            return False
-        is_constructor = function.owner is not None and function.code.name == "__init__"
-        callers = [each for each in self.context.transfer.callers(function) if each[0] is not function]
-        return (is_constructor or bool(callers)) and all(
-            self._sets_up(caller, depth - 1) or (is_constructor and not any(True for _ in self.repetition.of(caller, one)))
-            for caller, one in callers
-        )
 
     def _is_repeated(self, sites: list[Site]) -> bool:
         """Whether a loop repeats the copy: its own, one on the way to it, or one of callers."""

@@ -11,6 +11,7 @@ from streamlint.findings import Finding, Span
 from streamlint.findings import operations as ops
 from streamlint.findings.operations import Holding
 from streamlint.hazards.context import Context, span_of
+from streamlint.hazards.once import Once
 from streamlint.ir import opcodes as op
 from streamlint.ordering.arms import Arms, Way
 from streamlint.ordering.entries import Entry
@@ -29,7 +30,7 @@ def find(context: Context) -> Iterator[Finding]:
     rule = RULE()
     gil = Gil(context.transfer)
     measuring, agreements = Measuring(gil.operations), Agreements(gil.operations)
-    arms = Arms(context.transfer)
+    arms, once = Arms(context.transfer), Once(context.transfer)
     best: dict[Span, tuple[tuple[bool, bool], Entry, Held]] = {}
     for entry, held in gil.find():
         place = _place(entry, held)
@@ -41,7 +42,8 @@ def find(context: Context) -> Iterator[Finding]:
         may_be = most[0] and way is Way.USUAL, most[1]
         if way is Way.NEVER or (earlier is not None and may_be <= earlier[0]):
             continue
-        shown = may_be[0] and not _is_meant(entry, held, measuring, agreements)
+        is_for_others = held.needing is not None or not once.is_bound_once(entry.function)
+        shown = may_be[0] and is_for_others and not _is_meant(entry, held, measuring, agreements)
         rank = shown, may_be[1]  # what is shown comes before what may be, a deadlock before a stall
         if (earlier is None or rank > earlier[0]) and (shown or context.options.evidence == "possible"):
             best[place] = rank, entry, held

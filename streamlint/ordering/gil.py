@@ -267,9 +267,9 @@ class Gil:
         return any(self._is_shown(function, register) for register in operation.needs or () if register >= 0)
 
     def _may_be_tensor(self, function: Function, operation: DeviceOperation) -> bool:
-        """Whether what is read may be more than a number or a container of the standard library."""
+        """Whether what is read may be more than a number, a container of the standard library, or memory that was made on the host."""
         read = [self.transfer.values(function, register) for register in operation.needs or () if register >= 0]
-        return not read or any(not values or not all(map(_is_plain, values)) for values in read)
+        return not read or any(not values or not (all(map(_is_plain, values)) or any(map(_is_of_host, values))) for values in read)
 
     def _is_shown(self, function: Function, register: int) -> bool:
         """Whether a register is shown to hold memory of a CUDA device: one that is only asked for may be none."""
@@ -390,3 +390,7 @@ def _restored(state: _At, register: int) -> _At:
 def _is_plain(value: Object) -> bool:
     """Whether a value is a number, or a container of C++'s own library."""
     return isinstance(value, (Elements, Scalar, Constant)) or (isinstance(value, Memory) and value.type.startswith("std::"))
+
+
+def _is_of_host(value: Object) -> bool:
+    return isinstance(value, Memory) and value.space == "host"

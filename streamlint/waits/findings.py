@@ -12,15 +12,19 @@ from streamlint import models
 from streamlint.checks.sl020_hidden_sync_in_hot_loop import HiddenSyncInHotLoop
 from streamlint.checks.sl021_device_sync_in_hot_loop import DeviceSyncInHotLoop
 from streamlint.config.options import Options, Source
+from streamlint.facts.call_graph import CallGraph
 from streamlint.facts.functions import Function
 from streamlint.facts.program import Program, SourceFile
 from streamlint.findings import Finding, Span, Step, Told
 from streamlint.findings.operations import Context, HostWait, LoopFrame
 from streamlint.ir import Instruction, ModuleIR
+from streamlint.ir import opcodes as op
 from streamlint.models import StepRow
 from streamlint.waits.judge import Hazard, HotWaits
+from streamlint.waits.questions import says_odd
 from streamlint.waits.regions import CALLED, STEP, WEIGHTS
-from streamlint.waits.wait import CACHE, DEVICE
+from streamlint.waits.uploads import CONSTANT, is_changed
+from streamlint.waits.wait import CACHE, CAST, DEVICE, Wait
 
 RULES = (HiddenSyncInHotLoop, DeviceSyncInHotLoop)
 CODES = frozenset(rule.code for rule in RULES)
@@ -37,6 +41,7 @@ FREE_STEPS = 1_500_000
 """Of all questions together, before the first one is bounded: the facts of most packages take fewer, and are exact. Where a question
 was cut, what it was asked first decided: sbi 0.27.0 told other waits for each order of its files, two of them wrong, and lost a read of
 the loss in each step. Of 82 packages that readers had marked 5 more of 152 defects are told so."""
+_FRESH = "fill a new tensor on the device: torch.zeros(..., device=...) or torch.full; each step changes it in place"
 Lowered = Callable[[Source], "ModuleIR | None"]
 
 
@@ -54,9 +59,9 @@ def findings_of(waits: HotWaits, options: Options) -> list[Finding]:
     found: list[Finding] = []
     for rule in rules:
         mine = [hazard for hazard in hazards if (hazard.wait.what in (DEVICE, CACHE)) is (rule.code == DeviceSyncInHotLoop.code)]
-        told = [(_told(rule, hazard), waits.is_sure(hazard.region)) for hazard in mine]
+        told = [(_told(rule, hazard, waits.graph), waits.is_sure(hazard.region), _asks_odd(hazard.wait)) for hazard in mine]
         shown = [one for one in told if one[0].shown or options.evidence == "possible"]
-        found += rule.by_loop(shown) if isinstance(rule, HiddenSyncInHotLoop) else [finding for finding, _ in shown]
+        found += rule.by_loop(shown) if isinstance(rule, HiddenSyncInHotLoop) else [finding for finding, _, _ in shown]
     return sorted(found, key=Finding.sort_key)
 
 
@@ -83,7 +88,7 @@ def passed_over(programs: Iterable[HotWaits], path: str) -> Iterator[tuple[str, 
             yield rule.code, span_of(wait.function, wait.instruction), why
 
 
-def _told(rule: HiddenSyncInHotLoop | DeviceSyncInHotLoop, hazard: Hazard) -> Finding:
+def _told(rule: HiddenSyncInHotLoop | DeviceSyncInHotLoop, hazard: Hazard, graph: CallGraph) -> Finding:
     chain = hazard.region.chain()
     first = chain[0]
     called = isinstance(first.row, StepRow) or first.does in (CALLED, STEP, WEIGHTS)
@@ -96,13 +101,24 @@ def _told(rule: HiddenSyncInHotLoop | DeviceSyncInHotLoop, hazard: Hazard) -> Fi
         what=hazard.wait.what,
         loop=loop,
         origin=hazard.origin,
-        instead=hazard.wait.instead,
+        instead=hazard.wait.instead or (_FRESH if _is_sum(graph, hazard) else ""),
         trains=hazard.trains,
         context=Context(function=hazard.place.function.name),
     )
     if hazard.place.instruction != hazard.wait.instruction:
         wait.inner = span_of(hazard.wait.function, hazard.wait.instruction)
     return rule.told(wait, tuple(_trail(hazard, wait)))
+
+
+def _is_sum(graph: CallGraph, hazard: Hazard) -> bool:
+    """Whether what is uploaded is a constant to which the round adds in place: one for all rounds would not do."""
+    wait = hazard.wait
+    return hazard.origin == CONSTANT and op.DEFINES[wait.instruction[0]] and is_changed(graph, wait.function, wait.instruction[2])
+
+
+def _asks_odd(wait: Wait) -> bool:
+    """Whether a test asks for numbers that are none: some loops have to know that at once."""
+    return wait.what == CAST and says_odd(wait.function, wait.value) is not None
 
 
 def _trail(hazard: Hazard, wait: HostWait) -> Iterator[Step]:

@@ -305,7 +305,22 @@ class WaitFinder:
 
     def _is_truth_asked(self, function: Function, register: int) -> bool:
         """Whether a test of what a register holds asks a tensor of a device for its number, and not whether something is there."""
-        return bool(self.reasons(function, register)) and not (may_be_absent(function, register) or is_text_compared(function, register))
+        if may_be_absent(function, register) or is_text_compared(function, register) or self._is_flag(function, register):
+            return False
+        return bool(self.reasons(function, register))
+
+    def _is_flag(self, function: Function, register: int) -> bool:
+        """Whether a register holds an element of a part that code out of view gives beside others, and that is None at times: these are
+        lists, of what was found in each image."""
+        element = function.definitions[register]
+        source = function.definitions[element[3]] if element is not None and element[0] == op.NEXT else None
+        if source is None or source[0] != op.ITER:
+            return False
+        asked = (use for use in function.uses[source[3]] if use[0] == op.COMPARE and function.text(use[3]) in ("is", "is not"))
+        is_optional = any(function.definitions[use[5]] is not None and use[4] == source[3] for use in asked)
+        given = behind(function, [source[3]], lambda one: op.reads(one) if one[0] in (op.PHI, op.COPY, op.UNPACK) else ())
+        unknown = self.graph.calls(function).unknown
+        return is_optional and any(one in unknown for one in given)
 
     def _formatted(self, function: Function, one: Instruction) -> Iterator[Wait]:
         if one[0] == op.BINARY and function.text(one[3]) == "%" and isinstance(function.constant(one[4]), str):

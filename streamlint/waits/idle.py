@@ -25,7 +25,7 @@ from streamlint.waits.wait import CAST, DEVICE, FETCH, NUMBER, READ, UPLOAD, Wai
 
 _FETCHES = frozenset({"float", "int", "bool", "complex", "str", "repr", "print", "format"})
 """Casts that do nothing but fetch; others compare tensors first."""
-_ASKS = frozenset({"any", "all", "sum", *ELEMENT_BY_ELEMENT})
+_ASKS = frozenset({"any", "all", "sum", "isclose", *ELEMENT_BY_ELEMENT})
 _IMPLIED = frozenset({"indexing", "assignment"})
 """Uploads of indices that are on the device where the tensor is: whether they wait is not known."""
 _DEEPEST = 6

@@ -15,6 +15,7 @@ from streamlint.facts.functions import Function
 from streamlint.facts.hot import TRAINING, Region
 from streamlint.facts.objects import Site
 from streamlint.facts.program import Program
+from streamlint.facts.unused import Unused
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY
@@ -49,6 +50,7 @@ _PLACES = ("cuda", "device", "gpu", "GPU", "ccelerat", "ightning", "deepspeed", 
 
 
 NO_LOOP = "it stands in no loop that trains"
+UNUSED = "nothing in the program names the function that runs it"
 ON_HOST = "the program makes its own models, and no code of it puts anything on a device"
 TRAINS_ON_HOST = "the modules of the loop are made on the host, and no code moves them"
 MEASURES = "the code around it tests or measures: waits are its purpose"
@@ -193,6 +195,10 @@ class HotWaits:
         return {function: self.finder.waits(function) for function in self.hot.regions}
 
     @cached_property
+    def _unused(self) -> Unused:
+        return Unused(self.facts.program, self.facts.hierarchy)
+
+    @cached_property
     def _quiet(self) -> Quiet:
         return Quiet(self.graph)
 
@@ -267,6 +273,8 @@ class HotWaits:
         first = region.chain()[0]
         if self._is_on_host:
             return ON_HOST
+        if self._unused.is_unused(first.function):
+            return UNUSED
         if (first.does == LAUNCH and wait.what != DEVICE) or (serves(region) and wait.what not in (READ, CAST, UPLOAD)):
             return NO_LOOP
         if first.does == WEIGHTS and wait.what in (READ, CAST):

@@ -12,12 +12,16 @@ from streamlint.facts.objects import LibraryObject
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY
+from streamlint.waits.operands import behind
 from streamlint.waits.wait import CACHE, DEVICE, Wait
 
 _FILES = frozenset("test tests benchmark benchmarks bench profile profiler conftest".split())
 _FIGURES = frozenset({"elapsed_time", "reset_peak_memory_stats", "reset_max_memory_allocated", "reset_max_memory_cached"})
 _KEPT_WITH = frozenset({"clock", "elapsed", "event", "record", "synchronize"})
 """Effects of what a timer calls besides functions of the language."""
+
+
+_ARITHMETIC = frozenset({op.PHI, op.COPY, op.BINARY, op.INPLACE, op.UNARY})
 
 
 class Measuring:
@@ -28,8 +32,11 @@ class Measuring:
         self._timers: dict[Function, bool | None] = {}
 
     def measures(self, wait: Wait, region: Region) -> bool:
-        """Whether the code around a wait tests or measures: by its file, or for a device-wide wait by a clock or a peak beside it."""
+        """Whether the code around a wait tests or measures: by its file, by what its function gives, or for a device-wide wait by a clock
+        or a peak beside it."""
         chain = region.chain()
+        if self._is_for_time(wait, chain[0]):
+            return True
         if any(_FILES.intersection(re.split(r"[^a-z]+", one.function.unit.path.rpartition("/")[2].lower())) for one in chain):
             return True
         places = (*(one.call for one in chain[1:]), wait.instruction)  # the calls that lead to the wait, and that itself
@@ -47,6 +54,19 @@ class Measuring:
             return False
         always = function.control.every_round(loop)
         return len({one for one in self._looks(function, False) if function.blocks[one] in always}) > 1
+
+    def _is_for_time(self, wait: Wait, region: Region) -> bool:
+        """Whether the function around a loop gives nothing but the time that the loop took, and keeps no number that the wait fetches."""
+        function, loop = region.function, region.loop
+        if loop is None or wait.function is not function or not op.DEFINES[wait.instruction[0]]:
+            return False
+        clocks = {call.instruction for call in self.graph.calls(function).libraries if _is_clock(call)}
+        outside = {one: function.blocks[one] for one in clocks if function.blocks[one] not in loop.body}
+        before = {one for one, block in outside.items() if function.control.dominates(block, loop.header)}
+        ends = [one for one in function.by_opcode[op.RETURN] if not _is_nothing(function, one[2])]
+        given = [set(_leaves(function, one[2])) for one in ends]
+        is_time = bool(given) and all(leaves <= outside.keys() and leaves & before and leaves - before for leaves in given)
+        return is_time and _is_dropped(function, wait.instruction[2])
 
     def _is_measured(self, function: Function, one: Instruction) -> bool:
         """Whether the innermost loop around an instruction looks at a clock or a peak of memory in its rounds, or else its function."""
@@ -95,3 +115,30 @@ def _is_figure(call: LibraryCall) -> bool:
 def _is_kept_with(call: LibraryCall) -> bool:
     """Whether a timer may call something: a clock, an event, or the language."""
     return _is_clock(call) or call.name.startswith("builtins.") or (call.row is not None and call.row.effect in _KEPT_WITH)
+
+
+def _is_nothing(function: Function, register: int) -> bool:
+    made = function.definitions[register] if register >= 0 else None
+    return made is None or (made[0] == op.CONST and function.unit.ir.constants[made[3]] is None)
+
+
+def _leaves(function: Function, register: int) -> Iterator[Instruction]:
+    """What a number is computed from, constants aside."""
+    made = behind(function, [register], lambda one: op.reads(one) if one[0] in _ARITHMETIC else ())
+    yield from (one for one in made if one[0] not in _ARITHMETIC and one[0] != op.CONST)
+
+
+def _is_dropped(function: Function, register: int) -> bool:
+    """Whether a number goes into sums alone that nobody looks at."""
+    seen: set[int] = set()
+    waiting = [register]
+    while waiting:
+        held = waiting.pop()
+        if held in seen:
+            continue
+        seen.add(held)
+        uses = [use for use in function.uses.get(held, ()) if use[0] != op.BIND]
+        if not all(use[0] in _ARITHMETIC for use in uses):
+            return False
+        waiting += [use[2] for use in uses]
+    return True

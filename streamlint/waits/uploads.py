@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from streamlint.facts.call_graph import CallGraph
 from streamlint.facts.functions import Function
 from streamlint.facts.hot import HotRegions, Region
 from streamlint.facts.objects import Constant, Container, External, Instance, Memory, Object, Scalar, are_plain
@@ -14,7 +15,7 @@ from streamlint.ir.graph import NOBODY
 from streamlint.waits.fills import SHAPES, how_filled, is_only_read, is_repeated, is_size
 from streamlint.waits.handed import handed
 from streamlint.waits.indices import is_new_index
-from streamlint.waits.operands import argument_registers, behind
+from streamlint.waits.operands import argument_registers, behind, selectors
 from streamlint.waits.origins import INPUT, TENSOR, UNSURE
 from streamlint.waits.steady import steadiness_of
 from streamlint.waits.wait import Wait
@@ -50,6 +51,34 @@ def upload_reason(hot: HotRegions, wait: Wait, region: Region, all_loops: bool) 
     if _is_of_sizes(hot, function, register, region):
         return SIZE_OF
     return TENSORS if _are_tensors(hot, function, register, all_loops) else None
+
+
+def is_changed(graph: CallGraph, function: Function, register: int) -> bool:
+    """Whether a function changes a tensor in place, under whatever name: each round needs one of its own."""
+    seen: set[int] = set()
+    waiting = [register]
+    while waiting:
+        held = waiting.pop()
+        if held in seen:
+            continue
+        seen.add(held)
+        for use in function.uses.get(held, ()):
+            if (
+                (use[0] == op.INPLACE and use[4] == held)
+                or (use[0] == op.SET_ITEM and use[2] == held)
+                or _writes(graph, function, use, held)
+            ):
+                return True
+            waiting += [use[2]] if use[0] in (op.PHI, op.COPY) else []
+    return False
+
+
+def _writes(graph: CallGraph, function: Function, use: Instruction, register: int) -> bool:
+    """Whether a method changes its tensor: ``total.add_(x)``."""
+    if use[0] != op.INVOKE or use[3] != register:
+        return False
+    rows = (call.row for call in graph.of_call(function, use).libraries)
+    return any(row is not None and any(selector.kind == "self" for selector in selectors(row, "writes")) for row in rows)
 
 
 def _is_of_sizes(hot: HotRegions, function: Function, register: int, region: Region) -> bool:
