@@ -14,6 +14,10 @@ DEEP = (0, 1, 2, 3)
 """How many containers around memory a library looks into."""
 
 
+_OF_POINTERS = "host-cpp"
+"""The library whose calls read through pointers of the host: they see what is there, and wait for nothing."""
+
+
 def read(call: ModelledCall) -> Iterator[Action]:
     """``x.item()``, ``print(x)``, ``numpy.save(f, x)``."""
     if call.row.get("of") is None and call.receiver is None:
@@ -22,7 +26,8 @@ def read(call: ModelledCall) -> Iterator[Action]:
     if call.name.rpartition(".")[2] == "int" and any(held.type == "pointer" for register in given for held in call.memory(register)):
         yield from (Viewed(register) for register in given)  # an address as a number
         return
-    yield from (Read(register, call.name, True, call.receiver in given, DEEP) for register in given)
+    waits = call.row.library != _OF_POINTERS
+    yield from (Read(register, call.name, waits, call.receiver in given, DEEP) for register in given)
 
 
 def put(call: ModelledCall) -> Iterator[Action]:
