@@ -26,6 +26,9 @@ _PASSED_ON = frozenset(
     {op.PHI, op.COPY, op.CAST, op.ENTER, op.AWAIT, op.ITER, op.UNARY, op.BINARY, op.INPLACE, op.ITEM, op.NEXT, op.UNPACK}
 )
 
+_PAIRS = ("named", "mapping")
+"""The parts of a module that come with their names, which are texts."""
+
 
 class Step(NamedTuple):
     """A register that the search comes to: whether it holds the loss itself, and whether it is what a loop goes over."""
@@ -272,7 +275,8 @@ class LossSlice:
         if method is not None:
             if method.effect not in ("compute", "view"):
                 return
-            self.seeds.setdefault((function, one[2]), TERM)
+            if method.get("part") not in _PAIRS:
+                self.seeds.setdefault((function, one[2]), TERM)
             yield from ((function, operand) for operand in operands)
             return
         if name in SOURCES:
@@ -300,7 +304,8 @@ class LossSlice:
 
     def _is_term(self, function: Function, one: Instruction, library: Iterable[LibraryCall]) -> None:
         """What a library has computed, and the loss was computed from, is a tensor where that is."""
-        if any(call.row is not None and call.row.library == "torch" and call.row.get("result", "buffer") == "buffer" for call in library):
+        rows = [call.row for call in library if call.row is not None and call.row.get("part") not in _PAIRS]
+        if any(row.library == "torch" and row.get("result", "buffer") == "buffer" for row in rows):
             self.seeds.setdefault((function, one[2]), TERM)
 
     def _is_computed(self, function: Function, register: int) -> bool:
