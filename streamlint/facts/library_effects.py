@@ -384,7 +384,7 @@ class LibraryEffects(Selectors):
             )
 
     def _collective(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
-        handle = self.objects(LibraryObject, "torch.distributed.Work", "object", "")
+        handle = self.objects(LibraryObject, "torch.distributed.Work", "object", "", arguments.site)
         is_list = row.get("result") == "sequence"
         self.solver.add(target, self.objects(Group, "iterable", (self.holding(handle),)) if is_list else handle)
 

@@ -69,6 +69,11 @@ def is_own_cell(root: Root, function: Function) -> bool:
     return root[0] == "cell" and root[2:] == (function.code.number, function.unit.number)
 
 
+def is_around(root: Root, function: Function) -> bool:
+    """Whether a root is a cell of a function around another one."""
+    return root[0] == "cell" and not is_own_cell(root, function)
+
+
 def rest_behind(outer: Place, inner: Place) -> tuple[Key, ...] | None:
     """The keys that lead from one place to another; None where the second is not behind the first."""
     if outer.root != inner.root or len(outer.path) > len(inner.path):

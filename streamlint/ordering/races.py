@@ -19,6 +19,7 @@ from streamlint.ordering.conditions import Frame
 from streamlint.ordering.flow import BUFFER, DONE, EVENT, STATUS, STREAM, Tracked
 from streamlint.ordering.given_work import GivenWork
 from streamlint.ordering.gradients import GRADIENTS, Training
+from streamlint.ordering.handed_out import HandedOut
 from streamlint.ordering.lanes import AMBIENT, WAITER, Lane
 from streamlint.ordering.meetings import Meeting, Meetings
 from streamlint.ordering.new_blocks import NewBlocks
@@ -26,7 +27,7 @@ from streamlint.ordering.not_inherited import is_not_inherited, starts_under_str
 from streamlint.ordering.on_device import ARRAYS, OnDevice, may_be_there
 from streamlint.ordering.open_methods import open_methods
 from streamlint.ordering.out_of_view import OutOfView
-from streamlint.ordering.places import ANY, POINTEE, Element, Key, Place, register_place, rest_behind
+from streamlint.ordering.places import ANY, POINTEE, Element, Key, Place, is_around, register_place, rest_behind
 from streamlint.ordering.regions import PLACED, are_apart
 from streamlint.ordering.repeated import Repeated
 from streamlint.ordering.same_streams import SameStreams
@@ -93,6 +94,7 @@ class Races(Repeated):
         self.unseen = OutOfView(transfer, self.places)
         self.training = Training(transfer, self.places, self.modules)
         self.apart = Apart(transfer, self.places, self.lanes, self.memory)
+        self.hooks = HandedOut(transfer, self.apart.map)
         self.is_wide = False  # whether it counts, too, what no caller in view connects
         self._is_shown = True
         self._meetings = Meetings(self.callers, self._repeats)
@@ -194,7 +196,9 @@ class Races(Repeated):
             return False
         if self._lane.kind == CURRENT and starts_under_stream(self.currents, caller, call):
             return False
-        return self._meeting is None or self._meeting.is_behind(caller, call)
+        if self._meeting is None or self._meeting.is_behind(caller, call):
+            return True
+        return self._writes and self.hooks.runs_again(caller, self._mine(state)) and self._meeting.is_ahead(caller)
 
     def _repeats(self, function: Function, one: Instruction) -> bool:
         """Whether an instruction stands in a loop of its function."""
@@ -574,12 +578,15 @@ class Races(Repeated):
             values = self.transfer.values(other, recorded)
             if made & {value.site for value in values if isinstance(value, LibraryObject) and value.site is not None}:
                 return True
+            one = other.definitions[recorded] if recorded >= 0 else None
+            if one is not None and Site(other, one) in made:
+                return True  # one of several that a call gives
         return False
 
     @cached_property
     def _records(self) -> list[tuple[Function, int]]:
         """The registers of the events that the program records."""
-        calls = [(call.function, call.instruction) for call in self.transfer.sites(frozenset({"record"}))]
+        calls = [(call.function, call.instruction) for call in self.transfer.sites(frozenset({"record", "collective"}))]
         actions = ((function, action) for function, one in calls for action in self.transfer.of(function, one))
         return [(function, action.event) for function, action in actions if isinstance(action, Recorded)]
 
@@ -752,20 +759,30 @@ class Races(Repeated):
         return up if AMBIENT in given.places else up._replace(tracked=up.tracked - {Tracked(STREAM, AMBIENT)})
 
     def _again(self, state: State) -> Iterator[State]:
-        """A method that nobody in view calls runs once more on the same object, if the stream never leaves that."""
+        """What nobody in view calls runs once more: a method on the same object, if the stream never leaves that, and a hook."""
         function = state.frame.function
         marker = next(function.code.instructions())
-        if not self._writes or marker in state.path or function.method is not function or not function.has_receiver:
+        if not self._writes or marker in state.path:
             return
-        mine = frozenset(held for held in state.tracked if held.place.root == ("parameter", 0) or held.place.root[0] == "global")
-        if not any(held.kind == BUFFER for held in mine) or any(True for _ in self.facts.call_places(function)):
+        mine = frozenset(held for held in state.tracked if _lasts(held.place, function))
+        if not any(held.kind == BUFFER for held in mine):
             return
-        lane = next((place for place in self._lane.places if place.root == ("parameter", 0)), None)
-        if self._lane.kind == NAMED and (lane is None or self.settled.leaves(function, lane) or self.settled.is_settled(function, lane)):
+        is_hook = self.hooks.runs_again(function, self._lane)
+        if not is_hook and not self._is_open(function):
             return
-        for method in dict.fromkeys((function, *(open_methods(self.transfer, function) if self.is_wide else ()))):
+        others = open_methods(self.transfer, function) if self.is_wide and not is_hook else ()
+        for method in dict.fromkeys((function, *others)):
             path = (*state.path, marker if method is function else next(method.code.instructions()))
             yield State(Frame(method, None, None, 0), 0, 0, 0, mine, state.guesses, frozenset(), frozenset(), path)
+
+    def _is_open(self, function: Function) -> bool:
+        """Whether callers out of view run a method, and cannot wait for the stream of the work."""
+        if function.method is not function or not function.has_receiver or any(True for _ in self.facts.call_places(function)):
+            return False
+        lane = next((place for place in self._lane.places if place.root == ("parameter", 0)), None)
+        return self._lane.kind != NAMED or (
+            lane is not None and not self.settled.leaves(function, lane) and not self.settled.is_settled(function, lane)
+        )
 
     def handed(self, function: Function, register: int) -> tuple[Place, ...]:
         """New memory is not what was read before from where it is now."""
@@ -783,6 +800,11 @@ class Races(Repeated):
         self._ways.setdefault(second, {})[calls] = None
         if known is None or (race.out_of_view == known.out_of_view and race.doubts <= known.doubts) or not race.out_of_view:
             self._found[second] = race
+
+
+def _lasts(place: Place, function: Function) -> bool:
+    """Whether a place is there when a function runs once more: of its object, of a variable around it, or of a module."""
+    return place.root[0] == "global" or (place.root == ("parameter", 0) and function.has_receiver) or is_around(place.root, function)
 
 
 def _reads(function: Function, register: int, depth: int = 4) -> Iterator[int]:

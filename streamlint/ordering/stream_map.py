@@ -30,7 +30,7 @@ class StreamMap:
 
     def never_waits(self, lane: Lane) -> bool:
         """Whether the program never makes a stream wait."""
-        return self._is_own(lane) and lane.made.isdisjoint(self._waiting)
+        return self.is_own(lane) and lane.made.isdisjoint(self._waiting)
 
     def lasts(self, lane: Lane) -> bool:
         """Whether the program keeps a stream behind a call, in a variable of a module or an attribute, and never makes it wait."""
@@ -54,7 +54,7 @@ class StreamMap:
             found |= {caller for function in found for caller, _ in self.transfer.callers(function)}
         return {function.unit for function in found}
 
-    def _is_own(self, lane: Lane) -> bool:
+    def is_own(self, lane: Lane) -> bool:
         """Whether the program has made a stream and keeps it, in a file that does not wait for the whole device."""
         is_made = lane.kind == NAMED and bool(lane.made) and not lane.is_given and lane.made <= self._created
         is_kept = is_made and lane.made.isdisjoint(self._let_go)
