@@ -17,7 +17,7 @@ RULE = MissingRecordStream
 def find(context: Context) -> Iterator[Finding]:
     """The findings of the rule."""
     rule = RULE()
-    for release in Releases(context.transfer).releases():
+    for release in context.transfer.one_of(Releases, context.transfer).releases():
         if release.kind:  # SL039
             continue
         library = release.library or "torch"

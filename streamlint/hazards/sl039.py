@@ -21,7 +21,7 @@ def find(context: Context) -> Iterator[Finding]:
     if not _is_released_somewhere(context):
         return
     rule = RULE()
-    for release in Releases(context.transfer).releases():
+    for release in context.transfer.one_of(Releases, context.transfer).releases():
         if not release.kind:  # SL007
             continue
         library = release.library or "torch"

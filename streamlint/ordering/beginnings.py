@@ -50,6 +50,9 @@ Key = tuple[object, ...]
 class Beginnings:
     """Looks for the work from which races are followed."""
 
+    waiting = False
+    """Whether copies for which the host waits are work on a stream of their own."""
+
     def __init__(self, transfer: Transfer, places: Places, currents: Currents) -> None:
         self.transfer = transfer
         self.facts = transfer.facts
@@ -57,10 +60,13 @@ class Beginnings:
         self.currents = currents
         self.sharing = Sharing(transfer)
         self.handles = BoundHandles(transfer, places)
-        self.waiting = False  # whether copies for which the host waits are work on a stream of their own
 
-    def find(self) -> Iterator[tuple[Begun, frozenset[Function] | None]]:
+    @cached_property
+    def found(self) -> list[tuple[Begun, frozenset[Function] | None]]:
         """The work, in the order of the program, each with the functions of the work that it may race with; None for all functions."""
+        return list(self._find())
+
+    def _find(self) -> Iterator[tuple[Begun, frozenset[Function] | None]]:
         found: dict[Begun, set[Function] | None] = {}
         for function, instructions in self.chosen.items():
             works = [(one, work) for one in instructions for work in self.transfer.works(function, one)]

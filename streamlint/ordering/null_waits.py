@@ -8,6 +8,7 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.ordering.beginnings import Beginnings
 from streamlint.ordering.choice import behind_copies, default_is_null, given_to
 from streamlint.ordering.conditions import Frame
 from streamlint.ordering.early_reads import EarlyRead, EarlyReads
@@ -138,13 +139,20 @@ class MissedWork(NamedTuple):
     calls: tuple[Site, ...]
 
 
+class _WaitingToo(Beginnings):
+    """Looks for work, copies for which the host waits among it."""
+
+    waiting = True
+
+
 class RacesBehindNull(Races, PassingNull):
     """Races of work on other streams with copies that are queued on the null stream, and with work behind a wait for it."""
+
+    begins = _WaitingToo
 
     def __init__(self, transfer: Transfer) -> None:
         super().__init__(transfer)
         self.waits = {}
-        self.beginnings.waiting = True
         self.missed: dict[tuple[Site, NullWait | None], MissedWork] = {}
         self._is_told = True
 

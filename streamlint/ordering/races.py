@@ -81,10 +81,12 @@ class Races(Repeated):
     forgets = True
     reads_too = True
     """Whether memory that is only read is followed to writes of it."""
+    begins: type[Beginnings] = Beginnings
+    """What finds the work that is followed."""
 
     def __init__(self, transfer: Transfer) -> None:
         super().__init__(transfer)
-        self.beginnings = Beginnings(transfer, self.places, self.currents)
+        self.beginnings = transfer.one_of(self.begins, transfer, self.places, self.currents)
         self.memory = OnDevice(transfer)
         self.same = SameStreams(transfer)
         self.settled = Settled(transfer, self.places)
@@ -118,7 +120,7 @@ class Races(Repeated):
     def find(self) -> Iterator[Race]:
         """The races of the program, one for each second piece of work."""
         asked = self.transfer.asked
-        found = [each for each in self.beginnings.find() if asked is None or each[0][0].unit in asked]
+        found = [each for each in self.beginnings.found if asked is None or each[0][0].unit in asked]
         self._moves_modules = any(work.moves for (_, _, work), _ in found)
         for begun, partners in found:
             if self.comes_to(begun[0], None if self._is_handed_over(begun[0]) else partners):

@@ -64,6 +64,7 @@ class Releases(Crossing):
     def __init__(self, transfer: Transfer) -> None:
         super().__init__(transfer)
         self._released: dict[Site, Release] = {}
+        self._known: list[Release] | None = None
         self._streams: dict[Site, Lane] = {}
         self._calls: dict[Site, tuple[Site, ...]] = {}  # that led to a use
         self._raised: list[tuple[State, Lane]] = []
@@ -71,11 +72,17 @@ class Releases(Crossing):
         self._sizes = transfer.one_of(Sizes, transfer.one_of(Origins, transfer))
 
     def releases(self) -> Iterator[Release]:
-        """The releases of the program, one for each allocation."""
-        for (function, one, work), partners in self.beginnings.find():
+        """The releases of the program, one for each allocation. They are looked for once, but where orders are passed over."""
+        if self._known is None or self.transfer.passed is not None:
+            self._released.clear()
+            self._known = list(self._find())
+        return iter(self._known)
+
+    def _find(self) -> Iterator[Release]:
+        for (function, one, work), partners in self.beginnings.found:
             if (not function.is_cpp or work.library == "torch") and self.comes_to(function, partners):
                 self._follow_allocation(function, one, work)
-        for use in GivenStorage(self.transfer, self.lanes).uses(begun for begun, _ in self.beginnings.find()):
+        for use in GivenStorage(self.transfer, self.lanes).uses(begun for begun, _ in self.beginnings.found):
             self._follow_emptied(use)
         yield from self._released.values()
 

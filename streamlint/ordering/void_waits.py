@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cached_property
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
@@ -10,6 +11,7 @@ from streamlint.facts.objects import Site
 from streamlint.ir import Instruction
 from streamlint.ordering.flow import Tracked
 from streamlint.ordering.lanes import Lane
+from streamlint.ordering.meetings import Meeting
 from streamlint.ordering.on_path import as_handed
 from streamlint.ordering.places import Place
 from streamlint.ordering.races import Races
@@ -47,8 +49,16 @@ class RacesBehindVoid(Races):
 
     def comes_to(self, function: Function, partners: frozenset[Function] | None) -> bool:
         """Whether a path from a function may come to a race, and to such a wait before."""
-        to_waits = self._meetings.of(wait.function for wait in self.waits)
-        return to_waits.is_ahead(function) and super().comes_to(function, partners)
+        return self._to_waits.is_ahead(function) and super().comes_to(function, partners)
+
+    def may_go_up(self, state: State, caller: Function, call: Instruction) -> bool:
+        is_behind = any(held.kind == _PASSED for held in state.tracked)
+        return (is_behind or self._to_waits.is_behind(caller, call)) and super().may_go_up(state, caller, call)
+
+    @cached_property
+    def _to_waits(self) -> Meeting:
+        """Where a path may still come to such a wait."""
+        return self._meetings.of(wait.function for wait in self.waits)
 
     def _judge(self, state: State, one: Instruction, action: Action) -> str | frozenset[Tracked] | None:
         answer = super()._judge(state, one, action)

@@ -90,6 +90,7 @@ class Walk:
         self._asked: dict[Function, dict[int, list[int]]] = {}
         self._waiting: dict[Function, bool] = {}
         self._arguments: dict[_Call, list[tuple[tuple[Place, ...], Place]]] = {}
+        self._calling: dict[Function, list[tuple[Function, Instruction]]] = {}
         self._renaming: dict[tuple[_Call, bool], dict[Key, Element]] = {}
         self._meaning: dict[tuple[Function, int], list[tuple[Instruction, tuple[Action, ...], list[Function]]]] = {}
         self._passages = Passages(self)
@@ -529,12 +530,18 @@ class Walk:
 
     def callers(self, function: Function) -> list[tuple[Function, Instruction]]:
         """The calls that run a function as a part of their own; of C++, also those of Python by its name."""
+        known = self._calling.get(function)
+        if known is None:
+            known = self._calling[function] = [place for place in self._call_places(function) if self.transfer.runs(*place, function)]
+        return known
+
+    def _call_places(self, function: Function) -> Iterable[tuple[Function, Instruction]]:
         found = dict.fromkeys(self.facts.call_places(function))
         if function.is_cpp and function.owner is None:
             for unit in self.facts.program.mentioning(function.code.name):
                 for caller in unit.functions if not unit.is_cpp else ():
                     found.update(dict.fromkeys((caller, one) for one in _named(caller, function.code.name)))
-        return [place for place in found if self.transfer.runs(*place, function)]
+        return found
 
     def keys(self, caller: Function, call: Instruction, callee: Function, is_down: bool) -> dict[Key, Element]:
         """What indices of one function are called in the other. It is looked up once, and is nobody's to change."""
