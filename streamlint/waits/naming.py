@@ -56,4 +56,17 @@ def _is_of_others(graph: CallGraph, seeds: dict[Place, str], function: Function,
         return op.reads(one) if one[0] in _OPERATORS or one in calls else ()
 
     made = list(behind(function, [register], onward))
-    return not any(seeds.get((function, one[2])) == LOSS for one in made) and any(one in calls for one in made)
+    own = {seeds.get((function, one[2])) for one in made}
+    if LOSS in own:
+        return False
+    is_term = not own.isdisjoint({TERM, f"{UNSURE}{TERM}"})
+    return any(one in calls for one in made) or (not is_term and any(_gives_output(graph, function, one) for one in made))
+
+
+def _gives_output(graph: CallGraph, function: Function, one: Instruction) -> bool:
+    """Whether a call gives what a model computes."""
+    if one[0] not in (op.CALL, op.INVOKE):
+        return False
+    if any(edge.callee.owner is not None and edge.callee.code.name == "forward" for edge in graph.of_call(function, one).edges):
+        return True
+    return any(isinstance(value, Memory) and value.evidence == OUTPUT for value in graph.facts.values(function, one[2]).values)
