@@ -57,6 +57,11 @@ class Library(LibraryEffects):
         if kind == "scope":
             self.unknown_call("external", arguments, target)
             return
+        name = f"{callee.type}.__call__" if isinstance(callee, LibraryObject) and kind == "object" else ""
+        row = self.models.calls.get(name) if name else None
+        if row is not None and row.effect == "call":
+            self.handed_on(row, callee, arguments, target)
+            return
         for node in arguments.all:
             self.solver.when(node, lambda value: self._computed_by_module(value, target))
         if kind != "module":

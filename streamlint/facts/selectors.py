@@ -130,7 +130,10 @@ class Selectors(Registers):
         function = self.selected(row.get("function"), receiver, arguments)
         if function is not None:
             given = self._handed_over(row, receiver, arguments)
-            self.solver.when(function, lambda value: self.call(value, given, target))
+            result = Node(None) if row.get("gives") else target
+            self.solver.when(function, lambda value: self.call(value, given, result))
+        if row.get("gives"):
+            self.unknown(target, "external")
 
     def outcome_of(self, site: Site | None) -> Node:
         """What the functions return that a call has run elsewhere."""
@@ -161,7 +164,10 @@ class Selectors(Registers):
         if found is not None:
             return found
         found = self._handed[arguments] = Arguments(arguments.frame, arguments.site)
-        style = row.get("style")
+        style, gives = row.get("style"), row.get("gives")
+        if isinstance(gives, tuple):
+            found.positional = [self.selected(each, receiver, arguments) or Node(None) for each in gives]
+            return found
         if row.effect == "callback":
             found.positional = self._of_callback(row, receiver, arguments)
             return found

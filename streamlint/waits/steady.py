@@ -92,7 +92,7 @@ class Steadiness:
             set_to = self.set_to(region, one)
             return all(value is not None and self._ask(region, value, seen, depth) for value in set_to)
         if opcode == op.LOAD:
-            return (function.unit.number, function.unit.ir.constants[one[3]]) not in self._names
+            return self._captured(region, one, seen, depth)
         if opcode == op.ATTR:
             return self._attribute(region, one, seen, depth)
         if opcode == op.COMPARE:
@@ -134,6 +134,17 @@ class Steadiness:
         if len(stores) == 1 and stores[0][0] is function and function.runs_before(stores[0][1], one):
             return (stores[0][1][3],)
         return (None,) if stores else ()
+
+    def _captured(self, region: Region, one: Instruction, seen: Seen, depth: int) -> bool:
+        """Whether a variable of a function around is set by no round, or once, by a call of that function in which it is steady."""
+        stores = self._names.get((region.function.unit.number, region.function.unit.ir.constants[one[3]]), [])
+        if len(stores) != 1:
+            return not stores
+        home, store = stores[0]
+        around = next((each for each in region.chain()[-2::-1] if each.function is home), None)
+        if around is not None:
+            return self._ask(around, store[3], seen, depth)
+        return home.has_receiver and home.is_parameter(store[3], 0)
 
     def _parameter(self, region: Region, one: Instruction, seen: Seen, depth: int) -> bool:
         function, index = region.function, one[3]

@@ -43,6 +43,7 @@ PROBES = {
     **{name: name for name in ("mlflow", "tensorboardX", "wandb")},
     **{name: name for name in ("cv2", "imageio", "librosa", "lhotse", "matplotlib", "PIL", "scipy", "skimage", "soundfile", "torchaudio")},
     **{name: name for name in ("apex", "colossalai", "deepspeed", "fairscale", "opacus", "peft")},
+    "megatron": "megatron.core",
     **{name: name for name in ("codetiming", "fvcore", "ignite", "mmcv", "mmengine", "pytorch_lightning")},
 }
 
@@ -64,6 +65,7 @@ ABSENT = (
     (r"torch\.nn\.Module\.(module|_orig_mod)", "set on instances of what is put around a module"),
     (r"torch\.distributed\._composable\.", "left out of newer versions one by one"),
     (r"peft\.mapping(_func)?\.get_peft_model", "moved between versions"),
+    (r"megatron\.core\.pipeline_parallel\.Schedule", "a name of streamlint's own for what get_forward_backward_func gives"),
     (r"tqdm\.rich\.tqdm", "only where rich is installed"),
     (r"multiprocessing\.synchronize\.Lock\.|multiprocessing\.context\.BaseContext\.Process", "set on instances and subclasses"),
     (r"(builtins\.)?str\.format|multiprocessing\.Queue\.", "a method of what a function returns"),

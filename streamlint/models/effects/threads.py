@@ -41,6 +41,11 @@ THREADS = (
         (
             key("function", "place", "The function.", needed=True),
             key("keeps", "places", "The arguments that are not handed on."),
+            key(
+                "gives",
+                "places",
+                "The arguments that the function is given, where it runs often, and what the call returns is not its result.",
+            ),
         ),
     ),
     Effect(
