@@ -200,7 +200,9 @@ class Releases(Crossing):
         return found
 
     def _may_own(self, function: Function, one: Instruction) -> bool:
-        """Whether a call out of view may keep what it is given: a method, or an unknown value whose result nobody uses."""
+        """Whether a call out of view may keep what it is given: a method, a constructor, or an unknown value whose result nobody uses."""
+        if one[0] not in (op.CALL, op.INVOKE):
+            return True
         called = list(self.transfer.values(function, one[3]))
         if function.uses.get(one[2]) and (one[0] == op.CALL or any(isinstance(value, (External, ModuleObject)) for value in called)):
             return False
