@@ -56,7 +56,6 @@ class CallbackNeedsGil(Check):
     code = "SL033"
     name = "callback-needs-gil"
     category = Category.DEADLOCK
-    default = "preview"
     languages = ("Python",)
     rests_on = ("stream-order", "stream-synchronize-waits")
     from_python = True

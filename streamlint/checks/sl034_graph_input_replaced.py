@@ -83,7 +83,6 @@ class GraphInputReplaced(Check):
     code = "SL034"
     name = "graph-input-replaced"
     category = Category.RACE
-    default = "preview"
 
     def told(self, lost: Operation, kind: str, spans: tuple[Span | None, Span, Span, Span]) -> Finding:
         """A lost input, as a finding. ``spans``: where it is lost (None: at the end of a function), the capture, its read, the replay."""

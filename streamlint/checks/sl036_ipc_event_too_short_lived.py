@@ -61,7 +61,6 @@ class IpcEventTooShortLived(Check):
     code = "SL036"
     name = "ipc-event-too-short-lived"
     category = Category.ERROR
-    default = "preview"
     rests_on = ("event-order",)
 
     def told(self, export: Operation, made: Span, given: Span, how: str, ended: Span | None) -> Finding:

@@ -63,7 +63,6 @@ class CollectivesUnordered(Check):
     code = "SL037"
     name = "collectives-unordered"
     category = Category.DEADLOCK
-    default = "preview"
     rests_on = ("stream-order", "event-order", "collectives-need-one-order")
 
     def told(self, second: Operation, first: Span, is_asynchronous: bool) -> Finding:

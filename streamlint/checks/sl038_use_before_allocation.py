@@ -52,7 +52,6 @@ class UseBeforeAllocation(Check):
     code = "SL038"
     name = "use-before-allocation"
     category = Category.RACE
-    default = "preview"
     rests_on = ("ordered-memory-is-there-at-once", "stream-order", "event-order", "null-barrier-holds-nonblocking")
 
     def told(self, allocated: Operation, use: Launch, streams: tuple[Step, ...]) -> Finding:

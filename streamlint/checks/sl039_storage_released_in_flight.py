@@ -70,7 +70,6 @@ class StorageReleasedInFlight(Check):
     code = "SL039"
     name = "storage-released-in-flight"
     category = Category.RACE
-    default = "preview"
     languages = ("Python",)
     fixes = ("unsafe",)
     rests_on = ("stream-order", "event-order")

@@ -62,7 +62,6 @@ class PoolTrimsEverySync(Check):
     code = "SL040"
     name = "pool-trims-every-sync"
     category = Category.STALL
-    default = "preview"
     rests_on = ("pool-keeps-unused-memory", "stream-synchronize-waits", "event-synchronize-waits", "device-synchronize-waits")
 
     def told(self, allocated: Alloc, freed: Span, waits: Span, loop: LoopFrame, shown: bool) -> Finding:

@@ -87,7 +87,6 @@ class DependentLaunchWithoutWait(Check):
     code = "SL041"
     name = "dependent-launch-without-wait"
     category = Category.RACE
-    default = "preview"
     languages = ("C++",)
     rests_on = ("stream-order",)
 

@@ -56,7 +56,6 @@ class SymmetricMemoryWithoutBarrier(Check):
     code = "SL042"
     name = "symmetric-memory-without-barrier"
     category = Category.RACE
-    default = "preview"
     languages = ("Python",)
     rests_on = ("stream-order", "event-order", "symmetric-memory-is-unordered")
 

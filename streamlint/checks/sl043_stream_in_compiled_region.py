@@ -57,7 +57,6 @@ class StreamInCompiledRegion(Check):
     code = "SL043"
     name = "stream-in-compiled-region"
     category = Category.RACE
-    default = "preview"
     languages = ("Python",)
     rests_on = ("stream-order", "event-order")
 

@@ -99,7 +99,7 @@ class Lanes:
         holder, held = as_handed(self.transfer, frame, register)
         block = function.homes[one][0] if holder is frame and one in function.homes else NOBODY
         values = self.first.values(holder.function, held, block)
-        wrapped = tuple(self._wrapped(function, register))
+        wrapped = (*self._wrapped(function, register), *self._initial(function, register))
         names = (*self.places.names(function, register), *self._members(function, register), *wrapped)
         if frame.depth != depth:
             names = tuple(aside(name, frame.depth) for name in names)
@@ -135,6 +135,18 @@ class Lanes:
             source = call.one("from") if call.row.effect == "stream_of" else None
             if source is not None and source >= 0:
                 yield from self.places.names(function, source)
+
+    def _initial(self, function: Function, register: int) -> Iterator[Place]:
+        """C++, in a constructor: the stream that it has put into a member (``: stream_(stream)``, ``stream_ = stream;``)."""
+        one = function.definitions[register] if function.is_cpp and register >= 0 else None
+        if one is None or one[0] != op.NAME:
+            return
+        member, home = function.text(one[3]), function.homes.get(one)
+        given = [init[5] for init in function.by_opcode[op.INIT] if function.text(init[3]) == member and len(init) == 6]
+        stored = [store for store in function.by_opcode[op.SET_NAME] if function.text(store[2]) == member]
+        before = [store[3] for store in stored if home is not None and function.homes[store][0] == home[0] and function.homes[store] < home]
+        if len(before) == len(stored) and len(held := given + before) == 1:
+            yield from self.places.names(function, held[0])
 
     def _members(self, function: Function, register: int) -> Iterator[Place]:
         """C++: the member that a method gives back, or an object is converted to: ``lane.get()``, ``lane``."""
