@@ -123,9 +123,11 @@ class TestPins:
         assert [pin.name for pin in corpus.choose(pins, ["vllm", "timm"])] == ["vllm", "timm"]
 
     def test_nothing_tells_of_a_machine_or_an_index(self) -> None:
+        of_svg = "http://www.w3.org/2000/svg"  # names the format, and is not fetched
         for file in BENCHMARKS.iterdir():
             if file.suffix in {".py", ".toml", ".json"}:
-                assert not re.search(r"https?://|file://|/work/|/home/|/root/|\.org\b", file.read_text(encoding="utf-8")), file.name
+                text = file.read_text(encoding="utf-8").replace(of_svg, "")
+                assert not re.search(r"https?://|file://|/work/|/home/|/root/|\.org\b", text), file.name
 
 
 class TestSettings:
