@@ -12,8 +12,6 @@ from streamlint.waits.operands import argument_registers
 
 DEEP = (0, 1, 2, 3)
 """How many containers around memory a library looks into."""
-
-
 _OF_POINTERS = "host-cpp"
 """The library whose calls read through pointers of the host: they see what is there, and wait for nothing."""
 

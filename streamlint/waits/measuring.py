@@ -12,7 +12,7 @@ from streamlint.facts.objects import LibraryObject
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY
-from streamlint.waits.operands import behind
+from streamlint.waits.operands import ahead, behind
 from streamlint.waits.wait import CACHE, DEVICE, Wait
 
 _FILES = frozenset("test tests benchmark benchmarks bench profile profiler conftest".split())
@@ -130,15 +130,4 @@ def _leaves(function: Function, register: int) -> Iterator[Instruction]:
 
 def _is_dropped(function: Function, register: int) -> bool:
     """Whether a number goes into sums alone that nobody looks at."""
-    seen: set[int] = set()
-    waiting = [register]
-    while waiting:
-        held = waiting.pop()
-        if held in seen:
-            continue
-        seen.add(held)
-        uses = [use for use in function.uses.get(held, ()) if use[0] != op.BIND]
-        if not all(use[0] in _ARITHMETIC for use in uses):
-            return False
-        waiting += [use[2] for use in uses]
-    return True
+    return all(use[0] in _ARITHMETIC for _, use in ahead(function, register, _ARITHMETIC) if use[0] != op.BIND)

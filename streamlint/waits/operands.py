@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 
 from streamlint.facts.autograd import offset_of
 from streamlint.facts.facts import Facts
@@ -38,6 +38,19 @@ def behind(function: Function, registers: Iterable[int], onward: Callable[[Instr
             seen.add(one[2])
             yield one
             waiting += onward(one)
+
+
+def ahead(function: Function, register: int, onward: Collection[int]) -> Iterator[tuple[int, Instruction]]:
+    """The uses of a register, and of the results of those that have an opcode of ``onward``: each with the register that it uses."""
+    waiting, seen = [register], set[int]()
+    while waiting:
+        held = waiting.pop()
+        if held in seen:
+            continue
+        seen.add(held)
+        for use in function.uses.get(held, ()):
+            yield held, use
+            waiting += [use[2]] if use[0] in onward else []
 
 
 def held_in(function: Function, register: int) -> Iterator[int]:

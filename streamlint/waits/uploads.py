@@ -15,7 +15,7 @@ from streamlint.ir.graph import NOBODY
 from streamlint.waits.fills import SHAPES, how_filled, is_only_read, is_repeated, is_size
 from streamlint.waits.handed import handed
 from streamlint.waits.indices import is_new_index
-from streamlint.waits.operands import argument_registers, behind, selectors
+from streamlint.waits.operands import ahead, argument_registers, behind, selectors
 from streamlint.waits.origins import INPUT, TENSOR, UNSURE
 from streamlint.waits.steady import steadiness_of
 from streamlint.waits.wait import Wait
@@ -55,22 +55,10 @@ def upload_reason(hot: HotRegions, wait: Wait, region: Region, all_loops: bool) 
 
 def is_changed(graph: CallGraph, function: Function, register: int) -> bool:
     """Whether a function changes a tensor in place, under whatever name: each round needs one of its own."""
-    seen: set[int] = set()
-    waiting = [register]
-    while waiting:
-        held = waiting.pop()
-        if held in seen:
-            continue
-        seen.add(held)
-        for use in function.uses.get(held, ()):
-            if (
-                (use[0] == op.INPLACE and use[4] == held)
-                or (use[0] == op.SET_ITEM and use[2] == held)
-                or _writes(graph, function, use, held)
-            ):
-                return True
-            waiting += [use[2]] if use[0] in (op.PHI, op.COPY) else []
-    return False
+    return any(
+        (use[0] == op.INPLACE and use[4] == held) or (use[0] == op.SET_ITEM and use[2] == held) or _writes(graph, function, use, held)
+        for held, use in ahead(function, register, (op.PHI, op.COPY))
+    )
 
 
 def _writes(graph: CallGraph, function: Function, use: Instruction, register: int) -> bool:
