@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from streamlint.facts.effects import GOES_BACKWARD
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import Container, Instance, Memory
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.ir.code import Parameter
 from streamlint.waits import sinks
-from streamlint.waits.holders import Frame, Holders, Key, Member, Path, Places, State, fits, key_of
-from streamlint.waits.operands import argument_registers, bound_of, operand_of, selected
+from streamlint.waits.holders import Frame, Holders, Member, Path, Places, State, fits, key_of
+from streamlint.waits.operands import argument_registers, behind, bound_of, operand_of, selected
 from streamlint.waits.questions import alike
 
 _COMPUTING = frozenset({"compute", "view", "factory", "transfer", "same"})
@@ -62,33 +63,11 @@ class Calls:
                 yield State(inner, registers[index], path, state.kept, state.real)
 
     def _parameters(self, state: State, one: Instruction, callee: Function) -> Iterator[tuple[int, Path]]:
-        parameters = callee.code.parameters
-        named = {parameter.name: index for index, parameter in enumerate(parameters) if parameter.kind in ("plain", "keyword")}
-        plain = [index for index, parameter in enumerate(parameters) if parameter.kind == "plain"]
-        star = next((index for index, parameter in enumerate(parameters) if parameter.kind == "star"), None)
-        double = next((index for index, parameter in enumerate(parameters) if parameter.kind == "double"), None)
         place = bound_of(state.frame.function, one, callee)
         for kind, register in argument_registers(state.frame.function, one):
             if register == state.register:
-                if kind is None and place < len(plain):
-                    yield plain[place], state.path
-                elif kind is None and star is not None:
-                    yield star, (place - len(plain), *state.path)
-                elif isinstance(kind, str) and kind in named:
-                    yield named[kind], state.path
-                elif isinstance(kind, str) and double is not None:
-                    yield double, (kind, *state.path)
-                elif kind in (1, 2):
-                    rest = [index for index in plain if index >= place] if kind == 1 else list(named.values())
-                    fitting = [index for index in rest if not state.path or self._reaches(state.path[0], parameters[index].name, kind)]
-                    yield from ((index, state.path[1:]) for index in fitting)
-                    gathers = star if kind == 1 else double
-                    if gathers is not None and not fitting:
-                        yield gathers, state.path if state.path else (None,)
+                yield from _takers(callee.code.parameters, kind, place, state.path)
             place += kind is None
-
-    def _reaches(self, key: Key, name: str, kind: int) -> bool:
-        return kind == 1 or key is None or key in (name, "*")
 
     # --- the receiver
 
@@ -132,24 +111,8 @@ class Calls:
             yield None
         if is_text or (name in sinks.ASKS_KIND and not is_method) or (path and isinstance(path[0], Member)):
             return
-        if name in sinks.DECIDES:
-            if not path or name in ("any", "all"):
-                yield None
-        elif name in sinks.FACTORIES and self._is_uploaded(function, one, name):
-            if state.kept and self.is_whole:
-                yield None
-        elif name in sinks.EXTREMES and not is_method:
-            yield from self._extreme(state, one)
-        elif not is_method and name == "setattr" and len(one) == 8 and one[7] == state.register:
-            yield from self.holders.attribute(state, one[5], str(function.constant(one[6])))
-        elif not is_method and (around := self._through(state, one, name)) is not None:
-            yield from (state.at(one[2], inner) for inner in around)
-        elif is_method and name in sinks.KEEPS | sinks.EXTENDS | {"setdefault"}:
-            yield from self._kept(state, one, name)
-        elif is_method and name.endswith("_") and not name.endswith("__"):
-            yield state.at(one[2], ())  # `weight.add_(change, alpha=x)`: work on a tensor, which takes a tensor as well
-        elif sinks.steers(name) and (is_method or name == "step"):
-            yield None
+        if (found := self._by_name(state, one, name)) is not None:
+            yield from found
         elif self.is_forward:
             yield from self._forwarded(state, one, name)
         elif self.serves and not self._is_of_arrays(function, one):
@@ -157,6 +120,32 @@ class Calls:
         else:
             is_computed = self.is_whole and not self._is_of_torch(function, one) and not self._is_on_device(function, state.register)
             yield state.at(one[2], ())._replace(kept=state.kept or is_computed)
+
+    def _by_name(self, state: State, one: Instruction, name: str) -> Iterable[State | None] | None:
+        """What a function or a method that is known by its name makes of an argument; None for others."""
+        if name in sinks.DECIDES:
+            return (None,) if not state.path or name in ("any", "all") else ()
+        if name in sinks.FACTORIES and self._is_uploaded(state.frame.function, one, name):
+            return (None,) if state.kept and self.is_whole else ()
+        return self._by_method(state, one, name) if one[0] == op.INVOKE else self._by_builtin(state, one, name)
+
+    def _by_method(self, state: State, one: Instruction, name: str) -> Iterable[State | None] | None:
+        """What a method that is known by its name makes of an argument; None for other methods."""
+        if name in sinks.KEEPS | sinks.EXTENDS | {"setdefault"}:
+            return self._kept(state, one, name)
+        if name.endswith("_") and not name.endswith("__"):
+            return (state.at(one[2], ()),)  # `weight.add_(change, alpha=x)`: work on a tensor, which takes a tensor as well
+        return (None,) if sinks.steers(name) else None
+
+    def _by_builtin(self, state: State, one: Instruction, name: str) -> Iterable[State | None] | None:
+        """What a builtin function makes of an argument; None for other functions."""
+        if name in sinks.EXTREMES:
+            return self._extreme(state, one)
+        if name == "setattr" and len(one) == 8 and one[7] == state.register:
+            return self.holders.attribute(state, one[5], str(state.frame.function.constant(one[6])))
+        if (paths := self._through(state, one, name)) is not None:
+            return [state.at(one[2], path) for path in paths]
+        return (None,) if name == "step" else None
 
     def reads_given(self, function: Function, one: Instruction, given: Function) -> bool:
         """Whether a library that is handed a function reads what that gives: ``LBFGS.step(closure)``."""
@@ -254,18 +243,8 @@ class Calls:
                 places.add((op.ITEM, alike(function, use[2]), alike(function, use[3])))
             elif use[0] in (op.STORE, op.SET_NAME):
                 places.add((op.LOAD if use[0] == op.STORE else op.NAME, function.unit.ir.constants[use[2]]))
-        waiting, seen = list(others), set()
-        while waiting:
-            register = waiting.pop()
-            before = function.definitions[register]
-            if before is None or register in seen:
-                continue
-            seen.add(register)
-            if before == one or self._place(function, before) in places:
-                return True
-            if before[0] == op.PHI:
-                waiting += before[3:]
-        return False
+        before = behind(function, others, lambda each: each[3:] if each[0] == op.PHI else ())
+        return any(each == one or self._place(function, each) in places for each in before)
 
     def _place(self, function: Function, one: Instruction) -> tuple[object, ...]:
         if one[0] == op.ATTR:
@@ -315,3 +294,34 @@ class Calls:
             elif one[0] in (op.PHI, op.CALL):
                 waiting += [(inside, each) for each in one[3 if one[0] == op.PHI else 5 :]]
         return not self._is_container(frame.function, register)
+
+
+def _takers(parameters: Sequence[Parameter], kind: object, place: int, path: Path) -> Iterator[tuple[int, Path]]:
+    """The parameters that take an argument behind ``place`` others without a keyword, each with the path to the value in it."""
+    plain, star, double = (_of_kind(parameters, each) for each in ("plain", "star", "double"))
+    named = {parameters[index].name: index for index in (*plain, *_of_kind(parameters, "keyword"))}
+    if kind is None:
+        if place < len(plain):
+            yield plain[place], path
+        elif star:
+            yield star[0], (place - len(plain), *path)
+    elif isinstance(kind, str):
+        if kind in named:
+            yield named[kind], path
+        elif double:
+            yield double[0], (kind, *path)
+    elif kind == 1:
+        yield from _spread([index for index in plain if index >= place], star, path)
+    elif kind == 2:
+        yield from _spread([named[name] for name in named if not path or path[0] in (None, name, "*")], double, path)
+
+
+def _of_kind(parameters: Sequence[Parameter], kind: str) -> list[int]:
+    return [index for index, parameter in enumerate(parameters) if parameter.kind == kind]
+
+
+def _spread(indices: list[int], gathers: list[int], path: Path) -> Iterator[tuple[int, Path]]:
+    """The parameters that take an element of an argument behind ``*`` or ``**``; else the one that gathers the rest."""
+    yield from ((index, path[1:]) for index in indices)
+    if not indices:
+        yield from ((index, path or (None,)) for index in gathers)

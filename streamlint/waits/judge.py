@@ -96,21 +96,24 @@ class HotWaits:
             seeds.update({(function, one[2]): GRADIENTS for one in function.by_opcode[op.PARAM] if one[3] >= first})
             seeds.update({(function, one[2]): TERM for one in function.by_opcode[op.ATTR] if function.text(one[4]) == "saved_tensors"})
         for function, regions in self.hot.regions.items():
-            if any((isinstance(region.row, StepRow) or region.does == CALLED) and region.caller is None for region in regions):
-                for one in function.by_opcode[op.PARAM]:
-                    if one[3] > 0 or (function.owner is None and not function.has_receiver):
-                        seeds.setdefault((function, one[2]), f"{UNSURE}{INPUT}")
+            for one in _inputs(function, regions):
+                seeds.setdefault((function, one[2]), f"{UNSURE}{INPUT}")
             for one in function.by_opcode[op.ATTR]:
                 if function.text(one[4]) == "grad" and not function.is_parameter(one[3], 0):
                     seeds.setdefault((function, one[3]), PARAMETERS)
-            for region in regions if self.all_loops else ():
-                if region.loop is not None and region.caller is None and not trains(region):
-                    seeds.update({(function, register): MODEL_INPUT for register in handed_over(self.hot, region)})
-                    for place, reason in self._fed(region):
-                        seeds.setdefault(place, reason)
-            for place in self._on_asked_device(function) if self.all_loops else ():
-                seeds.setdefault(place, f"{UNSURE}{ASKED}")
+            if self.all_loops:
+                self._seed_rounds(seeds, function, regions)
         return seeds
+
+    def _seed_rounds(self, seeds: dict[Place, str], function: Function, regions: Iterable[Region]) -> None:
+        """Add what loops that do not train give to models, and what is asked to be on a device."""
+        for region in regions:
+            if region.loop is not None and region.caller is None and not trains(region):
+                seeds.update({(function, register): MODEL_INPUT for register in handed_over(self.hot, region)})
+                for place, reason in self._fed(region):
+                    seeds.setdefault(place, reason)
+        for place in self._on_asked_device(function):
+            seeds.setdefault(place, f"{UNSURE}{ASKED}")
 
     def _fed(self, region: Region) -> Iterator[tuple[Place, str]]:
         """What a model gives that goes back into it, and the variables that carry it from round to round."""
@@ -270,6 +273,28 @@ class HotWaits:
 
     def _judged(self, wait: Wait, region: Region) -> Hazard | str:
         """A wait as a hazard of a region, if it finds something to wait for; else why it is none."""
+        if (why := self._is_out_of_place(wait, region)) is not None:
+            return why
+        origin = self._origin(wait, region)
+        if origin is None or (wait.what in (READ, CAST) and is_plain(self.hot, region, wait.function, wait.value)):
+            return NOT_ON_DEVICE
+        if not is_met(self.hot, wait, region, self.all_loops):
+            return NOT_MET
+        if self._is_needed(wait, region, origin):
+            return NEEDED
+        if serves(region) and (why := self._is_asked_for(wait, region)):
+            return why
+        if wait.what == UPLOAD:
+            reason = upload_reason(self.hot, wait, region, self.all_loops)
+            if reason is None:
+                return DIFFERS
+            origin = reason
+        if self._host_rounds.holds(region):
+            return TRAINS_ON_HOST
+        return Hazard(wait, region, origin, trains(region), self._place(wait, region))
+
+    def _is_out_of_place(self, wait: Wait, region: Region) -> str | None:
+        """Why no wait of its kind is a hazard of a region, whatever it waits for; None if one may be."""
         first = region.chain()[0]
         if self._is_on_host:
             return ON_HOST
@@ -283,32 +308,18 @@ class HotWaits:
             return NO_LOOP
         if self._measuring.measures(wait, region) or (self._measuring.is_stopped(first) and not self._may_step(first.function)):
             return MEASURES
-        if warms_up(self.hot, region):
-            return WARMS_UP
-        origin = self._origin(wait, region)
-        if origin is None or (wait.what in (READ, CAST) and is_plain(self.hot, region, wait.function, wait.value)):
-            return NOT_ON_DEVICE
-        if not is_met(self.hot, wait, region, self.all_loops):
-            return NOT_MET
+        return WARMS_UP if warms_up(self.hot, region) else None
+
+    def _is_needed(self, wait: Wait, region: Region, origin: str) -> bool:
+        """Whether the rounds need what a wait fetches, each of them and at once."""
+        first = region.chain()[0]
         if origin == GRADIENTS and first.loop is not None and first.does in TRAINING and not self._may_step(first.function):
-            return NEEDED  # nothing else is done with them
-        if (
-            wait.what in (READ, CAST)
-            and not self._uses.is_avoidable(wait, region, self.all_loops)
-            and not self._piecemeal.is_part_by_part(wait, region)
-            and not (origin in (GRADIENTS, PARAMETERS) and self._piecemeal.is_one_by_one(wait, region))
-        ):
-            return NEEDED
-        if serves(region) and (why := self._is_asked_for(wait, region)):
-            return why
-        if wait.what == UPLOAD:
-            reason = upload_reason(self.hot, wait, region, self.all_loops)
-            if reason is None:
-                return DIFFERS
-            origin = reason
-        if self._host_rounds.holds(region):
-            return TRAINS_ON_HOST
-        return Hazard(wait, region, origin, trains(region), self._place(wait, region))
+            return True  # nothing else is done with them
+        if wait.what not in (READ, CAST) or self._uses.is_avoidable(wait, region, self.all_loops):
+            return False
+        if self._piecemeal.is_part_by_part(wait, region):
+            return False
+        return origin not in (GRADIENTS, PARAMETERS) or not self._piecemeal.is_one_by_one(wait, region)
 
     def _is_asked_for(self, wait: Wait, region: Region) -> str:
         """Why a round that serves fetches what it is for; nothing where one read would do for all rounds or rows."""
@@ -361,31 +372,25 @@ class HotWaits:
         first = region.chain()[0]
         if wait.what in (DEVICE, CACHE, UPLOAD):
             return ""
-        is_read = wait.what == READ and wait.name.endswith(("item", "tolist"))  # what else is moved may be a module
-        is_read = is_read or (first.does in (INFER, ROWS) and is_of_array(wait.function, wait.value))
+        is_read = _reads_numbers(wait, first)
         held = self._values.of(region, wait)
         reasons = [reason for function, register in held for reason in self.finder.reasons(function, register, is_read)]
         is_computed = self._is_computed(wait)
         if wait.what == SIZE or answers(wait):
-            is_tensor = wait.what == SIZE and (is_computed or is_mask(self.facts, wait.function, wait.value))
-            shown = {one.removeprefix(UNSURE) for one in reasons} if is_tensor else reasons
-            return ON_DEVICE if "literal" in shown else None
-        sure = [one for one in reasons if not one.startswith(UNSURE)]
-        unsure = [one.removeprefix(UNSURE) for one in reasons if one.startswith(UNSURE)]
-        if is_computed:
-            sure += unsure
+            return self._origin_of_answer(wait, reasons, is_computed)
         of_row = isinstance(first.row, StepRow) or first.does == CALLED
         is_given = wait.what == READ and of_row and getattr(first.row, "of", first.row) is not None  # the trainer has moved its inputs
-        candidates = sure or (unsure if is_read or is_given else [])
-        of_input = [one for one in candidates if one == INPUT]
-        candidates = [one for one in candidates if one != INPUT]
-        if not candidates and of_input and of_row and (is_computed or is_given):
-            return FROM_INPUT
+        found = _valid(reasons, is_computed, is_read or is_given)
+        candidates = [one for one in found if one != INPUT]
         if not candidates:
-            return None
+            return FROM_INPUT if found and of_row and (is_computed or is_given) else None
         if isinstance(first.row, StepRow) and first.row.loop == "optimizer":  # no batch is moved there
             candidates = ["literal" if one == "asked" else one for one in candidates]
         return name_of(self.graph, self.facts.seeds, wait, candidates)
+
+    def _origin_of_answer(self, wait: Wait, reasons: list[str], is_computed: bool) -> str | None:
+        is_tensor = wait.what == SIZE and (is_computed or is_mask(self.facts, wait.function, wait.value))
+        return ON_DEVICE if "literal" in _valid(reasons, is_tensor, False) else None
 
     def _is_computed(self, wait: Wait) -> bool:
         """Whether a value is the result of an operation on tensors, or a part of one."""
@@ -410,6 +415,27 @@ class HotWaits:
         for one in function.by_opcode[op.ATTR]:
             if path_of(function, one[3]) in told:
                 yield function, one[2]
+
+
+def _reads_numbers(wait: Wait, first: Region) -> bool:
+    """Whether a wait reads the numbers of a tensor; what is moved as a whole may be a module."""
+    if wait.what == READ and wait.name.endswith(("item", "tolist")):
+        return True
+    return first.does in (INFER, ROWS) and is_of_array(wait.function, wait.value)
+
+
+def _inputs(function: Function, regions: Iterable[Region]) -> Iterator[Instruction]:
+    """The parameters of a function that a step or an unknown caller runs with its inputs."""
+    if any((isinstance(region.row, StepRow) or region.does == CALLED) and region.caller is None for region in regions):
+        has_self = function.owner is not None or function.has_receiver
+        yield from (one for one in function.by_opcode[op.PARAM] if one[3] > 0 or not has_self)
+
+
+def _valid(reasons: list[str], is_computed: bool, may_guess: bool) -> list[str]:
+    """The sure reasons why a value is on the device, else the unsure ones where they count; a computed value is where its operands are."""
+    unsure = [one.removeprefix(UNSURE) for one in reasons if one.startswith(UNSURE)]
+    sure = [one for one in reasons if not one.startswith(UNSURE)] + (unsure if is_computed else [])
+    return sure or (unsure if may_guess else [])
 
 
 def _row(other: Wait, asking: Wait) -> str:

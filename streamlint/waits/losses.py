@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import NamedTuple
 
-from streamlint.facts.call_graph import LibraryCall
 from streamlint.facts.effects import GOES_BACKWARD
 from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.hot import HotRegions
@@ -15,11 +14,12 @@ from streamlint.facts.objects import Constant, External, Instance, Memory, Scala
 from streamlint.facts.scopes import ExternalName
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.models import last_part
+from streamlint.models import Row
 from streamlint.waits.moved import moved_to_host
-from streamlint.waits.operands import argument_registers, behind, operand_of
+from streamlint.waits.operands import argument_registers, behind, inputs_of, operand_of
 from streamlint.waits.origins import ANSWERS, LOSS, OUTPUT, SOURCES, TERM, UNSURE, Place, is_of_language, is_of_tensors, tensor_of
 from streamlint.waits.questions import alike
+from streamlint.waits.sinks import called_name
 from streamlint.waits.together import is_beside_host, makes_elsewhere
 
 _PASSED_ON = frozenset(
@@ -110,24 +110,30 @@ class LossSlice:
         ends: list[bool] = []
 
         def onward(one: Instruction) -> Iterable[int]:
-            values = list(self.facts.values(function, one[2]).values)
-            calls = self.graph.of_call(function, one).libraries if one[0] in (op.CALL, op.INVOKE) else ()
-            if values and all(isinstance(value, Memory) and value.space == "host" for value in values):
-                ends.append(True)
-            elif not any(isinstance(value, Memory) for value in values) and (
-                self._is_number(function, one[2]) or _is_factor(function, one)
-            ):
-                pass
-            elif one[0] in _PASSED_ON:
-                return one[3:4] if one[0] == op.ITEM else op.reads(one)
-            elif calls and all(is_of_tensors(call.name) if call.row is None else call.row.effect in ("compute", "view") for call in calls):
-                return [*(given for _, given in argument_registers(function, one)), *(one[3:4] if one[0] == op.INVOKE else ())]
-            elif one[0] != op.CONST and not (values and all(isinstance(value, External) for value in values)):
-                ends.append(False)
+            found = self._made_of(function, one)
+            if not isinstance(found, bool):
+                return found
+            ends.append(found)
             return ()
 
         list(behind(function, [register], onward))
         return bool(ends) and all(ends)
+
+    def _made_of(self, function: Function, one: Instruction) -> Iterable[int] | bool:
+        """The registers that a value is made of, which decide whether it is on the host; where it is the last one, whether it is there."""
+        values = list(self.facts.values(function, one[2]).values)
+        spaces = {value.space if isinstance(value, Memory) else None for value in values}
+        if spaces == {"host"}:
+            return True
+        if spaces <= {None} and (self._is_number(function, one[2]) or _is_factor(function, one)):
+            return ()
+        if one[0] in _PASSED_ON:
+            return one[3:4] if one[0] == op.ITEM else op.reads(one)
+        calls = self.graph.of_call(function, one).libraries if one[0] in (op.CALL, op.INVOKE) else ()
+        if calls and all(is_of_tensors(call.name) if call.row is None else call.row.effect in ("compute", "view") for call in calls):
+            return inputs_of(function, one)
+        is_name = bool(values) and all(isinstance(value, External) for value in values)
+        return () if one[0] == op.CONST or is_name else False
 
     def _same(self, function: Function, one: Instruction) -> Iterator[Place]:
         """The registers that hold the very value that an instruction gives."""
@@ -136,19 +142,26 @@ class LossSlice:
         elif one[0] == op.PARAM:
             yield from self._of_parameter(function, one)
         elif one[0] == op.LOAD:
-            name, owner = function.unit.ir.constants[one[3]]
-            for inner in function.unit.function(owner).below:
-                yield from ((inner, store[3]) for store in inner.by_opcode[op.STORE] if inner.unit.ir.constants[store[2]] == (name, owner))
+            yield from self._captured(function, one)
         elif one[0] in (op.CALL, op.INVOKE):
-            for edge in self.graph.of_call(function, one).edges:
-                if edge.is_followed and edge.callee in self.regions:
-                    yield from ((edge.callee, back[2]) for back in edge.callee.by_opcode[op.RETURN])
+            for callee in self._entered(function, one):
+                yield from ((callee, back[2]) for back in callee.by_opcode[op.RETURN] if callee in self.regions)
         elif one[0] == op.ITEM:
             yield from self._element(function, one)
         elif one[0] == op.ATTR and not function.is_cpp:
             yield from self._stored(function, one)
         elif function.is_cpp and one[0] in (op.ATTR, op.NAME):
             yield from self._member(function, one)
+
+    def _captured(self, function: Function, one: Instruction) -> Iterator[Place]:
+        """What functions store in a variable of a function around them."""
+        name, owner = function.unit.ir.constants[one[3]]
+        for inner in function.unit.function(owner).below:
+            yield from ((inner, store[3]) for store in inner.by_opcode[op.STORE] if inner.unit.ir.constants[store[2]] == (name, owner))
+
+    def _entered(self, function: Function, one: Instruction) -> list[Function]:
+        """The functions of the program that a call runs."""
+        return [edge.callee for edge in self.graph.of_call(function, one).edges if edge.is_followed]
 
     def _element(self, function: Function, one: Instruction) -> Iterator[Place]:
         """``held["loss"]``: what the container was made with, or was given, under that key."""
@@ -245,49 +258,46 @@ class LossSlice:
                     found.setdefault(edge.callee, []).append((caller, edge.instruction))
         return found
 
-    def _of_call(self, function: Function, one: Instruction, is_element: bool) -> Iterator[Place]:
-        calls = self.graph.of_call(function, one)
-        if any(edge.is_followed for edge in calls.edges):
-            for edge in calls.edges:
-                if edge.is_followed and edge.callee in self.regions:  # of a generator
-                    yield from ((edge.callee, given[3]) for given in edge.callee.by_opcode[op.YIELD])
-            return
-        library = calls.libraries
-        name = function.text(one[4]) if one[0] == op.INVOKE else last_part(function.dotted(one[3]))
+    def _of_call(self, function: Function, one: Instruction, is_element: bool) -> list[Place]:
+        """The operands that a call's result was computed from; what it yields, where the program's generators run."""
+        if entered := self._entered(function, one):
+            return [(callee, given[3]) for callee in entered if callee in self.regions for given in callee.by_opcode[op.YIELD]]
         operands = [register for _, register in argument_registers(function, one) if not self._is_number(function, register)]
-        if one[0] == op.INVOKE:
-            operands.append(one[3])
+        operands += [one[3]] if one[0] == op.INVOKE else []
+        computes = self._computes(function, one)
+        if computes is None and not is_element:  # of data nothing says where it is
+            self.seeds.setdefault((function, one[2]), f"{UNSURE}{OUTPUT}")
+            return [(function, operand) for operand in operands if self._is_computed(function, operand)]
+        return [(function, operand) for operand in operands] if computes else []
+
+    def _computes(self, function: Function, one: Instruction) -> bool | None:
+        """Whether a call computes its result from its operands, which also marks it as a term; None where nothing says what it does."""
+        library = self.graph.of_call(function, one).libraries
         if library and all(call.row is None and is_of_tensors(call.name) for call in library):
-            yield from ((function, operand) for operand in operands)
-            return
-        is_method = one[0] == op.INVOKE and name not in LANGUAGE_MEMBERS and not library and not self._is_of_import(function, one)
-        separator = "::" if function.is_cpp else "."
-        method = self.facts.models.method(tensor_of(function), name, separator) if is_method else None
-        if any(row is not None and row.get("host_access") for row in (method, *(call.row for call in library))):
-            if argument_registers(function, one):  # `numpy(force=True)`: else it refuses memory of a device
-                yield from ((function, operand) for operand in operands)
-            return
-        if any(call.row is not None for call in library):
-            if all(call.row is None or call.row.effect in ("compute", "view") for call in library):
-                self._is_term(function, one, library)
-                yield from ((function, operand) for operand in operands)
-            return
-        if method is not None:
-            if method.effect not in ("compute", "view"):
-                return
-            if method.get("part") not in _PAIRS:
-                self.seeds.setdefault((function, one[2]), TERM)
-            yield from ((function, operand) for operand in operands)
-            return
-        if name in SOURCES:
-            return
-        if any(isinstance(value, External) and is_of_language(value.name) for value in self.facts.callees(function, one)):
-            yield from ((function, operand) for operand in operands)
-            return
-        if is_element:  # data: where it is, nothing says
-            return
-        self.seeds.setdefault((function, one[2]), f"{UNSURE}{OUTPUT}")
-        yield from ((function, operand) for operand in operands if self._is_computed(function, operand))
+            return True
+        rows = [call.row for call in library if call.row is not None] if library else self._rows_of_method(function, one)
+        if not rows:
+            return self._computes_without_row(function, one)
+        if any(row.get("host_access") for row in rows):
+            return bool(argument_registers(function, one))  # `numpy(force=True)`: else it refuses memory of a device
+        if any(row.effect not in ("compute", "view") for row in rows):
+            return False
+        if any(_is_term(row, not library) for row in rows):
+            self.seeds.setdefault((function, one[2]), TERM)
+        return True
+
+    def _computes_without_row(self, function: Function, one: Instruction) -> bool | None:
+        """Whether a function that no row describes computes its result from its operands, as those of the language do."""
+        if called_name(function, one) in SOURCES:
+            return False
+        return any(isinstance(value, External) and is_of_language(value.name) for value in self.facts.callees(function, one)) or None
+
+    def _rows_of_method(self, function: Function, one: Instruction) -> list[Row]:
+        """The row of a tensor's method, where nothing says that the receiver is anything else."""
+        if one[0] != op.INVOKE or function.text(one[4]) in LANGUAGE_MEMBERS or self._is_of_import(function, one):
+            return []
+        row = self.facts.models.method(tensor_of(function), function.text(one[4]), "::" if function.is_cpp else ".")
+        return [row] if row is not None else []
 
     def _is_of_import(self, function: Function, one: Instruction) -> bool:
         """Whether a function of an imported module is called: none of a tensor, also where the steps of the facts ran out."""
@@ -302,18 +312,17 @@ class LossSlice:
             return False
         return any(isinstance(value, Scalar) or (isinstance(value, Constant) and value.value is not None) for value in values)
 
-    def _is_term(self, function: Function, one: Instruction, library: Iterable[LibraryCall]) -> None:
-        """What a library has computed, and the loss was computed from, is a tensor where that is."""
-        rows = [call.row for call in library if call.row is not None and call.row.get("part") not in _PAIRS]
-        if any(row.library == "torch" and row.get("result", "buffer") == "buffer" for row in rows):
-            self.seeds.setdefault((function, one[2]), TERM)
-
     def _is_computed(self, function: Function, register: int) -> bool:
         """Whether a register holds the result of an operation, or of a value that is called directly."""
         one = function.definitions[register]
         if one is None or one[0] not in (op.CALL, op.INVOKE):
             return one is not None and one[0] in (op.BINARY, op.UNARY, op.INPLACE)
         return one[0] == op.CALL or any(call.row is not None for call in self.graph.of_call(function, one).libraries)
+
+
+def _is_term(row: Row, is_method: bool) -> bool:
+    """Whether a row's result is a tensor where the loss is that was computed from it: a tensor's method's, or a new one of torch."""
+    return row.get("part") not in _PAIRS and (is_method or (row.library == "torch" and row.get("result", "buffer") == "buffer"))
 
 
 def _is_factor(function: Function, one: Instruction) -> bool:

@@ -70,6 +70,12 @@ def argument_registers(function: Function, one: Instruction) -> list[Given]:
     return [(kind, register) for register, kind in arguments_of(function, one)] if one[0] in _GIVING else []
 
 
+def inputs_of(function: Function, one: Instruction) -> list[int]:
+    """The registers that a call works with: its arguments, and the receiver of a method."""
+    given = [register for _, register in argument_registers(function, one)]
+    return [*given, one[3]] if one[0] == op.INVOKE else given
+
+
 def taken_from(function: Function, one: Instruction) -> int | None:
     """The register of what an instruction takes one part of: an element, a row, what `enumerate` or `zip` give of it."""
     held = function.definitions[one[3]] if one[3] >= 0 else None

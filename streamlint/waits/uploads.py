@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from streamlint.facts.call_graph import CallGraph
 from streamlint.facts.functions import Function
@@ -15,7 +15,7 @@ from streamlint.ir.graph import NOBODY
 from streamlint.waits.fills import SHAPES, how_filled, is_only_read, is_repeated, is_size
 from streamlint.waits.handed import handed
 from streamlint.waits.indices import is_new_index
-from streamlint.waits.operands import ahead, argument_registers, behind, selectors
+from streamlint.waits.operands import ahead, argument_registers, behind, inputs_of, selectors
 from streamlint.waits.origins import INPUT, TENSOR, UNSURE
 from streamlint.waits.steady import steadiness_of
 from streamlint.waits.wait import Wait
@@ -25,6 +25,7 @@ _OF_SIZES = frozenset(
 )
 _OF_NUMBERS = _OF_SIZES | {"torch.tensor", "torch.as_tensor", "torch.from_numpy"}
 _ARITHMETIC = frozenset({"int", "float", "abs", "round", "min", "max", "pow", "sum"})
+_MADE_OF_PARTS = frozenset({op.UNARY, op.BINARY, op.BUILD, op.ITEM, op.UNPACK, op.SLICE})
 _PURE = frozenset({"compute", "factory", "view"})
 CONSTANT, SIZE_OF, TENSORS, INDEX = "a constant", "a size", "a list of tensors", "an index"
 
@@ -85,9 +86,7 @@ def _is_kept_constant(hot: HotRegions, function: Function, register: int, region
     keep it, and do the rest."""
 
     def given(one: Instruction) -> list[int]:
-        registers = [one[3]] if one[0] == op.INVOKE else []
-        registers += [each for _, each in argument_registers(function, one)]
-        return [each for each in registers if not _is_number(hot, function, each)]
+        return [each for each in inputs_of(function, one) if not _is_number(hot, function, each)]
 
     return all(_is_kept(hot, function, one, region) for one in behind(function, [register], given))
 
@@ -150,58 +149,57 @@ def _put_into(function: Function, register: int) -> list[int] | None:
 
 def is_constant(hot: HotRegions, function: Function, register: int, region: Region) -> bool:
     """Whether a register holds the same number in each round: literals, what was there before the loop, settings of the object."""
-    inside = region.loop.body if region.loop is not None and region.function is function else None
-    home = hot.body(function).home
-    waiting, seen = [register], set()
+    waiting, seen = [register], set[int]()
     while waiting:
         one = function.definitions[waiting.pop()]
         if one is None:
             return False
-        if one[2] in seen:
-            continue
-        seen.add(one[2])
-        if one[0] in (op.CONST, op.UNDEF):
-            continue
-        if inside is not None and home[one] not in inside and one[0] not in (op.PHI, op.ATTR):
-            if steadiness_of(hot).is_refilled(region, one[2]):
+        if one[2] not in seen:
+            seen.add(one[2])
+            parts = _parts_of_constant(hot, function, one, region)
+            if parts is None:
                 return False
-            continue
-        if one[0] in (op.UNARY, op.BINARY, op.BUILD):
-            put = _put_into(function, one[2]) if one[0] == op.BUILD else ()
-            if put is None:
-                return False
-            waiting += [*one[4:], *put]
-        elif one[0] == op.PHI:
-            if inside is not None and home[one] in inside and any(loop.header == home[one] for loop in hot.body(function).graph.loops):
-                return False  # it changes from round to round
-            waiting += one[3:]
-        elif one[0] == op.ATTR:
-            if not (_is_of_library(hot, function, one) or _is_setting(hot, region, one)):
-                return False
-        elif one[0] == op.ITEM:
-            if steadiness_of(hot).is_refilled(region, one[3]):
-                return False
-            waiting += one[3:5]
-        elif one[0] in (op.UNPACK, op.SLICE):
-            if _is_filled(function, one[2]):
-                return False
-            waiting += op.reads(one)
-        elif one[0] in (op.CALL, op.INVOKE):
-            given = _computed_from(hot, function, one)
-            if given is None:
-                return False
-            waiting += given
-        elif one[0] == op.PARAM:
-            if not _is_given_constant(hot, region, function, one):
-                return False
-        elif one[0] == op.NAME:
-            set_to = steadiness_of(hot).set_to(region, one) if region.function is function else ()
-            if None in set_to:
-                return False
-            waiting += [value for value in set_to if value is not None]
-        else:
-            return False
+            waiting += parts
     return True
+
+
+def _parts_of_constant(hot: HotRegions, function: Function, one: Instruction, region: Region) -> Sequence[int] | None:
+    """The registers that have to hold the same number in each round for an instruction to give the same; None where it never does."""
+    if one[0] in (op.CONST, op.UNDEF):
+        return ()
+    loop = region.loop if region.function is function else None
+    home = hot.body(function).home[one]
+    if loop is not None and home not in loop.body and one[0] not in (op.PHI, op.ATTR):
+        return () if not steadiness_of(hot).is_refilled(region, one[2]) else None
+    if one[0] == op.PHI:
+        changes = loop is not None and home in loop.body and any(each.header == home for each in hot.body(function).graph.loops)
+        return one[3:] if not changes else None
+    if one[0] in (op.CALL, op.INVOKE):
+        return _computed_from(hot, function, one)
+    if one[0] in _MADE_OF_PARTS:
+        return _parts(hot, function, one, region)
+    if one[0] == op.NAME:
+        return _values_of_name(hot, one, region) if region.function is function else ()
+    if one[0] == op.ATTR:
+        return () if _is_of_library(hot, function, one) or _is_setting(hot, region, one) else None
+    return () if one[0] == op.PARAM and _is_given_constant(hot, region, function, one) else None
+
+
+def _parts(hot: HotRegions, function: Function, one: Instruction, region: Region) -> Sequence[int] | None:
+    """The parts of what an instruction puts together or takes apart; None where a round may put others into it."""
+    if one[0] == op.ITEM:
+        return one[3:5] if not steadiness_of(hot).is_refilled(region, one[3]) else None
+    if one[0] in (op.UNPACK, op.SLICE):
+        return op.reads(one) if not _is_filled(function, one[2]) else None
+    put = _put_into(function, one[2]) if one[0] == op.BUILD else []
+    return [*one[4:], *put] if put is not None else None
+
+
+def _values_of_name(hot: HotRegions, one: Instruction, region: Region) -> list[int] | None:
+    """The values that a round gives a global name; None where one of them is unknown."""
+    set_to = steadiness_of(hot).set_to(region, one)
+    known = [value for value in set_to if value is not None]
+    return known if len(known) == len(set_to) else None
 
 
 def _is_given_constant(hot: HotRegions, region: Region, function: Function, one: Instruction) -> bool:

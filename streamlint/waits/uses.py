@@ -7,7 +7,7 @@ size or an index takes it, or somebody who goes on by it. What runs in few of th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from streamlint.facts.hot import HotRegions, Region
@@ -47,19 +47,11 @@ class Uses:
         is_forward = isinstance(first.row, StepRow) and first.row.forward
         if scales_gradient(wait):
             return True
-        if is_forward:
-            if wait.name.rpartition(".")[2] not in ("item", "float", "int"):
-                return False
-            if one_of_each(body, wait):
-                return True
-        elif joins_tests(wait.function, wait):
+        if is_forward and wait.name.rpartition(".")[2] not in ("item", "float", "int"):
+            return False
+        if (one_of_each(body, wait) if is_forward else joins_tests(wait.function, wait)) or has_device_form(body, wait, is_forward):
             return True
-        if has_device_form(body, wait, is_forward):
-            return True
-        is_other = not is_forward and all_loops and not trains(region)
-        if is_other and wait.instruction[0] == op.BRANCH and only_checks(body, wait.instruction):
-            return True
-        if is_other and (is_known_before(self.hot, wait, region) or stops_loop(self.hot, wait, region)):
+        if not is_forward and all_loops and not trains(region) and self._can_move(wait, region):
             return True
         flow = Flow(self.places, region, is_forward, wait.what == READ and not wait.name.endswith("item"))
         if wait.instruction[0] == op.SET_ITEM:  # what holds the number then is the tensor that was given it
@@ -69,6 +61,11 @@ class Uses:
             return registers is not None and flow.end_well(registers, real=False)
         real = is_forward and (wait.name.endswith("float") or is_fraction(wait.function, wait.value, region))
         return flow.end_well((wait.instruction[2],), real)
+
+    def _can_move(self, wait: Wait, region: Region) -> bool:
+        """Whether a round that does not train could read the value before its loop, or test it less often."""
+        is_check = wait.instruction[0] == op.BRANCH and only_checks(self.hot.body(wait.function), wait.instruction)
+        return is_check or is_known_before(self.hot, wait, region) or stops_loop(self.hot, wait, region)
 
 
 class Flow:
@@ -113,51 +110,40 @@ class Flow:
     # --- what an instruction makes of it: further places of the value, or None where it needs the value
 
     def _used(self, state: State, one: Instruction) -> Iterator[State | None]:
-        opcode, register, path = one[0], state.register, state.path
-        is_value = not path
-        if opcode in (op.CALL, op.INVOKE):
+        handler = _BY_OPCODE.get(one[0])
+        if one[0] in (op.CALL, op.INVOKE):
             yield from self.calls.used(state, one)
-        elif opcode in _STORES:
-            yield from self._stored(state, one)
-        elif opcode in (op.RETURN, op.YIELD, op.YIELD_FROM):
-            yield from self._left(state, one)
-        elif opcode == op.ITEM:
-            yield from self._item(state, one)
-        elif opcode == op.ATTR:
-            yield from self._attribute(state, one)
-        elif opcode in (op.BINARY, op.INPLACE):
-            yield from self._binary(state, one)
-        elif opcode == op.COMPARE:
-            if is_value and state.frame.function.text(one[3]) not in ("is", "is not"):
-                yield None if self.is_forward else state.at(one[2], ())
-        elif opcode == op.BRANCH:
-            yield from self._decided(state, one) if is_value else ()
-        elif opcode in (op.SLICE, op.ENTER, op.EXIT, op.MATCH, op.FUNCTION, op.DEL_ITEM, op.RAISE):
-            if is_value or (opcode == op.DEL_ITEM and one[3] == register):
-                yield None
-        elif opcode == op.UNARY:
-            if is_value:
-                yield None if self.is_forward and state.frame.function.text(one[3]) == "not" else state.at(one[2], ())
-        elif opcode in (op.NEXT, op.UNPACK):
-            yield from self._element(state, one)
-        elif opcode == op.BUILD:
-            yield from (state.at(one[2], (place, *path)) for place in self._positions(state, one))
-        elif opcode == op.DICT:
-            yield from self._dict(state, one)
-        elif opcode == op.FORMAT and self.serves:
-            yield None  # what is shown of a result is asked for
-        elif opcode == op.ITER and (self.is_forward if is_value else self._is_dict(state)):
-            if is_value:
-                yield None
-        elif opcode not in (op.FORMAT, op.MORE, op.BIND, op.CATCHES) and op.DEFINES[opcode]:
-            yield state.at(one[2], path)
+        elif handler is not None:
+            yield from handler(self, state, one)
+        elif one[0] not in _SILENT and op.DEFINES[one[0]]:
+            yield state.at(one[2], state.path)
+
+    def _compared(self, state: State, one: Instruction) -> Iterator[State | None]:
+        """A comparison or an operator of one value: a forward could do neither with a size."""
+        operator = state.frame.function.text(one[3])
+        if not state.path and operator not in ("is", "is not"):
+            yield None if self.is_forward and (one[0] == op.COMPARE or operator == "not") else state.at(one[2], ())
 
     def _decided(self, state: State, one: Instruction) -> Iterator[State | None]:
         """A test of the value: what it chooses hangs on it as well; a round that does not train may leave checks to the device."""
-        if self.may_check and only_checks(self.places.hot.body(state.frame.function), one):
+        body = self.places.hot.body(state.frame.function)
+        if state.path or (self.may_check and only_checks(body, one)):
             return
-        registers = None if self.is_forward else chosen(self.facts, self.places.hot.body(state.frame.function), one)
+        registers = None if self.is_forward else chosen(self.facts, body, one)
         yield from (None,) if registers is None else (state.at(register, ()) for register in registers)
+
+    def _needed(self, state: State, one: Instruction) -> Iterator[None]:
+        if not state.path or (one[0] == op.DEL_ITEM and one[3] == state.register):
+            yield None
+
+    def _formatted(self, state: State, one: Instruction) -> Iterator[None]:
+        """Text: what is shown of a result is asked for."""
+        if self.serves:
+            yield None
+
+    def _iterated(self, state: State, one: Instruction) -> Iterator[State | None]:
+        if not state.path or not self._is_dict(state):
+            yield None if self.is_forward and not state.path else state.at(one[2], state.path)
 
     def _is_dict(self, state: State) -> bool:
         """Whether a loop over what a register holds gives keys."""
@@ -170,12 +156,12 @@ class Flow:
         elif one[0] == op.NEXT or one[6] != op.NONE or fits(state.path[0], one[4]):
             yield state.at(one[2], state.path[1:])
 
-    def _positions(self, state: State, one: Instruction) -> Iterator[int | None]:
-        """The places of a display that a register is in."""
-        kind = state.frame.function.unit.ir.constants[one[3]]
+    def _display(self, state: State, one: Instruction) -> Iterator[State]:
+        """A list, a tuple or a set around the value."""
+        is_ordered = state.frame.function.unit.ir.constants[one[3]] in ("list", "tuple")
         for place, register in enumerate(one[4:]):
             if register == state.register:
-                yield place if kind in ("list", "tuple") else None
+                yield state.at(one[2], (place if is_ordered else None, *state.path))
 
     def _dict(self, state: State, one: Instruction) -> Iterator[State | None]:
         for key, value in zip(one[3::2], one[4::2], strict=False):
@@ -308,4 +294,20 @@ class Flow:
             yield None
 
 
-_STORES = frozenset({op.SET_ATTR, op.INIT, op.STORE, op.SET_NAME, op.SET_ITEM, op.APPEND, op.PUT})
+_SILENT = frozenset({op.MORE, op.BIND, op.CATCHES})
+_BY_OPCODE: dict[int, Callable[[Flow, State, Instruction], Iterator[State | None]]] = {
+    **dict.fromkeys((op.SET_ATTR, op.INIT, op.STORE, op.SET_NAME, op.SET_ITEM, op.APPEND, op.PUT), Flow._stored),
+    **dict.fromkeys((op.RETURN, op.YIELD, op.YIELD_FROM), Flow._left),
+    **dict.fromkeys((op.SLICE, op.ENTER, op.EXIT, op.MATCH, op.FUNCTION, op.DEL_ITEM, op.RAISE), Flow._needed),
+    **dict.fromkeys((op.BINARY, op.INPLACE), Flow._binary),
+    **dict.fromkeys((op.COMPARE, op.UNARY), Flow._compared),
+    **dict.fromkeys((op.NEXT, op.UNPACK), Flow._element),
+    op.ITEM: Flow._item,
+    op.ATTR: Flow._attribute,
+    op.BRANCH: Flow._decided,
+    op.BUILD: Flow._display,
+    op.DICT: Flow._dict,
+    op.FORMAT: Flow._formatted,
+    op.ITER: Flow._iterated,
+}
+"""What instructions make of a value that they take."""
