@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
 
 from streamlint.facts.facts import Facts
 from streamlint.facts.functions import Function
@@ -39,13 +39,16 @@ def chosen(facts: Facts, body: Body, branch: Instruction) -> tuple[int, ...] | N
                 return None
         elif one[0] not in _CHOOSING:
             return None
-    before = function.phi_order[join]
-    for one in function.code.blocks[join]:
-        if one[0] == op.PHI:
-            given = [register for number, register in zip(before, one[3:], strict=False) if number in inside or number == block]
-            if len(set(given)) > 1:
-                found.append(one[2])
+    found += _decided(function, join, {*inside, block})
     return tuple(dict.fromkeys(found)) if all(_is_number(facts, function, each) for each in found) else None
+
+
+def _decided(function: Function, join: int, inside: Collection[int]) -> Iterator[int]:
+    """The registers whose value depends on which of some blocks a join is reached from."""
+    for one in function.code.blocks[join]:
+        before = zip(function.phi_order[join], one[3:], strict=False) if one[0] == op.PHI else ()
+        if len({register for number, register in before if number in inside}) > 1:
+            yield one[2]
 
 
 def between(graph: Graph, starts: Iterable[int], block: int, join: int) -> list[int]:

@@ -73,18 +73,20 @@ def _is_size_of_part(body: Body, asked: Asked, counted: int) -> bool:
     function, home = body.function, body.home
     loops = [loop for loop in body.graph.loops if home[asked.target] in loop.body and asked.edge.block in loop.body]
     held = counted_in(function, counted)
-    one = function.definitions[held if held is not None else counted]
-    if held is None:
-        if one is None or one[0] not in (op.ATTR, op.INVOKE, op.ITEM):
-            return False
-        inner = function.definitions[one[3]] if one[0] == op.ITEM else one  # `x.shape[0]`
-        if inner is None or inner[0] not in (op.ATTR, op.INVOKE) or function.text(inner[4]) not in OF_KIND:
-            return False
-        one = function.definitions[inner[3]]
+    one = _measured(function, counted) if held is None else function.definitions[held]
     while one is not None and one[0] in (op.ITEM, op.ATTR, op.UNPACK):
         key = function.definitions[one[4]] if one[0] == op.ITEM else None
         one = key if key is not None and key[0] in (op.UNPACK, op.NEXT) else function.definitions[one[3]]
     return one is not None and one[0] == op.NEXT and any(home[one] in loop.body for loop in loops)
+
+
+def _measured(function: Function, counted: int) -> Instruction | None:
+    """What gives the tensor that a register holds a size of: ``x`` of ``x.size(0)`` and ``x.shape[0]``."""
+    one = function.definitions[counted]
+    if one is not None and one[0] == op.ITEM:
+        one = function.definitions[one[3]]
+    is_size = one is not None and one[0] in (op.ATTR, op.INVOKE) and function.text(one[4]) in OF_KIND
+    return function.definitions[one[3]] if one is not None and is_size else None
 
 
 def is_entry(body: Body, asked: Asked) -> bool:

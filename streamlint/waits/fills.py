@@ -11,7 +11,7 @@ from streamlint.findings.operations import DRAWN, FILLED
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Row
-from streamlint.waits.operands import argument_registers, operand_of
+from streamlint.waits.operands import argument_registers, first_given, operand_of
 
 SHAPES = frozenset(
     "expand expand_as view view_as reshape flatten squeeze unsqueeze repeat t transpose permute contiguous detach clone cpu to type long "
@@ -52,26 +52,42 @@ def _by_call(graph: CallGraph, function: Function, call: LibraryCall, row: Row) 
     given = argument_registers(function, one)
     if not call.name.startswith(("torch.", "numpy.")) or any(kind in _ELSEWHERE for kind, _ in given):
         return None
-    kind = DRAWN if row.get("random") else FILLED
     if row.effect == "factory":
-        if not _is_of_host(graph, function, one[2]):
-            return None
-        data = given[0][1] if row.get("data") is not None and given and given[0][0] is None else op.NONE
-        is_array = call.name.startswith("numpy.") and bool(row.get("shape")) and row.get("data") is None
-        is_filled = is_array or _is_of_sizes(row, len(given)) or is_repeated(graph, function, data, one)
-        return kind if is_filled else how_filled(graph, function, data, one)
-    source = one[3] if call.receiver is not None else given[0][1] if given and given[0][0] is None else op.NONE
+        return _by_factory(graph, function, call, row) if _is_of_host(graph, function, one[2]) else None
+    kind = _kind(row)
+    source = one[3] if call.receiver is not None else first_given(given)
     if row.get("result") == "self":
         is_set = kind == DRAWN or name in ("zero_", "fill_")
         return kind if is_set and _is_new(graph, function, source, one) else None
-    if name not in _OF_ONE and (call.receiver is None or name not in SHAPES):
-        if name == "normal" and all(_is_number(graph, function, register) for _, register in given[:2]):
-            return kind
-        registers = [*([one[3]] if call.receiver is not None else []), *(register for _, register in given)]
-        is_of_torch = call.name.startswith("torch.")
-        return _of_all(graph, function, registers, one) if is_of_torch and kind == FILLED and _is_pure(row) else None
-    inner = how_filled(graph, function, source, one)
-    return kind if inner == FILLED else inner
+    if name in _OF_ONE or (call.receiver is not None and name in SHAPES):
+        inner = how_filled(graph, function, source, one)
+        return kind if inner == FILLED else inner
+    return _by_computation(graph, function, call, row)
+
+
+def _by_computation(graph: CallGraph, function: Function, call: LibraryCall, row: Row) -> str | None:
+    """How what a function of torch computes of all that it is given was filled."""
+    one, kind, given = call.instruction, _kind(row), argument_registers(function, call.instruction)
+    if call.name.rpartition(".")[2] == "normal" and all(_is_number(graph, function, register) for _, register in given[:2]):
+        return kind
+    if kind == DRAWN or not call.name.startswith("torch.") or not _is_pure(row):
+        return None
+    receiver = [one[3]] if call.receiver is not None else []
+    return _of_all(graph, function, [*receiver, *(register for _, register in given)], one)
+
+
+def _by_factory(graph: CallGraph, function: Function, call: LibraryCall, row: Row) -> str | None:
+    """How a factory fills what it makes: of sizes and numbers alone, or as what it is given was filled."""
+    one, given = call.instruction, argument_registers(function, call.instruction)
+    if row.get("data") is None:
+        is_filled = (call.name.startswith("numpy.") and bool(row.get("shape"))) or _is_of_sizes(row, len(given))
+        return _kind(row) if is_filled else None
+    data = first_given(given)
+    return _kind(row) if is_repeated(graph, function, data, one) else how_filled(graph, function, data, one)
+
+
+def _kind(row: Row) -> str:
+    return DRAWN if row.get("random") else FILLED
 
 
 def _is_pure(row: Row | None) -> bool:
@@ -91,10 +107,8 @@ def is_repeated(graph: CallGraph, function: Function, register: int, consumer: I
 
 
 def _is_of_sizes(row: Row, given: int) -> bool:
-    """Whether a factory takes nothing but sizes and numbers: ``torch.FloatTensor(n, m)``, and no file or array."""
-    if row.get("space") == "host":
-        return bool(row.get("shape")) and row.get("data") is not None and given > 1
-    return row.get("data") is None
+    """Whether a factory without data takes nothing but sizes and numbers: ``torch.FloatTensor(n, m)``, and no file or array."""
+    return row.get("space") != "host" or (bool(row.get("shape")) and given > 1)
 
 
 def _is_new(graph: CallGraph, function: Function, register: int, consumer: Instruction) -> bool:

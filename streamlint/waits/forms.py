@@ -32,6 +32,8 @@ _PLAIN = frozenset(
 )
 _CHOOSING = _PLAIN | {op.BRANCH, op.PHI}
 _CALLS = frozenset({op.CALL, op.INVOKE})
+_OF_TWO = (op.BINARY, op.INPLACE)
+_Placed = tuple[Function, int, Region | None]
 _HANDED_ON = frozenset({op.UNARY, op.BINARY, op.ITEM, op.UNPACK, op.BUILD, op.COPY, op.CAST, op.SLICE})
 
 
@@ -363,7 +365,7 @@ def _changed(body: Body, loop: Loop) -> frozenset[str]:
 
 def is_fraction(function: Function, register: int, region: Region | None) -> bool:
     """Whether a value cannot be a size: a mean, a loss, a quotient."""
-    waiting: list[tuple[Function, int, Region | None]] = [(function, register, region)]
+    waiting: list[_Placed] = [(function, register, region)]
     seen = set()
     while waiting:
         place = waiting.pop()
@@ -372,25 +374,28 @@ def is_fraction(function: Function, register: int, region: Region | None) -> boo
         if one is None or place[:2] in seen:
             continue
         seen.add(place[:2])
-        if one[0] == op.CONST and isinstance(function.unit.ir.constants[one[3]], float):
+        found = _kind_from(function, one, region)
+        if found is None:
             return True
-        if one[0] == op.PARAM and region is not None and region.caller is not None:
-            given = handed(region, function, register)
-            waiting += [given] if given is not None else []
-        elif one[0] in (op.BINARY, op.INPLACE):
-            if function.text(one[3]) in ("/", "/="):
-                return True
-            waiting += [(function, part, region) for part in one[4:]]
-        elif one[0] in (op.PHI, op.UNARY, op.COPY, op.CAST):
-            waiting += [(function, part, region) for part in op.reads(one)]
-        elif one[0] == op.ATTR and function.text(one[4]) in KEEP_KIND:
-            waiting.append((function, one[3], region))
-        elif one[0] in _CALLS:
-            answer = _gives_fraction(function, one)
-            if answer is True:
-                return True
-            waiting += [(function, answer, region)] if answer is not None else []
+        waiting += found
     return False
+
+
+def _kind_from(function: Function, one: Instruction, region: Region | None) -> list[_Placed] | None:
+    """The places of values whose kind an instruction's result has; None where that is a fraction itself."""
+    if isinstance(_constant(function, one[2]), float) or (one[0] in _OF_TWO and function.text(one[3]) in ("/", "/=")):
+        return None
+    if one[0] == op.PARAM and region is not None and region.caller is not None:
+        given = handed(region, function, one[2])
+        return [given] if given is not None else []
+    if one[0] in _OF_TWO or one[0] in (op.PHI, op.UNARY, op.COPY, op.CAST):
+        return [(function, part, region) for part in op.reads(one)]
+    if one[0] == op.ATTR and function.text(one[4]) in KEEP_KIND:
+        return [(function, one[3], region)]
+    answer = _gives_fraction(function, one) if one[0] in _CALLS else None
+    if answer is True:
+        return None
+    return [(function, answer, region)] if answer is not None else []
 
 
 def _gives_fraction(function: Function, one: Instruction) -> int | bool | None:
@@ -403,11 +408,7 @@ def _gives_fraction(function: Function, one: Instruction) -> int | bool | None:
     if name in FRACTIONS or (name.startswith("clamp") and has_fraction):
         return True
     if one[0] == op.INVOKE and not _is_module(function, one[3]):
-        if name in KEEP_KIND:
-            return one[3]
-        owner = function.method.owner if function.method is not None else None
-        is_own = function.is_parameter(one[3]) and owner is not None
-        return True if is_own and owner is not None and name not in owner.methods else None
+        return one[3] if name in KEEP_KIND else _is_inherited(function, one[3], name) or None
     return given[0][1] if given else None
 
 
@@ -422,3 +423,9 @@ def _is_module(function: Function, register: int) -> bool:
     while one is not None and one[0] == op.ATTR:
         one = function.definitions[one[3]]
     return one is not None and one[0] == op.NAME
+
+
+def _is_inherited(function: Function, receiver: int, name: str) -> bool:
+    """Whether a method of a class of the program calls one of the same object that a base class defines."""
+    owner = function.method.owner if function.method is not None else None
+    return function.is_parameter(receiver) and owner is not None and name not in owner.methods

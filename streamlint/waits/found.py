@@ -342,17 +342,19 @@ class WaitFinder:
     def _indexed(self, function: Function, one: Instruction) -> Iterator[Wait]:
         index = function.definitions[one[4]]
         held = self.facts.values(function, one[3]).values
-        if index is not None and self.all_loops and any(isinstance(value, Container) and value.kind == "list" for value in held):
+        if index is None:
+            return
+        if self.all_loops and any(isinstance(value, Container) and value.kind == "list" for value in held):
             if index[0] != op.SLICE and self.reasons(function, one[4], True):
                 yield Wait(function, one, READ, OF_LIST, one[4])  # a list asks its index for the number
-            return
-        if index is None or not any(isinstance(value, Memory) for value in held):
-            return
-        if index[0] == op.SLICE:
-            for register in index[3:5]:
+        elif any(isinstance(value, Memory) for value in held):
+            if index[0] != op.SLICE:
+                yield from self._tensor_indexed(function, one)
+            for register in index[3:5] if index[0] == op.SLICE else ():
                 if register >= 0 and "literal" in self.reasons(function, register):
                     yield Wait(function, one, SIZE, "slicing", register)
-            return
+
+    def _tensor_indexed(self, function: Function, one: Instruction) -> Iterator[Wait]:
         parts = parts_of(function, one[4])
         reasons = self.reasons(function, one[3])
         for part in parts:

@@ -291,15 +291,19 @@ def _sources(function: Function, one: Instruction, path: Path) -> Iterator[tuple
     elif one[0] == op.PHI:
         yield from ((register, path) for register in one[3:])
     elif one[0] == op.INVOKE:
-        name = function.text(one[4])
-        if name in TAKES:
-            yield one[3], (key_of(function, one[6]) if len(one) > 6 else None, *path)
-        elif name == "values":
-            yield one[3], path
-        elif name == "items" and path[1:2] == (1,):
-            yield one[3], (path[0], *path[2:])
+        yield from _sources_of_method(function, one, path)
     elif one[0] == op.CALL and function.dotted(one[3]) == "enumerate" and len(one) > 5 and path[1:2] in ((1,), (None,)):
         yield one[5], (path[0], *path[2:])
+
+
+def _sources_of_method(function: Function, one: Instruction, path: Path) -> Iterator[tuple[int, Path]]:
+    name = function.text(one[4])
+    if name in TAKES:
+        yield one[3], (key_of(function, one[6]) if len(one) > 6 else None, *path)
+    elif name == "values":
+        yield one[3], path
+    elif name == "items" and path[1:2] == (1,):
+        yield one[3], (path[0], *path[2:])
 
 
 def key_of(function: Function, register: int) -> Key:

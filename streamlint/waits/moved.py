@@ -74,8 +74,11 @@ def _before(graph: CallGraph, part: _Part, one: Instruction) -> list[_Part]:
         return [_Part(function, one[3], (place, *places))]
     if one[0] == op.BUILD and places and function.unit.ir.constants[one[3]] == "tuple" and 0 <= places[0] < len(one) - 4:
         return [_Part(function, one[4 + places[0]], places[1:])]
-    if one[0] not in (op.CALL, op.INVOKE):
-        return []
+    return _before_call(graph, part, one) if one[0] in (op.CALL, op.INVOKE) else []
+
+
+def _before_call(graph: CallGraph, part: _Part, one: Instruction) -> list[_Part]:
+    function, _, places = part
     calls = graph.of_call(function, one)
     callees = [edge.callee for edge in calls.edges if edge.is_followed]
     if callees and not calls.libraries:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 from streamlint.facts.autograd import offset_of
 from streamlint.facts.facts import Facts
@@ -68,6 +68,11 @@ def held_in(function: Function, register: int) -> Iterator[int]:
 def argument_registers(function: Function, one: Instruction) -> list[Given]:
     """The arguments of a call instruction, in their order, the receiver aside; none of a property, an iterator, the end of a scope."""
     return [(kind, register) for register, kind in arguments_of(function, one)] if one[0] in _GIVING else []
+
+
+def first_given(given: Sequence[Given]) -> int:
+    """The register of the first argument, where it has no keyword."""
+    return given[0][1] if given and given[0][0] is None else op.NONE
 
 
 def inputs_of(function: Function, one: Instruction) -> list[int]:
@@ -181,9 +186,7 @@ def operand_of(function: Function, call: Instruction, callee: Function, index: i
     if handed is not None and function.is_cpp:
         bound = 0
     if bound > index:
-        if handed is not None or call[0] == op.CALL:  # `act = thing.method`
-            return receiver_of(function, handed.callee if handed is not None else call[3]) if callee.has_receiver else None
-        return call[3] if call[0] == op.INVOKE and callee.has_receiver else None
+        return _receiver_given(function, call, handed) if callee.has_receiver else None
     place = bound
     if given is None:
         given = handed.given if handed is not None else argument_registers(function, call)
@@ -192,6 +195,13 @@ def operand_of(function: Function, call: Instruction, callee: Function, index: i
             return register
         place = len(callee.code.parameters) if kind == LIST else place + (kind is None)  # behind what is spread none has a place
     return None
+
+
+def _receiver_given(function: Function, call: Instruction, bound: Called | None) -> int | None:
+    """The register of the receiver that a call runs a method with."""
+    if bound is not None or call[0] == op.CALL:  # `act = thing.method`
+        return receiver_of(function, bound.callee if bound is not None else call[3])
+    return call[3] if call[0] == op.INVOKE else None
 
 
 def is_element_type(facts: Facts, function: Function, register: int) -> bool:

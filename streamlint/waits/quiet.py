@@ -196,19 +196,21 @@ class Quiet:
     def _works(self, function: Function, call: LibraryCall) -> bool:
         one, row = call.instruction, call.row
         if row is None:
-            name = call.name.removeprefix("builtins.")
-            if name in _HANDED_ON or name.startswith("container.") or self._only_tells(function, one):
-                return False
-            is_plain = all(self.is_plain(function, register) for register in one[6 if one[0] == op.INVOKE else 5 :])
-            is_of_host = call.receiver is None or isinstance(call.receiver, (Constant, Scalar))
-            return not (call.name.startswith("builtins.") and is_of_host and is_plain)
+            return self._works_without_row(function, call)
         if row.effect in _WAITING or row.effect == "none":
             return False
         if row.effect in _HOST:
             return not (row.library == "python" or call.name.startswith("torch.Tensor.")) or row.get("part") == "contiguous"
         if row.effect == "transfer":
             return row.get("to") != "host" or row.library != "torch"
-        if row.effect == "compute":
-            given = list(one[6 if one[0] == op.INVOKE else 5 :])
-            return call.receiver is not None or not all(self.is_plain(function, register) for register in given)
-        return True
+        return row.effect != "compute" or call.receiver is not None or not self._is_given_plain(function, one)
+
+    def _works_without_row(self, function: Function, call: LibraryCall) -> bool:
+        name = call.name.removeprefix("builtins.")
+        if name in _HANDED_ON or name.startswith("container.") or self._only_tells(function, call.instruction):
+            return False
+        is_of_host = call.receiver is None or isinstance(call.receiver, (Constant, Scalar))
+        return not (call.name.startswith("builtins.") and is_of_host and self._is_given_plain(function, call.instruction))
+
+    def _is_given_plain(self, function: Function, one: Instruction) -> bool:
+        return all(self.is_plain(function, register) for register in one[6 if one[0] == op.INVOKE else 5 :])

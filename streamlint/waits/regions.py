@@ -58,6 +58,8 @@ class WaitRegions(HotRegions):
             for function, looks in StepParts(self, self._is_over_gradients, (PARTS, LAUNCH)).outermost(functions).items():
                 self._region(function, None, None, None, {}, WEIGHTS if looks else STEP)
             self._spread()
+            self._add_decoding(functions)
+            self._spread()
             self._add_serving(functions)
             self._spread()
 
@@ -125,8 +127,8 @@ class WaitRegions(HotRegions):
                 if all(region.loop is not loop for region in self.regions.get(function, ())):
                     self._region(function, loop, None, None, {}, LAUNCH)
 
-    def _add_serving(self, functions: list[Function]) -> None:
-        """Loops that serve, or decode by functions that run a model, and are no part of other rounds."""
+    def _add_decoding(self, functions: list[Function]) -> None:
+        """Loops that decode by functions that run a model, and are no part of other rounds."""
         for function in functions:
             if self.rounds.may_have(function.unit) and (body := self.body(function)).graph.loops:
                 known = list(self.regions.get(function, ()))
@@ -136,7 +138,9 @@ class WaitRegions(HotRegions):
                     loop = body.graph.loops[index]
                     if not any(loop.header in region.blocks for region in known):
                         self._region(function, loop, None, None, {}, DECODE)
-        self._spread()
+
+    def _add_serving(self, functions: list[Function]) -> None:
+        """Loops that serve and are no part of other rounds."""
         self.serving.find(functions)
         for function in sorted(self.serving.functions, key=lambda one: (one.unit.number, one.code.number)):
             body, known = self.body(function), [one for one in self.regions.get(function, ()) if not serves(one)]

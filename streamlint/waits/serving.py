@@ -152,20 +152,22 @@ class Serving:
         models = [one for one in models if outputs.isdisjoint(op.reads(one))]  # not the loss, which is given what a model gave
         taken = {one[2] for model in models for one in behind(function, op.reads(model), op.reads)}
         others = _onward(function, given, outputs) - taken
-        for one in inside:
-            if one in models or one[0] not in (*_CALLS, op.COMPARE, op.BINARY):
-                continue
-            reads = set(op.reads(one))
-            if one[0] == op.INVOKE and function.text(one[4]) in _TO_HOST and one[3] in others:
-                return True
-            if reads & outputs and reads & others and not (one[0] == op.CALL and function.dotted(one[3]) in _JOINS):
-                return True
-        return False
+        return any(one not in models and _brings_together(function, one, outputs, others) for one in inside)
 
     def _tensors_given(self, function: Function) -> set[int]:
         """The registers of a function's parameters that hold tensors."""
         given = (one[2] for one in function.by_opcode[op.PARAM])
         return {one for one in given if any(isinstance(value, Memory) for value in self.facts.values(function, one).values)}
+
+
+def _brings_together(function: Function, one: Instruction, outputs: set[int], others: set[int]) -> bool:
+    """Whether an instruction takes what a model gave and other data of the round, or fetches that."""
+    if one[0] not in (*_CALLS, op.COMPARE, op.BINARY):
+        return False
+    if one[0] == op.INVOKE and function.text(one[4]) in _TO_HOST and one[3] in others:
+        return True
+    reads = set(op.reads(one))
+    return bool(reads & outputs and reads & others) and not (one[0] == op.CALL and function.dotted(one[3]) in _JOINS)
 
 
 def _onward(function: Function, registers: Iterable[int], without: Iterable[int]) -> set[int]:

@@ -47,10 +47,15 @@ def _shape_of(function: Function, register: int) -> int | None:
     return one[3] if function.text(one[4]) == ("shape" if one[0] == op.ATTR else "size") else None
 
 
+def _only_element(function: Function, made: Instruction | None) -> Instruction | None:
+    """What one place of a function appends to a list, if no other one does."""
+    puts = [one for one in function.uses[made[2]] if one[0] == op.APPEND] if made is not None and made[0] == op.BUILD else []
+    return function.definitions[puts[0][-1]] if len(puts) == 1 else None
+
+
 def _zipped(function: Function, made: Instruction | None) -> list[int]:
     """What a comprehension compares element by element: ``[i == j for i, j in zip(x.shape, y.shape)]``."""
-    puts = [one for one in function.uses[made[2]] if one[0] == op.APPEND] if made is not None and made[0] == op.BUILD else []
-    compared = function.definitions[puts[0][-1]] if len(puts) == 1 else None
+    compared = _only_element(function, made)
     if compared is None or compared[0] != op.COMPARE:
         return []
     parts = [function.definitions[side] for side in compared[4:6]]

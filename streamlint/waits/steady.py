@@ -7,7 +7,7 @@ Parameters of a function that a round calls are what the call hands over.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from weakref import WeakKeyDictionary
 
 from streamlint.facts.aliases import SELF, path_of
@@ -30,7 +30,7 @@ _PURE = frozenset(
 _METHODS = frozenset("startswith endswith get keys values items lower upper strip split count".split())
 _CHANGING = frozenset({"time", "random", "datetime", "secrets", "uuid"})
 _FILLING = frozenset("append add update extend pop popleft appendleft clear setdefault insert remove discard put popitem".split())
-_FROM_PARTS = frozenset({op.UNARY, op.COPY, op.CAST, op.DEREF, op.UNPACK, op.FORMAT, op.MATCH, op.SLICE, op.INPLACE})
+_FROM_PARTS = frozenset({op.UNARY, op.COPY, op.CAST, op.DEREF, op.UNPACK, op.FORMAT, op.MATCH, op.SLICE})
 _FIXED = frozenset({op.CONST, op.IMPORT, op.FUNCTION, op.CLASS, op.UNDEF, op.MORE})
 _DEEPEST = 16
 Seen = dict[tuple[Region, int], bool]
@@ -83,34 +83,25 @@ class Steadiness:
         return all(self._ask(region, register, seen, depth) for register in registers)
 
     def _decide(self, region: Region, one: Instruction, seen: Seen, depth: int) -> bool:
-        function, opcode = region.function, one[0]
-        if opcode in _FIXED:
-            return True
-        if opcode == op.PARAM:
-            return self._parameter(region, one, seen, depth)
-        if opcode == op.NAME:
-            set_to = self.set_to(region, one)
-            return all(value is not None and self._ask(region, value, seen, depth) for value in set_to)
-        if opcode == op.LOAD:
-            return self._captured(region, one, seen, depth)
-        if opcode == op.ATTR:
-            return self._attribute(region, one, seen, depth)
-        if opcode == op.COMPARE:
-            return self._compare(region, one, seen, depth)
-        if opcode in (op.BINARY, op.INPLACE) and function.text(one[3]).rstrip("=") in ("%", "&"):
-            return False
-        if opcode == op.PHI:
-            return self._phi(region, one, seen, depth)
-        if opcode == op.NEXT:
-            return self._is_part(region, one, seen, depth)
-        if opcode in (op.CALL, op.INVOKE):
-            return self._call(region, one, seen, depth)
-        if opcode in (op.BUILD, op.DICT):
-            parts = op.reads(one)
-            return bool(parts) and not self.is_refilled(region, one[2]) and self._all(region, parts, seen, depth)
-        if opcode == op.ITEM:
-            return not self.is_refilled(region, one[3]) and self._all(region, op.reads(one), seen, depth)
-        return (opcode in _FROM_PARTS or opcode == op.BINARY) and self._all(region, op.reads(one), seen, depth)
+        handler = _BY_OPCODE.get(one[0])
+        if handler is not None:
+            return handler(self, region, one, seen, depth)
+        return one[0] in _FIXED or (one[0] in _FROM_PARTS and self._all(region, op.reads(one), seen, depth))
+
+    def _binary(self, region: Region, one: Instruction, seen: Seen, depth: int) -> bool:
+        """A remainder or a mask counts rounds."""
+        operator = region.function.text(one[3]).rstrip("=")
+        return operator not in ("%", "&") and self._all(region, op.reads(one), seen, depth)
+
+    def _display(self, region: Region, one: Instruction, seen: Seen, depth: int) -> bool:
+        parts = op.reads(one)
+        return bool(parts) and not self.is_refilled(region, one[2]) and self._all(region, parts, seen, depth)
+
+    def _item(self, region: Region, one: Instruction, seen: Seen, depth: int) -> bool:
+        return not self.is_refilled(region, one[3]) and self._all(region, op.reads(one), seen, depth)
+
+    def _name(self, region: Region, one: Instruction, seen: Seen, depth: int) -> bool:
+        return all(value is not None and self._ask(region, value, seen, depth) for value in self.set_to(region, one))
 
     def _is_part(self, region: Region, one: Instruction, seen: Seen, depth: int) -> bool:
         """Whether a loop in the round goes through the same parts in each, and has no rounds of its own."""
@@ -288,11 +279,13 @@ class Steadiness:
             given = list(one[5:])
             return not any(self.is_refilled(region, register) for register in given) and self._all(region, given, seen, depth)
         if is_method and last in _METHODS:
-            return not self.is_refilled(region, one[3]) and self._all(region, op.reads(one), seen, depth)
+            return self._item(region, one, seen, depth)
+        return len(one) == (6 if is_method else 5) and not self._changes(function, one) and self._ask(region, one[3], seen, depth)
+
+    def _changes(self, function: Function, one: Instruction) -> bool:
+        """Whether a call asks a clock or draws a number."""
         names = [call.name for call in self.hot.graph.calls(function).libraries if call.instruction == one]
-        if any(name.partition(".")[0] in _CHANGING or ".random." in name for name in names):
-            return False
-        return not one[6 if is_method else 5 :] and self._ask(region, one[3], seen, depth)
+        return any(name.partition(".")[0] in _CHANGING or ".random." in name for name in names)
 
     def _gives_steady(self, region: Region, call: Instruction, callee: Function, seen: Seen, depth: int) -> bool:
         """Whether a function of the program returns the same in each round, by the same way."""
@@ -333,3 +326,20 @@ def steadiness_of(hot: HotRegions) -> Steadiness:
 
 
 _KNOWN: WeakKeyDictionary[HotRegions, Steadiness] = WeakKeyDictionary()
+_BY_OPCODE: dict[int, Callable[[Steadiness, Region, Instruction, Seen, int], bool]] = {
+    op.PARAM: Steadiness._parameter,
+    op.NAME: Steadiness._name,
+    op.LOAD: Steadiness._captured,
+    op.ATTR: Steadiness._attribute,
+    op.COMPARE: Steadiness._compare,
+    op.BINARY: Steadiness._binary,
+    op.INPLACE: Steadiness._binary,
+    op.PHI: Steadiness._phi,
+    op.NEXT: Steadiness._is_part,
+    op.CALL: Steadiness._call,
+    op.INVOKE: Steadiness._call,
+    op.BUILD: Steadiness._display,
+    op.DICT: Steadiness._display,
+    op.ITEM: Steadiness._item,
+}
+"""What decides whether an instruction gives the same in each round."""

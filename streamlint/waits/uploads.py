@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from streamlint.facts.call_graph import CallGraph
+from streamlint.facts.call_graph import CallGraph, LibraryCall
 from streamlint.facts.functions import Function
 from streamlint.facts.hot import HotRegions, Region
 from streamlint.facts.objects import Constant, Container, External, Instance, Memory, Object, Scalar, are_plain
@@ -25,7 +25,7 @@ _OF_SIZES = frozenset(
 )
 _OF_NUMBERS = _OF_SIZES | {"torch.tensor", "torch.as_tensor", "torch.from_numpy"}
 _ARITHMETIC = frozenset({"int", "float", "abs", "round", "min", "max", "pow", "sum"})
-_MADE_OF_PARTS = frozenset({op.UNARY, op.BINARY, op.BUILD, op.ITEM, op.UNPACK, op.SLICE})
+_MADE_OF_PARTS = frozenset({op.UNARY, op.BINARY, op.BUILD, op.ITEM, op.UNPACK, op.SLICE, op.CALL, op.INVOKE})
 _PURE = frozenset({"compute", "factory", "view"})
 CONSTANT, SIZE_OF, TENSORS, INDEX = "a constant", "a size", "a list of tensors", "an index"
 
@@ -174,8 +174,6 @@ def _parts_of_constant(hot: HotRegions, function: Function, one: Instruction, re
     if one[0] == op.PHI:
         changes = loop is not None and home in loop.body and any(each.header == home for each in hot.body(function).graph.loops)
         return one[3:] if not changes else None
-    if one[0] in (op.CALL, op.INVOKE):
-        return _computed_from(hot, function, one)
     if one[0] in _MADE_OF_PARTS:
         return _parts(hot, function, one, region)
     if one[0] == op.NAME:
@@ -186,7 +184,9 @@ def _parts_of_constant(hot: HotRegions, function: Function, one: Instruction, re
 
 
 def _parts(hot: HotRegions, function: Function, one: Instruction, region: Region) -> Sequence[int] | None:
-    """The parts of what an instruction puts together or takes apart; None where a round may put others into it."""
+    """The parts of what an instruction computes, puts together or takes apart; None where a round may put others into it."""
+    if one[0] in (op.CALL, op.INVOKE):
+        return _computed_from(hot, function, one)
     if one[0] == op.ITEM:
         return one[3:5] if not steadiness_of(hot).is_refilled(region, one[3]) else None
     if one[0] in (op.UNPACK, op.SLICE):
@@ -224,15 +224,18 @@ def _computed_from(hot: HotRegions, function: Function, one: Instruction) -> lis
     calls = hot.graph.of_call(function, one).libraries
     if calls and all(_is_of_numbers(call.name) for call in calls) and one not in hot.graph.calls(function).unknown:
         return [register for _, register in argument_registers(function, one)]
-    is_pure = all(call.row is not None and call.row.effect in _PURE and not call.row.get("random") for call in calls)
-    if not calls or not is_pure or not all(call.name.startswith("numpy.") and ".random." not in call.name for call in calls):
-        return None
     given = argument_registers(function, one)
     is_filled = any(use[0] in (op.SET_ITEM, op.INPLACE) and one[2] in use[2:4] for use in function.uses[one[2]])
-    if is_filled or any(kind in (1, 2, "out") for kind, _ in given):
+    if not calls or not all(map(_is_pure, calls)) or is_filled or any(kind in (1, 2, "out") for kind, _ in given):
         return None
     receiver = [one[3]] if any(call.receiver is not None for call in calls) else []
     return [*receiver, *(register for kind, register in given if kind != "dtype")]
+
+
+def _is_pure(call: LibraryCall) -> bool:
+    """Whether a function of NumPy computes an array of what it is given alone."""
+    is_of_numpy = call.name.startswith("numpy.") and ".random." not in call.name
+    return is_of_numpy and call.row is not None and call.row.effect in _PURE and not call.row.get("random")
 
 
 def _is_of_numbers(name: str) -> bool:
