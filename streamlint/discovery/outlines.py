@@ -129,18 +129,22 @@ class Reach:
         entered = self._entered()
         while waiting:
             path, block = waiting.pop()
-            fresh = {(path, name) for name in block.identifiers & self._had(path) - self.called[path]}
-            for local, target in modules[path]:
-                if local in block.identifiers and _BY_NAME in block.identifiers:
-                    fresh |= {(target, one) for one in self._had(target) - self.called[target]}
-                elif local == "*" or local in block.identifiers:
-                    fresh |= {(target, one) for one in block.identifiers & self._had(target) - self.called[target]}
-            for dotted in block.paths:
-                module, _, name = dotted.rpartition(".")
-                home = self._resolver.find(module, path)
-                if home is not None and name in self._had(home) - self.called[home]:
-                    fresh.add((home, name))
-            waiting += self._called(fresh, entered)
+            waiting += self._called(self._named(path, block, modules[path]), entered)
+
+    def _named(self, path: str, block: Block, modules: list[tuple[str, str]]) -> set[tuple[str, str]]:
+        """What a block names for the first time: of its own file, of modules that it imports, by dotted paths."""
+        fresh = {(path, name) for name in block.identifiers & self._had(path) - self.called[path]}
+        for local, target in modules:
+            if local in block.identifiers and _BY_NAME in block.identifiers:
+                fresh |= {(target, one) for one in self._had(target) - self.called[target]}
+            elif local == "*" or local in block.identifiers:
+                fresh |= {(target, one) for one in block.identifiers & self._had(target) - self.called[target]}
+        for dotted in block.paths:
+            module, _, name = dotted.rpartition(".")
+            home = self._resolver.find(module, path)
+            if home is not None and name in self._had(home) - self.called[home]:
+                fresh.add((home, name))
+        return fresh
 
     def _entered(self) -> dict[tuple[str, str], list[tuple[str, str]]]:
         """By file and name of a table, and of what enters others in one: the definitions that a decorator may enter there."""

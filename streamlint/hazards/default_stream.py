@@ -62,18 +62,13 @@ class DefaultStream(StreamFiles):
         if choice.how == "default" and not choice.calls and not self.streams.at_hand.is_given(holder):
             return ""
         beside = self.streams.beside.in_flight(holder, place)
-        if self._is_behind_device_wait(holder, place, beside):
-            return ""
-        is_at_rest = self._fetches_at_rest(holder, place, work, beside)
-        if is_at_rest and not self._is_of_given_stream(holder, place):
-            return ""
-        if not beside and (self._sets_up(holder, place, work) or self._is_before_streams_work(holder, work)):
+        if self._is_apart(holder, place, work, beside):
             return ""
         race = self.is_race(choice.at)
         if not race and self._is_timed(holder):
             return ""
-        is_at_hand = self._has_stream_at_hand(holder, choice) or self._works_on_another(holder)
-        if is_at_hand and not is_chosen_by_branch(self.streams.launches, function, one, work):
+        is_in_scope = self._has_stream_at_hand(holder, choice) or self._works_on_another(holder)
+        if is_in_scope and not is_chosen_by_branch(self.streams.launches, function, one, work):
             return "a stream is in scope"
         if self._is_held_up(holder, place, beside):
             return "other streams have work in flight"
@@ -84,6 +79,14 @@ class DefaultStream(StreamFiles):
         ):
             return "" if self.streams.at_hand.makes(holder) else "other work in this file uses a stream"
         return ""
+
+    def _is_apart(self, holder: Function, place: Instruction, work: Queued, beside: list[Event]) -> bool:
+        """Whether no work of another stream runs beside work on the null stream: the device has come to rest, or other work comes later."""
+        if self._is_behind_device_wait(holder, place, beside):
+            return True
+        if self._fetches_at_rest(holder, place, work, beside) and not self._is_of_given_stream(holder, place):
+            return True
+        return not beside and (self._sets_up(holder, place, work) or self._is_before_streams_work(holder, work))
 
     def _reason_crossing(self, choice: Choice) -> str:
         """Python hands C++ the null stream, and memory that it works on under a stream of its own."""

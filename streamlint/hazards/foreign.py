@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import collections
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
@@ -69,11 +69,14 @@ class ForeignWork:
         found = dict.fromkeys(function for unit in both for function in unit.functions)
         yield from found
         working = (each for unit, own in words.items() if own for each in unit.functions)
-        waiting = [(each, 0) for each in working if any(event.work is not None for event in self.streams.beside.own(each))]
+        yield from (function for function in self._leading_to_work(working) if function not in found)
+
+    def _leading_to_work(self, functions: Iterable[Function]) -> Iterator[Function]:
+        """Those of some functions that put work on a stream, and the functions that call them."""
+        waiting = [(each, 0) for each in functions if any(event.work is not None for event in self.streams.beside.own(each))]
         seen = {function for function, _ in waiting}
         for function, depth in waiting:
-            if function not in found:
-                yield function
+            yield function
             for caller, _ in self.transfer.callers(function) if depth < DEEPEST and len(seen) < _MOST_ABOVE else ():
                 if caller not in seen and not caller.is_cpp:
                     seen.add(caller)

@@ -254,6 +254,9 @@ class _Search:
             return False
         if any(True for _ in launched(self.transfer.facts, self.transfer.libraries, function, one)):
             return True
+        return self._is_library_work(function, one)
+
+    def _is_library_work(self, function: Function, one: Instruction) -> bool:
         for call in self.origins.calls(Known(function, op.NONE, ()), one):
             if call.row.effect in _WORK:
                 return True

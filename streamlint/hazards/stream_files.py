@@ -13,6 +13,7 @@ from streamlint.facts.instructions import last_name
 from streamlint.facts.objects import LibraryObject, Site
 from streamlint.facts.program import Program, Unit
 from streamlint.hazards.streams import Streams
+from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector
 from streamlint.ordering.choices import NULL
@@ -65,10 +66,8 @@ class StreamFiles:
             given = argument_registers(function, one)
             if any(_is_given(selector, given) for selector in self._takers.get(last_name(function, one), ())):
                 return True
-            config = function.definitions[one[3]] if one[0] == op.CALL and one[3] >= 0 else None
-            built = function.definitions[config[4]] if config is not None and config[0] == op.ITEM else None
-            if built is not None and built[0] == op.BUILD and len(built) > 6:
-                return True  # ``kernel[grid, block, stream]``
+            if _is_launched_on(function, one):
+                return True
         return False
 
     @cached_property
@@ -159,3 +158,10 @@ def libraries_of(program: Program, unit: Unit) -> set[str]:
     if not named or is_cython(unit):
         return named
     return {module.partition(".")[0] for module, _ in unit.imports} & LIBRARIES | named & {_RUNTIME}
+
+
+def _is_launched_on(function: Function, one: Instruction) -> bool:
+    """Whether a call launches a kernel on a stream: ``kernel[grid, block, stream](x)``."""
+    config = function.definitions[one[3]] if one[0] == op.CALL and one[3] >= 0 else None
+    built = function.definitions[config[4]] if config is not None and config[0] == op.ITEM else None
+    return built is not None and built[0] == op.BUILD and len(built) > 6
