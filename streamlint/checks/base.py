@@ -28,7 +28,7 @@ HEADINGS = (
 
 
 class Check:
-    """One rule. Subclasses set the class attributes, and tell what was found by methods whose names begin with ``told``."""
+    """One rule. Subclasses set the class attributes, and build findings by methods whose names begin with ``report``."""
 
     code: ClassVar[str]
     name: ClassVar[str]
@@ -62,7 +62,7 @@ class Check:
             category=self.category,
             message=message,
             span=span or operation.span,
-            trail=tuple(dict.fromkeys(trail)),  # what two rounds of a loop share is told once
+            trail=tuple(dict.fromkeys(trail)),  # a step that two rounds of a loop share is listed once
             help=help,
             facts=facts or {},
             qualname=operation.context.function,

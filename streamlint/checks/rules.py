@@ -75,7 +75,7 @@ class ContradictedDeclaration(Check):
 
     code, name, category, default = CONTRADICTED, "contradicted-declaration", Category.PORTABILITY, "on"
 
-    def told(self, at: Span, what: str, known: str, declared: str, trail: Iterable[Step], qualname: str) -> Finding:
+    def report(self, at: Span, what: str, known: str, declared: str, trail: Iterable[Step], qualname: str) -> Finding:
         """A contradiction as a finding: what the value is for, and what it is known and declared to be, in words."""
         message = f"{what} is {known}, but {declared} is declared"
         return self.finding_at(at, message, trail=trail, help="correct the declaration, or what is given", qualname=qualname)

@@ -69,7 +69,7 @@ class UnpinnedNonBlocking(Check):
     fixes = ("safe", "unsafe")
     rests_on = ("h2d-pageable-big-async-waits", "h2d-pageable-small-async-waits", "d2h-pageable-async-waits", "h2d-pinned-async-waits")
 
-    def told(self, copy: Copy, shown: bool) -> Finding:
+    def report(self, copy: Copy, shown: bool) -> Finding:
         """A copy that may make the host wait, as a finding."""
         found = self.finding(
             copy,

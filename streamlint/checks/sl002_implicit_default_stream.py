@@ -60,26 +60,26 @@ class ImplicitDefaultStream(Check):
     fixes = ("safe", "unsafe")
     rests_on = ("null-waits-for-blocking", "blocking-waits-for-null", "null-barrier-holds-nonblocking")
 
-    def told(self, span: Span, what: str, how: str, race: bool, suffix: str, qualname: str) -> Finding:
+    def report(self, span: Span, what: str, how: str, race: bool, suffix: str, qualname: str) -> Finding:
         """Work on the default stream beside other streams, as a finding."""
         owner = {"handle": "the handle's", "policy": "the policy's"}.get(how, "the")
         effect = "it is unordered with non-blocking streams" if race else "it serializes with all blocking streams"
         found = self.finding_at(span, f"{what} on {owner} default stream; {effect}{suffix}", qualname=qualname)
         return replace(found, category=Category.RACE if race else Category.STALL)
 
-    def told_mark(self, span: Span, missed: str, trail: Iterable[Step], suffix: str, qualname: str) -> Finding:
+    def report_mark(self, span: Span, missed: str, trail: Iterable[Step], suffix: str, qualname: str) -> Finding:
         """An event on the default stream that misses what it is to mark, as a finding."""
         help = "record the event on the stream that the waiting streams depend on"
         return self.finding_at(span, f"event record on the default stream; {missed}{suffix}", trail=trail, help=help, qualname=qualname)
 
-    def told_together(self, findings: list[Finding], suffix: str) -> Finding:
-        """A file that uses no streams at all, told once."""
+    def report_together(self, findings: list[Finding], suffix: str) -> Finding:
+        """One finding for a file that uses no streams at all."""
         first, *others = findings
         steps = tuple(Step("also on the default stream", finding.span) for finding in others)
         message = f"{first.message.partition(';')[0]}; no stream is used ({len(findings)} places)" + suffix
         return replace(first, trail=(*first.trail, *steps), message=message, covers=tuple(f.span for f in others))
 
-    def told_kept(self, name: str, read: Span, uses: Iterable[Span], qualname: str) -> Finding:
+    def report_kept(self, name: str, read: Span, uses: Iterable[Span], qualname: str) -> Finding:
         """A current stream that is kept, as a finding."""
         what = f"current stream cached in `{name}`; later calls ignore a change of the current stream"
         steps = [Step("later work on the cached stream", use) for use in uses]

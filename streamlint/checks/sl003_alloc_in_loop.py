@@ -68,7 +68,7 @@ class AllocInLoop(Check):
     fixes = ("safe", "unsafe")
     rests_on = ("free-waits", "free-holds-all", "free-host-waits", "malloc-waits")
 
-    def told(self, allocated: Operation, free: Free, loop: LoopFrame, place: Span | None, shown: bool) -> Finding:
+    def report(self, allocated: Operation, free: Free, loop: LoopFrame, place: Span | None, shown: bool) -> Finding:
         """Memory that each round of a loop allocates and frees, as a finding."""
         found = self.finding(
             allocated,
@@ -80,7 +80,7 @@ class AllocInLoop(Check):
         )
         return replace(found, shown=shown)
 
-    def told_of_cache(self, trim: Free, loop: LoopFrame, place: Span | None, shown: bool) -> Finding:
+    def report_of_cache(self, trim: Free, loop: LoopFrame, place: Span | None, shown: bool) -> Finding:
         """A cache that each round of a loop empties, as a finding."""
         found = self.finding(
             trim,

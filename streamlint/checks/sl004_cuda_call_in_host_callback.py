@@ -60,10 +60,10 @@ class CudaCallInHostCallback(Check):
     default = "on"
     rests_on = ("host-function-takes-the-object-lock", "host-functions-are-serialised")
 
-    def told(self, operation: Operation, place: Span, trail: tuple[Step, ...]) -> Finding:
+    def report(self, operation: Operation, place: Span, trail: tuple[Step, ...]) -> Finding:
         """The finding of an operation in a callback, at a statement of its body."""
         if isinstance(operation, Block):
-            return self._told_block(operation, place, trail)
+            return self._report_block(operation, place, trail)
         return self.finding(
             operation,
             f"{self._what(operation)} in a host callback; CUDA returns cudaErrorNotPermitted or deadlocks",
@@ -73,7 +73,7 @@ class CudaCallInHostCallback(Check):
             facts={"api": operation.api, "kind": "refused call"},
         )
 
-    def _told_block(self, operation: Block, place: Span, trail: tuple[Step, ...]) -> Finding:
+    def _report_block(self, operation: Block, place: Span, trail: tuple[Step, ...]) -> Finding:
         awaited = "a lock held across synchronization" if operation.what == "lock" else "a thread with CUDA calls"
         return self.finding(
             operation,

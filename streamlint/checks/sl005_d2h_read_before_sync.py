@@ -60,7 +60,7 @@ class D2hReadBeforeSync(Check):
     fixes = ("safe",)
     rests_on = ("d2h-pinned-async-waits", "d2h-pageable-async-waits", "event-synchronize-waits")
 
-    def told(self, conflict: Conflict, shown: bool) -> Finding:
+    def report(self, conflict: Conflict, shown: bool) -> Finding:
         """A read that nothing orders behind a copy, as a finding."""
         copy, read = conflict.first, conflict.second
         assert isinstance(copy, Copy)

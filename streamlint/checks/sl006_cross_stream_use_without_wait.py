@@ -75,7 +75,7 @@ class CrossStreamUseWithoutWait(Check):
     fixes = ("safe", "unsafe")
     rests_on = ("stream-order", "event-order", "null-barrier-holds-nonblocking")
 
-    def told(self, first: Launch, second: Launch, writes: bool, streams: tuple[Step, ...], others: tuple[Span, ...] = ()) -> Finding:
+    def report(self, first: Launch, second: Launch, writes: bool, streams: tuple[Step, ...], others: tuple[Span, ...] = ()) -> Finding:
         """Two pieces of work that nothing orders, as a finding; ``streams`` are where their streams were made, ``others`` further calls
         from which the second one meets work that nothing orders."""
         conflict = Conflict(first, second, writes)
@@ -90,7 +90,7 @@ class CrossStreamUseWithoutWait(Check):
             facts={"api": second.api},
         )
 
-    def told_out_of_view(
+    def report_unknown(
         self, first: Launch, second: Launch, streams: tuple[Step, ...], whose: str, others: tuple[Span, ...] = ()
     ) -> Finding:
         """Work that is not in view: on what callers give, of the users before of new memory, or on what is left to callers. A finding."""

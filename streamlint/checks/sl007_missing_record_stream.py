@@ -67,8 +67,8 @@ class MissingRecordStream(Check):
     fixes = ("unsafe",)
     rests_on = ("stream-order", "event-order")
 
-    def told(self, use: Operation, drop: Drop, again: Span | None, streams: tuple[tuple[Step, ...], tuple[Step, ...]]) -> Finding:
-        """A release that nothing orders behind a use, as a finding. ``again`` is the next allocation, None where that is the caller's
+    def report(self, use: Operation, drop: Drop, reuse: Span | None, streams: tuple[tuple[Step, ...], tuple[Step, ...]]) -> Finding:
+        """A release that nothing orders behind a use, as a finding. ``reuse`` is the next allocation, None where that is the caller's
         affair; ``streams`` are where the stream of the pool and the other one were made."""
         home, other = streams
         trail = [Step(f"the allocating stream: {step.message}", step.span) for step in home]
@@ -78,8 +78,8 @@ class MissingRecordStream(Check):
             *(Step(f"the other stream: {step.message}", step.span) for step in other),
         ]
         trail.append(Step("the last reference is released here", drop.span))
-        if again is not None:
-            trail.append(Step("this allocation may reuse the block", again))
+        if reuse is not None:
+            trail.append(Step("this allocation may reuse the block", reuse))
         else:
             trail.append(Step("the caller's next allocation on that stream may reuse the block", drop.span))
         return self.finding(

@@ -64,7 +64,7 @@ class HostBufferReusedInFlight(Check):
     fixes = ("safe",)
     rests_on = ("h2d-pinned-async-waits", "event-synchronize-waits")
 
-    def told(self, conflict: Conflict) -> Finding:
+    def report(self, conflict: Conflict) -> Finding:
         """A write that nothing orders behind a copy, as a finding."""
         copy, write = conflict.first, conflict.second
         assert isinstance(copy, Copy)

@@ -78,7 +78,7 @@ class GilHeldAcrossCudaCall(Check):
     rests_on = ("stream-synchronize-waits", "device-synchronize-waits", "d2h-sync-waits", "free-waits", "malloc-waits")
     from_python = True
 
-    def told(
+    def report(
         self, operation: Operation, why: str, holding: Holding, place: Span, calls: tuple[Span, ...], shown: bool, needing: Span | None
     ) -> Finding:
         """The finding of an operation that waits; ``needing`` is the host function before it that acquires the GIL."""

@@ -64,7 +64,7 @@ class PageableD2hStall(Check):
     default = "on"
     rests_on = ("d2h-pageable-async-waits", "pageable-copy-on-null-holds-all", "sync-copy-holds-all", "pageable-copy-holds-its-stream")
 
-    def told(self, copy: Copy, trail: tuple[Step, ...]) -> Finding:
+    def report(self, copy: Copy, trail: tuple[Step, ...]) -> Finding:
         """A copy that holds up the work of another thread, as a finding."""
         return self.finding(
             copy,

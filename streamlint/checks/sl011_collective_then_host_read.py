@@ -54,7 +54,7 @@ class CollectiveThenHostRead(Check):
     languages = ("Python",)
     rests_on = ("d2h-sync-waits", "event-order")
 
-    def told(self, read: Operation, collective: Span) -> Finding:
+    def report(self, read: Operation, collective: Span) -> Finding:
         """A read of what a collective makes, as a finding."""
         return self.finding(
             read,

@@ -10,7 +10,7 @@ from streamlint.findings.operations import (
 )
 from streamlint.support.records import replace
 
-# Words of calls out of view that wait for another process: they may be the answer that a tensor is no longer needed.
+# Words of unknown calls that wait for another process: they may be the answer that a tensor is no longer needed.
 
 
 class MpCudaTensor(Check):
@@ -71,7 +71,7 @@ class MpCudaTensor(Check):
     rests_on = ("event-order", "event-covers-later-work")
     # --- on the way out ---------------------------------------------------------------------------------------------------------------
 
-    def told_unordered(self, put: Operation, written: Span, made: Span | None, feeder: bool, kind: str = "created") -> Finding:
+    def report_unordered(self, put: Operation, written: Span, made: Span | None, feeder: bool, kind: str = "created") -> Finding:
         """A put of memory whose stream has not finished, as a finding."""
         pickling = "the feeder thread uses another stream" if feeder else "the current stream is another one"
         return self.finding(
@@ -88,7 +88,7 @@ class MpCudaTensor(Check):
             facts={"kind": "e", "api": "torch", "stream": kind},
         )
 
-    def told_relayed(self, put: Operation, source: Span, started: Span | None) -> Finding:
+    def report_relayed(self, put: Operation, source: Span, started: Span | None) -> Finding:
         """A put of what another process has sent, as a finding."""
         found = self.finding(
             put,
@@ -102,7 +102,7 @@ class MpCudaTensor(Check):
         )
         return replace(found, category=Category.ERROR)
 
-    def told_outlived(self, put: Operation, started: Span) -> Finding:
+    def report_outlived(self, put: Operation, started: Span) -> Finding:
         """A put by a process that ends behind it, as a finding."""
         found = self.finding(
             put,
@@ -113,7 +113,7 @@ class MpCudaTensor(Check):
         )
         return replace(found, category=Category.RACE)
 
-    def told_own(self, taken: Operation, put: Span) -> Finding:
+    def report_own(self, taken: Operation, put: Span) -> Finding:
         """A get of what the same process has put, as a finding."""
         found = self.finding(
             taken,
@@ -126,19 +126,19 @@ class MpCudaTensor(Check):
 
     # --- afterwards -------------------------------------------------------------------------------------------------------------------
 
-    def told_written(self, write: Operation, put: Span, again: bool) -> Finding:
-        """A write to what was sent, as a finding. ``again``: the same memory is put again behind it."""
+    def report_written(self, write: Operation, put: Span, is_repeated: bool) -> Finding:
+        """A write to what was sent, as a finding. ``is_repeated``: the same memory is put once more behind it."""
         return self.finding(
             write,
             "in-place write to a CUDA tensor after sending it; the receiver may read mixed data",
             trail=(Step("sent here; the receiver has not confirmed the end of its work", put), *call_trail(write)),
             help="send a clone(), or wait for the receiver's answer before writing",
-            facts={"kind": "f" if again else "d", "api": "torch"},
+            facts={"kind": "f" if is_repeated else "d", "api": "torch"},
         )
 
     # --- processes ----------------------------------------------------------------------------------------------------------------------
 
-    def told_fork(self, start: Operation, before: Span, inside: Span, method: str) -> Finding:
+    def report_fork(self, start: Operation, before: Span, inside: Span, method: str) -> Finding:
         """The start of a forked process between two uses of CUDA, as a finding."""
         how, when = ("", "") if method == "fork" else (" (Linux default)", "; fork is the default on Linux before Python 3.14")
         found = self.finding(

@@ -100,7 +100,7 @@ class CaptureIllegalCall(Check):
         "capture-must-be-joined",
     )
 
-    def told(self, operation: Operation) -> Finding:
+    def report(self, operation: Operation) -> Finding:
         """The finding of an operation that a capture refuses."""
         refusal = operation.refused
         assert refusal is not None

@@ -64,7 +64,7 @@ class LegacySyncMissesNonblocking(Check):
     languages = ("Python", "Cython", "C++")
     rests_on = ("null-synchronize-waits-for-blocking", "null-barrier-holds-nonblocking")
 
-    def told(
+    def report(
         self,
         legacy: Span,
         kind: str,

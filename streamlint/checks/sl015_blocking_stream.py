@@ -64,7 +64,7 @@ class BlockingStream(Check):
     default = "off"
     rests_on = ("null-waits-for-blocking", "blocking-waits-for-null")
 
-    def told(self, made: Span, kernel: Span, null: Span, calls: Iterable[Span], library: str, suffix: str, qualname: str) -> Finding:
+    def report(self, made: Span, kernel: Span, null: Span, calls: Iterable[Span], library: str, suffix: str, qualname: str) -> Finding:
         """A blocking stream whose kernel is in flight where the null stream works, as a finding."""
         steps = (
             Step("kernel on the blocking stream", kernel),

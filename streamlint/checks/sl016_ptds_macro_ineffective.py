@@ -57,7 +57,7 @@ class PtdsMacroIneffective(Check):
     default = "on"
     rests_on = ("per-thread-stream-is-blocking", "null-waits-for-blocking")
 
-    def told(self, at: Span, is_compiled: bool, because: Span | None, header: str) -> Finding:
+    def report(self, at: Span, is_compiled: bool, because: Span | None, header: str) -> Finding:
         """A definition that nothing reads, as a finding."""
         reader = "nvcc reads cuda_runtime.h" if is_compiled else f"'{header}' reads it"
         step = "compiled as CUDA; nvcc reads the header before the first line" if is_compiled else "this header reads the macro"

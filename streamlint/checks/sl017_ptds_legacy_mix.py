@@ -48,7 +48,7 @@ class PtdsLegacyMix(Check):
     default = "preview"
     rests_on = ("per-thread-stream-is-blocking", "null-waits-for-blocking")
 
-    def told(self, at: Span, other: str, because: Span) -> Finding:
+    def report(self, at: Span, other: str, because: Span) -> Finding:
         """A part that is built otherwise than another one, as a finding. ``other`` is torch, or a source's name."""
         torch = other == "torch"
         return self.finding_at(

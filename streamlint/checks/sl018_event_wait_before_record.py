@@ -74,19 +74,19 @@ class EventWaitBeforeRecord(Check):
     default = "on"
     rests_on = ("event-order", "event-covers-later-work")
 
-    def told(
+    def report(
         self, wait: Operation, made: Span, made_calls: tuple[Span, ...], record: Span | None, also: tuple[Span, ...], place: Span
     ) -> Finding:
         """A wait for an event that is recorded only behind it, or nowhere, as a finding."""
-        return self._told(_WAIT, wait, made, made_calls, record, also, place)
+        return self._report(_WAIT, wait, made, made_calls, record, also, place)
 
-    def told_query(
+    def report_query(
         self, query: Operation, made: Span, made_calls: tuple[Span, ...], record: Span | None, also: tuple[Span, ...], place: Span
     ) -> Finding:
         """A query of an event that is recorded only behind it, or nowhere, as a finding."""
-        return self._told(_QUERY, query, made, made_calls, record, also, place)
+        return self._report(_QUERY, query, made, made_calls, record, also, place)
 
-    def _told(
+    def _report(
         self,
         words: _Words,
         wait: Operation,
@@ -111,10 +111,10 @@ class EventWaitBeforeRecord(Check):
             facts={"api": wait.api},
         )
 
-    def told_lost(self, lost: Operation, again: Span | None, wait: Span) -> Finding:
+    def report_lost(self, lost: Operation, next_record: Span | None, wait: Span) -> Finding:
         """A record that another one replaces, or its own in the next round of a loop, before anybody waits for it, as a finding."""
-        steps = [Step("recorded again here", again)] if again is not None else []
-        steps.append(Step(f"this wait covers only the {'last' if again is None else 'second'} record", wait))
+        steps = [Step("recorded again here", next_record)] if next_record is not None else []
+        steps.append(Step(f"this wait covers only the {'last' if next_record is None else 'second'} record", wait))
         return self.finding(
             lost,
             "event record is lost; another stream records the event again before any wait",

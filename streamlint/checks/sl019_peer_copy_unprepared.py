@@ -69,7 +69,7 @@ class PeerCopyUnprepared(Check):
     languages = ("C++",)
     rests_on = ("peer-copies-without-access-serialise", "peer-async-waits")
 
-    def told(self, copy: Copy, start: Span) -> Finding:
+    def report(self, copy: Copy, start: Span) -> Finding:
         """A copy between devices that its program does not prepare, as a finding."""
         return self.finding(
             copy,

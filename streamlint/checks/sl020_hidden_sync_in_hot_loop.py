@@ -117,7 +117,7 @@ class HiddenSyncInHotLoop(Check):
     default = "on"
     rests_on = ("d2h-sync-waits", "h2d-pageable-sync-waits")
 
-    def told(self, operation: HostWait, trail: tuple[Step, ...]) -> Finding:
+    def report(self, operation: HostWait, trail: tuple[Step, ...]) -> Finding:
         """A wait as a finding."""
         found = self.finding(
             operation,

@@ -57,7 +57,7 @@ class DeviceSyncInHotLoop(Check):
     default = "on"
     rests_on = ("device-synchronize-waits", "free-waits")
 
-    def told(self, operation: HostWait, trail: tuple[Step, ...]) -> Finding:
+    def report(self, operation: HostWait, trail: tuple[Step, ...]) -> Finding:
         """A wait as a finding."""
         return self.finding(
             operation,

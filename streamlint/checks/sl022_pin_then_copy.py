@@ -52,7 +52,7 @@ class PinThenCopy(Check):
     languages = ("Python",)
     fixes = ("safe", "unsafe")
 
-    def told(self, copy: Copy, trail: tuple[Step, ...]) -> Finding:
+    def report(self, copy: Copy, trail: tuple[Step, ...]) -> Finding:
         """A copy of what was pinned for it alone, as a finding."""
         return self.finding(
             copy,

@@ -50,7 +50,7 @@ class TimingEventForSync(Check):
     default = "off"
     fixes = ("safe", "unsafe")
 
-    def told(self, operation: Operation, use: Operation) -> Finding:
+    def report(self, operation: Operation, use: Operation) -> Finding:
         """An event whose time nobody asks for, as a finding."""
         return self.finding(
             operation,

@@ -49,7 +49,7 @@ class EventSpin(Check):
     default = "off"
     rests_on = ("event-synchronize-waits",)
 
-    def told(self, operation: Operation, query: Span) -> Finding:
+    def report(self, operation: Operation, query: Span) -> Finding:
         """A loop that only asks, as a finding."""
         return self.finding(
             operation,

@@ -61,7 +61,7 @@ class CudaInDataloaderWorker(Check):
     default = "on"
     languages = ("Python",)
 
-    def told(self, operation: Operation, started: Span, method: str) -> Finding:
+    def report(self, operation: Operation, started: Span, method: str) -> Finding:
         """Work in the workers of a loader that stands at a place, as a finding."""
         name = operation.name.rpartition(".")[2]
         work = f"CUDA work ({name})" if name else "CUDA work"

@@ -64,7 +64,7 @@ class StreamContextNotInherited(Check):
     default = "on"
     rests_on = ("stream-order", "event-order", "null-barrier-holds-nonblocking")
 
-    def told(self, start: Operation, made: Span | None, work: Span, kind: str, library: str = "") -> Finding:
+    def report(self, start: Operation, made: Span | None, work: Span, kind: str, library: str = "") -> Finding:
         """The start of a thread whose work runs on its default stream, as a finding."""
         return self.finding(
             start,

@@ -62,12 +62,12 @@ class ForeignLibraryStream(Check):
     languages = ("Python", "Cython")
     rests_on = ("stream-order", "event-order", "null-barrier-holds-nonblocking")
 
-    def told(self, foreign: Span, library: str, other: str, trail: Iterable[Step], qualname: str, pairs: Pairs) -> Finding:
+    def report(self, foreign: Span, library: str, other: str, trail: Iterable[Step], qualname: str, pairs: Pairs) -> Finding:
         """Work of one library on memory that another one uses on another stream, as a finding."""
         message = f"{_NAMES[library]} works on memory that {_NAMES[other]} uses on another stream; nothing orders them"
         return replace(self.finding_at(foreign, message, trail=trail, help=_help(library), qualname=qualname), pairs=pairs)
 
-    def told_opened(self, call: Span, library: str, other: str, trail: Iterable[Step], qualname: str, pairs: Pairs) -> Finding:
+    def report_opened(self, call: Span, library: str, other: str, trail: Iterable[Step], qualname: str, pairs: Pairs) -> Finding:
         """Work of an opened library on a library's stream, or on the null stream where ``library`` is empty, as a finding."""
         home = _NAMES[other]
         work = f"call passes {_NAMES[library]}'s stream for memory" if library in _NAMES else "default-stream library work on memory"

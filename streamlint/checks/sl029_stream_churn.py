@@ -50,7 +50,7 @@ class StreamChurn(Check):
     default = "off"
     rests_on = ("stream-create-waits", "stream-destroy-waits")
 
-    def told(self, operation: Operation, loop: LoopFrame, use: Operation) -> Finding:
+    def report(self, operation: Operation, loop: LoopFrame, use: Operation) -> Finding:
         """A stream that each round of a loop makes, as a finding."""
         return self.finding(
             operation,

@@ -61,7 +61,7 @@ class WaitOnWrongStream(Check):
     fixes = ("safe", "unsafe")
     rests_on = ("stream-order", "event-order", "null-barrier-holds-nonblocking")
 
-    def told(
+    def report(
         self,
         wait: Span,
         why: str,

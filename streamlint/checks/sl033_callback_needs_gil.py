@@ -60,7 +60,7 @@ class CallbackNeedsGil(Check):
     rests_on = ("stream-order", "stream-synchronize-waits")
     from_python = True
 
-    def told(self, operation: Operation, registered: Span, bound: Span | None, wait: Span) -> Finding:
+    def report(self, operation: Operation, registered: Span, bound: Span | None, wait: Span) -> Finding:
         """A wait that never returns, at the call of Python's that leads to it, as a finding."""
         call = operation.name.rpartition("::")[2].rpartition(".")[2]
         return self.finding(

@@ -84,7 +84,7 @@ class GraphInputReplaced(Check):
     name = "graph-input-replaced"
     category = Category.RACE
 
-    def told(self, lost: Operation, kind: str, spans: tuple[Span | None, Span, Span, Span]) -> Finding:
+    def report(self, lost: Operation, kind: str, spans: tuple[Span | None, Span, Span, Span]) -> Finding:
         """A lost input, as a finding. ``spans``: where it is lost (None: at the end of a function), the capture, its read, the replay."""
         gone, capture, read, replay = spans
         trail = [Step("capture begins here", capture)]

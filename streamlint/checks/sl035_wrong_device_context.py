@@ -69,7 +69,7 @@ class WrongDeviceContext(Check):
     default = "preview"
     rests_on = ("stream-order",)
 
-    def told(self, work: Operation, start: Span, chosen: Span) -> Finding:
+    def report(self, work: Operation, start: Span, chosen: Span) -> Finding:
         """Work of a thread on its first current device, as a finding."""
         return self.finding(
             work,
@@ -79,7 +79,7 @@ class WrongDeviceContext(Check):
             facts={"api": work.api},
         )
 
-    def told_extension(self, launch: Operation, made: Span, calls: tuple[Span, ...]) -> Finding:
+    def report_extension(self, launch: Operation, made: Span, calls: tuple[Span, ...]) -> Finding:
         """A kernel of an extension that runs on the current device, whatever its tensors are on, as a finding."""
         steps = tuple(Step("called from here with a tensor of another device", call) for call in calls)
         return self.finding(
@@ -90,8 +90,8 @@ class WrongDeviceContext(Check):
             facts={"api": launch.api},
         )
 
-    def told_stream(self, asked: Operation, made: Span, launch: Span) -> Finding:
-        """A stream of the current device that is handed to a kernel with a tensor of another one, as a finding."""
+    def report_stream(self, asked: Operation, made: Span, launch: Span) -> Finding:
+        """A stream of the current device that a kernel gets with a tensor of another one, as a finding."""
         return self.finding(
             asked,
             "stream of the current device is passed with a tensor of another device",

@@ -63,7 +63,7 @@ class IpcEventTooShortLived(Check):
     category = Category.ERROR
     rests_on = ("event-order",)
 
-    def told(self, export: Operation, made: Span, given: Span, how: str, ended: Span | None) -> Finding:
+    def report(self, export: Operation, made: Span, given: Span, how: str, ended: Span | None) -> Finding:
         """A handle that outlives its event, as a finding. ``how``: returned, kept or sent."""
         call = export.name.rpartition("::")[2].rpartition(".")[2]
         return self.finding(

@@ -65,7 +65,7 @@ class CollectivesUnordered(Check):
     category = Category.DEADLOCK
     rests_on = ("stream-order", "event-order", "collectives-need-one-order")
 
-    def told(self, second: Operation, first: Span, is_asynchronous: bool) -> Finding:
+    def report(self, second: Operation, first: Span, is_asynchronous: bool) -> Finding:
         """A collective that may start before an earlier one, as a finding."""
         kind = "asynchronous collective" if is_asynchronous else "collective on another stream"
         help = "call wait() on its handle first" if is_asynchronous else "make one stream wait for the other one between the two"

@@ -54,7 +54,7 @@ class UseBeforeAllocation(Check):
     category = Category.RACE
     rests_on = ("ordered-memory-is-there-at-once", "stream-order", "event-order", "null-barrier-holds-nonblocking")
 
-    def told(self, allocated: Operation, use: Launch, streams: tuple[Step, ...]) -> Finding:
+    def report(self, allocated: Operation, use: Launch, streams: tuple[Step, ...]) -> Finding:
         """The first use of memory that may not be allocated yet, as a finding; ``streams`` are where the streams were made."""
         calls = (step for step in call_trail(use, "the use is reached from here") if step.span not in allocated.context.calls)
         return self.finding(

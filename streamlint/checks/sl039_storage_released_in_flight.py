@@ -74,14 +74,14 @@ class StorageReleasedInFlight(Check):
     fixes = ("unsafe",)
     rests_on = ("stream-order", "event-order")
 
-    def told(self, use: Operation, drop: Drop, kind: str, again: Span | None, other: tuple[Step, ...]) -> Finding:
-        """A release that nothing orders behind a use, as a finding. ``again`` is the next allocation, None where that is the caller's
+    def report(self, use: Operation, drop: Drop, kind: str, reuse: Span | None, other: tuple[Step, ...]) -> Finding:
+        """A release that nothing orders behind a use, as a finding. ``reuse`` is the next allocation, None where that is the caller's
         affair; ``other`` is where the stream of the use was made."""
         trail = [Step("allocated here", drop.allocated)] if drop.allocated is not None else []
         trail.append(Step("used on another stream here; the allocating stream does not wait for it", use.span))
         trail += [Step(f"the other stream: {step.message}", step.span) for step in other]
-        if again is not None:
-            trail.append(Step("this allocation may reuse the block", again))
+        if reuse is not None:
+            trail.append(Step("this allocation may reuse the block", reuse))
         else:
             trail.append(Step("the caller's next allocation on that stream may reuse the block", drop.span))
         return self.finding(

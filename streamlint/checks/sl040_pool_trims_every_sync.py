@@ -64,7 +64,7 @@ class PoolTrimsEverySync(Check):
     category = Category.STALL
     rests_on = ("pool-keeps-unused-memory", "stream-synchronize-waits", "event-synchronize-waits", "device-synchronize-waits")
 
-    def told(self, allocated: Alloc, freed: Span, waits: Span, loop: LoopFrame, shown: bool) -> Finding:
+    def report(self, allocated: Alloc, freed: Span, waits: Span, loop: LoopFrame, shown: bool) -> Finding:
         """Memory that each round of a loop takes from the pool, and has the pool give back, as a finding."""
         found = self.finding(
             allocated,

@@ -90,7 +90,7 @@ class DependentLaunchWithoutWait(Check):
     languages = ("C++",)
     rests_on = ("stream-order",)
 
-    def told(self, launch: Operation, steps: tuple[Step, ...], late: Span | None) -> Finding:
+    def report(self, launch: Operation, steps: tuple[Step, ...], late: Span | None) -> Finding:
         """A dependent launch that nothing orders behind its predecessor, as a finding; ``late`` is a wait behind the read."""
         return self.finding(
             launch,

@@ -59,7 +59,7 @@ class SymmetricMemoryWithoutBarrier(Check):
     languages = ("Python",)
     rests_on = ("stream-order", "event-order", "symmetric-memory-is-unordered")
 
-    def told(self, second: Operation, first: Span, writes: bool, is_peer: bool, barrier: Span | None) -> Finding:
+    def report(self, second: Operation, first: Span, writes: bool, is_peer: bool, barrier: Span | None) -> Finding:
         """An access that nothing orders with what the peers do, as a finding."""
         whose = "its own" if is_peer else "a peer's"
         steps = [Step(f"each rank {'reads' if writes else 'writes'} {whose} symmetric memory here", first)]

@@ -60,7 +60,7 @@ class StreamInCompiledRegion(Check):
     languages = ("Python",)
     rests_on = ("stream-order", "event-order")
 
-    def told(self, call: Span, name: str, why: str, compiled: Span, calls: Iterable[Span], first: Span | None = None) -> Finding:
+    def report(self, call: Span, name: str, why: str, compiled: Span, calls: Iterable[Span], first: Span | None = None) -> Finding:
         """A call in compiled code, as a finding: what becomes of it, what compiles the code, and the calls from there; ``first`` is work of
         others that it does not wait for."""
         message, help = _WORDS[why]

@@ -149,7 +149,7 @@ class Finding:
     pairs: tuple[tuple[Span, Span], ...] = ()  # of conflicts: the places of the two accesses
     fingerprint: str = ""  # outlives moved lines; made once all findings of a run are known
     covers: tuple[Span, ...] = ()  # other places of the same rule that it tells of, which get no finding of their own
-    shown: bool = True  # that it costs or breaks something here; else it only may, and is told on request
+    shown: bool = True  # that it costs or breaks something here; else it only may, and is reported on request
 
     @property
     def known(self) -> Facts:
@@ -169,7 +169,7 @@ class Problem:
     """A file, or a part of it, that could not be read (``SL000``).
 
     ``lost``: nothing of the file, or of a whole function, was analysed. Such a problem becomes a finding; any other is only a warning.
-    ``fault``: rules have told nothing, for a fault of the linter: the run has failed (exit code 2).
+    ``fault``: rules have reported nothing, for a fault of the linter: the run has failed (exit code 2).
     """
 
     file: str
@@ -181,10 +181,10 @@ class Problem:
 
 
 @record()
-class Told:
+class Reported:
     """What rules tell of a program, the questions about values that were not followed to their ends, and why rules ended, by code.
 
-    ``coverage`` are the figures of ``--coverage``, and ``own_rows`` the user's rows that were met, from who is asked for them.
+    ``coverage`` are the figures of ``--coverage``, and ``own_rows`` the user's rows that were used, where somebody asks for them.
     """
 
     findings: list[Finding]
@@ -202,7 +202,7 @@ class Part:
     problems: list[Problem] = field(default_factory=list)
     cut: int = 0  # questions about values that were not followed to their ends
     coverage: dict[str, object] = field(default_factory=dict)
-    own_rows: list[str] = field(default_factory=list)  # of the user's models: those that were met
+    own_rows: list[str] = field(default_factory=list)  # of the user's models: those that were used
     built: list[list[object]] = field(default_factory=list)
 
 
@@ -212,7 +212,7 @@ class Report:
 
     findings: list[Finding] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
-    files: int = 0  # lintable files that were met
+    files: int = 0  # lintable files that were found
     relevant: int = 0  # of these, how many mention CUDA
     coverage: dict[str, object] = field(default_factory=dict)
     timings: dict[str, float] = field(default_factory=dict)
@@ -223,7 +223,7 @@ class Report:
     linted: list[str] = field(default_factory=list)  # the files that were looked at, in order
     built: list[list[object]] = field(default_factory=list)  # what build files said: path, question, answer
     models: list[tuple[str, Mapping[str, object]]] = field(default_factory=list)  # the user's rows, of all configurations of the run
-    own_rows: list[str] = field(default_factory=list)  # those of them that were met
+    own_rows: list[str] = field(default_factory=list)  # those of them that were used
     trials: dict[str, object] = field(default_factory=dict)  # by file: what tries its fixes
 
     def add(self, part: Report) -> None:

@@ -79,9 +79,9 @@ def judged_text(code: str) -> str:
     count = judged().get(code)
     if count is None:
         return "No finding on a released package has been judged."
-    told = [f"{count['real']} real", f"{count['not_real']} not real", *([f"{count['unclear']} unclear"] if count["unclear"] else [])]
+    counts = [f"{count['real']} real", f"{count['not_real']} not real", *([f"{count['unclear']} unclear"] if count["unclear"] else [])]
     noun = "finding" if count["judged"] == 1 else "findings"
-    return f"{count['judged']} {noun} on released packages judged: {', '.join(told)}."
+    return f"{count['judged']} {noun} on released packages judged: {', '.join(counts)}."
 
 
 def platform_text(platform: object) -> str:

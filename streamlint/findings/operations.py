@@ -23,7 +23,7 @@ class Evidence(enum.IntEnum):
 
 @record(frozen=True, slots=True)
 class LoopFrame:
-    """A loop that an operation stands in. ``head`` is ``called`` for a method that a loop out of view calls."""
+    """A loop that an operation stands in. ``head`` is ``called`` for a method that an unknown loop calls."""
 
     span: Span
     head: str = ""
@@ -56,7 +56,7 @@ class Refusal:
 
 @record(frozen=True, slots=True)
 class Holding:
-    """The GIL is held by a function that Python calls. ``kind``: binding (which can be told to release it), or function (it must itself).
+    """The GIL is held by a function that Python calls. ``kind``: binding (which can release it), or function (it must itself).
 
     ``place`` is the binding, or the function. ``handles_objects``: it works with Python's objects, so that it cannot run without the GIL
     as a whole. ``for_tests``: its module says of all its functions that they are there for tests.
@@ -154,7 +154,7 @@ class HostWait(Operation):
 
     @property
     def called(self) -> bool:
-        """Whether the round is a call of this method: the loop is a framework's, out of view."""
+        """Whether the round is a call of this method: the loop is in a framework's own code."""
         return self.loop is not None and self.loop.head == "called"
 
 

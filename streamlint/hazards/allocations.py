@@ -43,7 +43,7 @@ class Allocation(NamedTuple):
 
 
 class Allocations(Churning):
-    """Finds what is allocated and freed again and again."""
+    """Finds memory that is allocated and freed repeatedly."""
 
     def __init__(self, context: Context) -> None:
         super().__init__(context.transfer, self._freed, _FEW)

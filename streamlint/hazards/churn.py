@@ -41,7 +41,7 @@ class Churn(NamedTuple):
 
 
 class Churning:
-    """Finds what is made and ended again and again. ``few`` rounds, if their number is known, are none."""
+    """Finds objects that are made and ended repeatedly. ``few`` rounds, if their number is known, are none."""
 
     def __init__(self, transfer: Transfer, ends: Ends, few: int) -> None:
         self.transfer = transfer

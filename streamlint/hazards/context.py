@@ -22,8 +22,8 @@ from streamlint.transfer.transfer import Transfer
 MOST_STEPS = 40_000
 """Of the solver, for each question: what a value may be that takes more to find out is unknown, beyond what was found."""
 FREE_STEPS = 300_000
-"""Of all questions together, before the first one is bounded: SL001 tells 26 copies of gpu4pyscf 1.9.0 so, two of them labelled, and told
-10 where four questions were cut. With 1.5 million steps it tells 28, but dlib takes over four times as long, and of 20 findings that
+"""Of all questions together, before the first one is bounded: SL001 reports 26 copies of gpu4pyscf 1.9.0 so, two of them labelled, and 10
+where four questions were cut. With 1.5 million steps it reports 28, but dlib takes over four times as long, and of 20 findings that
 warp-lang and others gain a reader judged 18 wrong."""
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from streamlint.config.options import Options, Source
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import LibraryObject, Memory, is_unknown
-from streamlint.findings import Told
+from streamlint.findings import Reported
 from streamlint.hazards.context import Context
 from streamlint.hazards.findings import Lowered, context_of
 from streamlint.ir import Instruction
@@ -20,16 +20,16 @@ from streamlint.transfer.launches import Launches
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import EFFECTS
 
-_MOST = 20  # calls out of view that are named
+_MOST = 20  # unknown calls that are named
 _COPYING = frozenset({"copy", "transfer"})
 _NAMED = frozenset({launch_rows.GIVEN, launch_rows.HANDLE, launch_rows.POLICY, launch_rows.CONFIG, launch_rows.OWN})
 
 
-def find(sources: Sequence[Source], options: Options, lowered: Lowered) -> Told:
+def find(sources: Sequence[Source], options: Options, lowered: Lowered) -> Reported:
     """The figures of the sources."""
     context = context_of(sources, options, lowered)
     figures = _figures(context)
-    return Told([], context.facts.solver.cut, coverage=figures)
+    return Reported([], context.facts.solver.cut, coverage=figures)
 
 
 def _figures(context: Context) -> dict[str, object]:
@@ -83,7 +83,7 @@ def _is_known(call: ModelledCall, register: int) -> bool:
 
 
 def _lost(context: Context, function: Function) -> Iterator[str]:
-    """The names of the calls out of view that a function gives memory, streams or events."""
+    """The names of the unknown functions that a function passes memory, streams or events."""
     for one in function.code.instructions():
         if one[0] not in (op.CALL, op.INVOKE):
             continue

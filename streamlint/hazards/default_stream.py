@@ -1,4 +1,4 @@
-"""When work on the default stream matters: beside streams at hand, between the work of several streams, in extensions of PyTorch."""
+"""When work on the default stream matters: beside streams in scope, between the work of several streams, in extensions of PyTorch."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class DefaultStream(StreamFiles):
         race = self.is_race(choice.at)
         if not race and self._is_timed(holder):
             return ""
-        is_in_scope = self._has_stream_at_hand(holder, choice) or self._works_on_another(holder)
+        is_in_scope = self._has_stream_in_scope(holder, choice) or self._works_on_another(holder)
         if is_in_scope and not is_chosen_by_branch(self.streams.launches, function, one, work):
             return "a stream is in scope"
         if self._is_held_up(holder, place, beside):
@@ -188,7 +188,7 @@ class DefaultStream(StreamFiles):
 
     # --- what the surroundings say
 
-    def _has_stream_at_hand(self, holder: Function, choice: Choice) -> bool:
+    def _has_stream_in_scope(self, holder: Function, choice: Choice) -> bool:
         for function in self._choosers(holder):
             if self.streams.at_hand.makes(function):
                 return False
@@ -197,7 +197,7 @@ class DefaultStream(StreamFiles):
         return False
 
     def _choosers(self, holder: Function) -> list[Function]:
-        """The functions that could have handed a stream: the one that chose, and those of its file that call it; no constructor, whose
+        """The functions that could have passed a stream: the one that chose, and those of its file that call it; no constructor, whose
         object nobody works with yet."""
         found = lexical(holder)
         for function in found:

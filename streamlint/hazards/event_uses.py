@@ -1,4 +1,4 @@
-"""What the program does with an event that it makes: what only orders, what asks for its time, and where it goes out of view."""
+"""What the program does with an event that it makes: what only orders, what asks for its time, and where it escapes."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ class Events:
                 self._enter(held, one, edge.callee, depth)
 
     def _leave(self, held: Held, register: int, depth: int) -> None:
-        """Follow the event to those that a function hands it back to; without any at hand it goes out of view."""
+        """Follow the event to the callers that a function returns it to; it escapes where none is known."""
         callers = list(self.transfer.callers(held.function))
         self._is_lost |= not callers or depth >= _DEEPEST
         for caller, call in callers if depth < _DEEPEST else ():

@@ -142,7 +142,7 @@ class EveryRound:
         """The blocks whose branches decide in a loop whether an instruction runs, but for those that end the loop."""
         body = self.body(site.function)
         found = self._deciding(body, body.home[site.instruction], loop)
-        return [guard for guard in found if guard != loop.header and guard not in loop.again]
+        return [guard for guard in found if guard != loop.header and guard not in loop.latches]
 
     def changes(self, function: Function, guard: int, loop: Loop) -> bool:
         """Whether a condition asks for something that differs from round to round."""

@@ -27,8 +27,8 @@ SYNCHRONOUS = "the copy is synchronous: the host waits for it"
 
 
 class Silenced(NamedTuple):
-    """A finding that is not told, the operation that it follows, and what stands against it: an order at a place, or (at the place of the
-    operation itself) that a copy is synchronous, or that the GIL is let go there."""
+    """A finding that is not reported, the operation that it follows, and what stands against it: an order at a place, or (at the place of
+    the operation itself) that a copy is synchronous, or that the GIL is let go there."""
 
     finding: Finding
     operation: Span
@@ -64,22 +64,22 @@ class _Holding(Transfer):
 
 def silenced(sources: Sequence[Source], options: Options, lowered: Lowered) -> Iterator[Silenced]:
     """What the rules that are answered here would tell of the sources, and why they do not."""
-    options = replace(options, evidence="possible")  # what is not shown for want of evidence alone is told elsewhere
+    options = replace(options, evidence="possible")  # another place reports what lacks only evidence
     plain = context_of(sources, options, lowered)
-    told = {(one.code, one.span) for code in sorted(registry()) for one in hazard(code).find(plain)}
+    reported = {(one.code, one.span) for code in sorted(registry()) for one in hazard(code).find(plain)}
     for kind in (Transfer, _Asynchronous):
         context = context_of(sources, options, lowered, kind)
         context.transfer.passed = []
         for code in sorted(registry()):
             context.transfer.passed.clear()
             for finding in hazard(code).find(context):
-                if (finding.code, finding.span) not in told:
-                    told.add((finding.code, finding.span))
+                if (finding.code, finding.span) not in reported:
+                    reported.add((finding.code, finding.span))
                     yield from _reasons(context, finding)
             yield from _barriers(context, code)
     for code in sorted(code for code in registry() if hazard(code).RULE.from_python):
         for finding in hazard(code).find(context_of(sources, options, lowered, _Holding)):
-            if (finding.code, finding.span) not in told:
+            if (finding.code, finding.span) not in reported:
                 wait = finding.trail[-1].span if finding.trail else finding.span
                 yield Silenced(finding, wait, wait, RELEASED)
 

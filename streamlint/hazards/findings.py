@@ -14,7 +14,7 @@ from streamlint.checks.base import Check
 from streamlint.config.options import Options, Source
 from streamlint.facts.neighbours import Neighbours
 from streamlint.facts.program import Program, SourceFile
-from streamlint.findings import Finding, Told
+from streamlint.findings import Finding, Reported
 from streamlint.hazards.context import Context
 from streamlint.ir import ModuleIR
 from streamlint.transfer.transfer import Transfer
@@ -49,7 +49,7 @@ def find(
     lowered: Lowered,
     breathe: Callable[[], None] = lambda: None,
     asked: Collection[str] | None = None,
-) -> Told:
+) -> Reported:
     """What the rules of this package tell of the sources: those of the options, or all. A fault of ours costs the rule that it is in.
 
     ``lowered`` gives the intermediate representation of a file. ``breathe`` is called before each rule: it raises where the work is no
@@ -57,7 +57,7 @@ def find(
     """
     codes = [code for code in sorted(registry()) if not options.codes or code in options.codes]
     if not codes:
-        return Told([])
+        return Reported([])
     context = context_of(sources, options, lowered)
     if asked is not None:
         context.transfer.asked = frozenset(unit for unit in context.program.units.values() if unit.path in asked)
@@ -69,7 +69,7 @@ def find(
             found += list(hazard(code).find(context))
         except Exception as error:
             faults[code] = f"{type(error).__name__}: {error}"
-    return Told(sorted(found, key=Finding.sort_key), context.facts.solver.cut, faults)
+    return Reported(sorted(found, key=Finding.sort_key), context.facts.solver.cut, faults)
 
 
 def context_of(sources: Sequence[Source], options: Options, lowered: Lowered, kind: type[Transfer] = Transfer) -> Context:

@@ -88,7 +88,7 @@ class ForeignWork:
         events = [event for event in events if event.choice is not None and event.choice.kind in IN_VIEW]
         if len({event.work.library for event in events if event.work is not None}) < 2:
             return []
-        return [event for event in events if self._does_work(event) and not self._is_handed_over(event)]
+        return [event for event in events if self._does_work(event) and not self._is_exchanged(event)]
 
     def _of_function(self, function: Function) -> Iterator[Pair]:
         events = self._working(function)
@@ -106,9 +106,7 @@ class ForeignWork:
                     continue
                 shared = self._shared(first, second)
                 if shared and self.order.is_unordered(function, first, second):
-                    home = self._home(shared, first, second)
-                    is_first = first.work.library == OPENED or (second.work.library != OPENED and home == second.work.library)
-                    yield Pair(first, second, False, function) if is_first else Pair(second, first, True, function)
+                    yield _pair(function, first, second, self._home(shared, first, second))
                     break
 
     def partners(self, pair: Pair) -> Iterator[Event]:
@@ -137,7 +135,7 @@ class ForeignWork:
         one, other = self.memory.touched(first), self.memory.touched(second)
         return (one[1] & (other[0] | other[1])) | (one[0] & other[1])
 
-    def _is_handed_over(self, event: Event) -> bool:
+    def _is_exchanged(self, event: Event) -> bool:
         """Whether the memory was taken over by a protocol that orders the streams."""
         assert event.work is not None
         function = event.at.function
@@ -145,7 +143,7 @@ class ForeignWork:
         for one in behind(function, [*event.work.reads, *event.work.writes], op.reads) if sharing else ():
             if one[2] in sharing:
                 for call in self.transfer.modelled(function, one):
-                    if call.row.get("shares") == "dlpack" and not self._is_bare(call.function, call.all("of")):
+                    if call.row.get("shares") == "dlpack" and not self._is_plain(call.function, call.all("of")):
                         return True
                     of = call.one("of") if call.row.get("shares") == "interface" else None
                     if of is not None and any(value.type.startswith("cupy") for value in call.memory(of)):
@@ -161,7 +159,7 @@ class ForeignWork:
             self._takeovers[function] = known
         return known
 
-    def _is_bare(self, function: Function, registers: list[int]) -> bool:
+    def _is_plain(self, function: Function, registers: list[int]) -> bool:
         """Whether what is taken over is a capsule, for which nobody was asked to wait."""
         return any(
             (made := function.definitions[register]) is not None
@@ -179,3 +177,10 @@ class ForeignWork:
         assert second.work is not None
         other = "torch" if "torch" in (first.work.library, second.work.library) else first.work.library
         return home_of(self.transfer, shared) or other
+
+
+def _pair(function: Function, first: Event, second: Event, home: str) -> Pair:
+    """Two pieces of work as a pair: foreign is an opened library's work, else that of the library to which the memory does not belong."""
+    libraries = [event.work.library if event.work is not None else "" for event in (first, second)]
+    is_first = libraries[0] == OPENED or (libraries[1] != OPENED and home == libraries[1])
+    return Pair(first, second, False, function) if is_first else Pair(second, first, True, function)

@@ -1,4 +1,4 @@
-"""Python: which memory work of a library touches, by the register in which it was first, whatever has handed it on since."""
+"""Python: which memory work of a library touches, by the register in which it was first, whatever has passed it on since."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def context_of(event: Event) -> Context:
 
 
 def home_of(transfer: Transfer, held: Iterable[Held]) -> str:
-    """The library whose memory it is; "" where that is not told."""
+    """The library whose memory it is; "" where that is unknown."""
     for whose, place in held:
         register = place.root[1] if place.root[0] == "register" else None
         values = transfer.values(whose, register) if isinstance(register, int) and isinstance(whose, Function) else ()

@@ -100,21 +100,23 @@ class ForeignOrder:
         """The waits of a function's own instructions."""
         names = self.transfer.names(WAITING)
         for one in (*function.by_opcode[op.CALL], *function.by_opcode[op.INVOKE]):
-            if last_name(function, one) not in names:
-                continue
-            here = Event(one, Site(function, one), None, None, via)
-            chain = (*via, here.at)
-            for action in self.transfer.of(function, one):
-                if isinstance(action, Synchronized) and isinstance(action.of, Stream) and action.of.register >= 0:
-                    yield from (Wait(chain, choice) for choice in self._choices(here, action.of.register))
-                elif isinstance(action, Synchronized):
-                    is_null = isinstance(action.of, Stream) and action.of.kind == NULL
-                    yield Wait(chain, Choice(NULL, GIVEN, here.at) if is_null else None)
-            for call in self.transfer.modelled(function, one):
-                register = call.one("on") if call.row.effect == "wait" else None
-                if register is not None:
-                    choices = self._choices(here, register) if call.stream_in(register).register >= 0 else []
-                    yield Wait(chain, choices[0] if choices and choices[0].kind in IN_VIEW else None)
+            if last_name(function, one) in names:
+                yield from self._of_call(function, one, via)
+
+    def _of_call(self, function: Function, one: Instruction, via: Chain) -> Iterator[Wait]:
+        here = Event(one, Site(function, one), None, None, via)
+        chain = (*via, here.at)
+        for action in self.transfer.of(function, one):
+            if isinstance(action, Synchronized) and isinstance(action.of, Stream) and action.of.register >= 0:
+                yield from (Wait(chain, choice) for choice in self._choices(here, action.of.register))
+            elif isinstance(action, Synchronized):
+                is_null = isinstance(action.of, Stream) and action.of.kind == NULL
+                yield Wait(chain, Choice(NULL, GIVEN, here.at) if is_null else None)
+        for call in self.transfer.modelled(function, one):
+            register = call.one("on") if call.row.effect == "wait" else None
+            if register is not None:
+                choices = self._choices(here, register) if call.stream_in(register).register >= 0 else []
+                yield Wait(chain, choices[0] if choices and choices[0].kind in IN_VIEW else None)
 
     def _choices(self, here: Event, register: int) -> list[Choice]:
         """The streams that a register holds in functions that calls lead to."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from streamlint.facts.functions import Function
 from streamlint.facts.instructions import unnegated
-from streamlint.hazards.kept_sizes import KeptSizes, bare
+from streamlint.hazards.kept_sizes import KeptSizes, root_place
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Graph
@@ -22,7 +22,7 @@ _COMPUTING = frozenset({op.PHI, op.COPY, op.CAST, op.BINARY, op.UNARY})
 
 
 class Growth:
-    """The edges of a function's branches behind which what the branch asks for is changed so that the edge is not taken again."""
+    """The edges of a function's branches behind which what the branch asks for is changed so that the edge is taken once."""
 
     def __init__(self, kept: KeptSizes, function: Function, graph: Graph, is_new: bool) -> None:
         """``is_new``: the function works for a constructor, so that nothing was kept in its object before."""
@@ -47,7 +47,7 @@ class Growth:
                     yield number, after
 
     def _behind(self, block: int, after: int, within: frozenset[int] | None) -> frozenset[int]:
-        """The blocks that an edge leads to before the branch is met again, in the loop."""
+        """The blocks of a loop that an edge leads to before its branch is reached once more."""
         header = min(within, key=self.graph.order.index) if within else -1
         found: set[int] = set()
         waiting = [after]
@@ -189,7 +189,7 @@ class Growth:
         kept, wanted = self._size(holder, smaller), self.kept.leaves(holder, [larger])
         if asked is not None and kept is not None:
             kept, wanted = self.kept.outer(function, *asked[:2], kept), self.kept.outer_leaves(function, *asked[:2], wanted)
-        return kept is not None and not (self.is_new and kept.root == _THIS) and self._is_set(bare(kept), wanted, only)
+        return kept is not None and not (self.is_new and kept.root == _THIS) and self._is_set(root_place(kept), wanted, only)
 
     def _size(self, holder: Function, register: int) -> Place | None:
         """The place of a size, also of one that a function gives."""
@@ -206,7 +206,7 @@ class Growth:
         for one in (one for number in only for one in self.function.code.blocks[number]):
             found = list(self.kept.assigned(self.function, one)) if one[0] in (op.CALL, op.INVOKE) else []
             found += [(place, self._leaves([value])) for place, value in self.places.assigned(self.function, one)]
-            if any(bare(place) == kept and leaves & wanted and kept not in leaves for place, leaves in found):
+            if any(root_place(place) == kept and leaves & wanted and kept not in leaves for place, leaves in found):
                 return True
         return False
 

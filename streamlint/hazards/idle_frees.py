@@ -62,9 +62,7 @@ class IdleFrees:
         needed = {choice for event in queued if (choice := _as_null(event.choice)) is not None}
         waiting = [(wait, frozenset(needed)) for wait in waits]
         for number, (wait, left) in enumerate(waiting):
-            met = [event for event in events if event.at == wait] or list(self._deeper(wait))
-            here = [one._replace(choice=_as_null(one.choice)) for event in met for one in self._waited(event)]
-            left = frozenset(choice for choice in left if not any(waits_for(one, choice) for one in here))
+            left = self._left(events, wait, left)
             if not left:
                 continue
             open_ = {event.at for event in queued if (choice := _as_null(event.choice)) is None or choice in left}
@@ -75,6 +73,12 @@ class IdleFrees:
                 return False
             waiting += ((each, left) for each in before)
         return True
+
+    def _left(self, events: list[Event], wait: Site, choices: frozenset[Choice]) -> frozenset[Choice]:
+        """The streams of some that a wait does not wait for."""
+        reached = [event for event in events if event.at == wait] or list(self._deeper(wait))
+        here = [one._replace(choice=_as_null(one.choice)) for event in reached for one in self._waited(event)]
+        return frozenset(choice for choice in choices if not any(waits_for(one, choice) for one in here))
 
     def _deeper(self, wait: Site) -> Iterator[Event]:
         """A wait that is further from the loop than its work is looked for, for a stream that its function knows by itself."""
@@ -135,7 +139,7 @@ def _death(churn: Churn) -> Death:
     life = Life(made, registers if churn.held.function is made.function else frozenset())
     if not count and made.function is churn.function:
         blocks = churn.function.code.blocks
-        return Death(tuple(Site(churn.function, blocks[number][-1]) for number in churn.loop.again), (), life)
+        return Death(tuple(Site(churn.function, blocks[number][-1]) for number in churn.loop.latches), (), life)
     if made is not churn.made[0]:
         passed = churn.ended or churn.made[: churn.made.index(made)]
         return Death(tuple(Site(made.function, end) for end in made.function.by_opcode[op.RETURN]), passed, life)

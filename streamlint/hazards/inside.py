@@ -123,7 +123,7 @@ class Inside:
         return self._is_opaque_work(function, one)
 
     def _is_opaque_work(self, function: Function, one: Instruction) -> bool:
-        """A call out of view that is given a tensor which no host is known to hold, and a module that is called."""
+        """A call of a module, or an unknown call that takes a tensor which no host is known to hold."""
         libraries = self.transfer.libraries(function, one)
         if any(isinstance(call.receiver, LibraryObject) and call.receiver.kind == "module" and call.row is None for call in libraries):
             return True

@@ -66,6 +66,6 @@ def _but_for_stream(function: Function, one: Instruction) -> tuple[object, ...]:
 
 
 def _is_plain(transfer: Transfer, function: Function, one: Instruction) -> bool:
-    """Whether a launch is of a kernel at hand that is no template: nothing but its arguments tells it from another one."""
+    """Whether a launch is of a known kernel that is no template: nothing but its arguments distinguishes it from another one."""
     held = [value for value in transfer.values(function, one[3]) if isinstance(value, FunctionObject)]
     return len(held) == 1 and not held[0].function.code.template

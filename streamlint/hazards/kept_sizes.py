@@ -53,7 +53,7 @@ class KeptSizes:
             if given is not None and given >= 0:
                 result |= self.leaves(function, [given])
             elif (outer := self.outer(function, one, callee, leaf)) is not None:
-                result.add(bare(outer))
+                result.add(root_place(outer))
         return frozenset(result)
 
     def assigned(self, function: Function, one: Instruction, depth: int = _DEEPEST) -> Iterator[tuple[Place, Leaves]]:
@@ -80,7 +80,7 @@ class KeptSizes:
         def onward(one: Instruction) -> Iterable[int]:
             place = self.places.of(function, one[2])
             if place.root[0] != "register":
-                found.add(bare(place))
+                found.add(root_place(place))
                 return ()
             if one[0] in _LEAVES:
                 found.add(one[2])
@@ -91,6 +91,6 @@ class KeptSizes:
         return frozenset(found)
 
 
-def bare(place: Place) -> Place:
+def root_place(place: Place) -> Place:
     """A place without its elements' keys, however many pointers lead there."""
     return Place(place.root, tuple(key for key in place.path if not isinstance(key, Element) and key not in (ADDRESS, POINTEE)))

@@ -64,7 +64,7 @@ class CopiesOnNull(RacesBehindNull):
     def _follow_work(self, function: Function, one: Instruction, work: Worked) -> None:
         if function.is_cpp not in self.of.languages:
             return
-        if one[0] == op.LAUNCH:  # of memory that a kernel out of view may only read nothing is told
+        if one[0] == op.LAUNCH:  # nothing is known of memory that an unknown kernel may only read
             queued = [each for at, each in self.of.streams.launches.of(function) if at == one]
             written = {register for each in queued for register in each.writes}
             read = {register for each in queued for register in each.reads}
@@ -215,7 +215,7 @@ class LegacyWaits:
             yield Missed(copy.at, COPY, work.at, None, None, None, ())
 
     def _makes_only_non_blocking(self, unit: Unit) -> bool:
-        """Whether the files at hand make streams, and every one of them non-blocking."""
+        """Whether the files of the run make streams, and every one of them non-blocking."""
         if unit not in self._makers:
             names = self.transfer.names(frozenset({"stream"}))
             made = [

@@ -35,7 +35,7 @@ class Once:
             names = {one.name for one in exports} or {function.code.name}
             places = [place for place in self.transfer.callers(function) if not place[0].is_cpp]
             is_once = bool(places) and all(self._is_once(*place, _DEEPEST) for place in places)
-            is_open = is_once and (any(map(self._is_handed_on, names)) or self._is_offered({one.module for one in exports}))
+            is_open = is_once and (any(map(self._is_exported, names)) or self._is_offered({one.module for one in exports}))
             self._bound[function] = is_once and not is_open
         return self._bound[function]
 
@@ -99,7 +99,7 @@ class Once:
         return (
             bool(callers)
             and self.facts.frameworks.row(function) is None
-            and not self._is_handed_on(function.code.name)
+            and not self._is_exported(function.code.name)
             and all(self._is_once(*each, depth - 1) for each in callers)
         )
 
@@ -121,7 +121,7 @@ class Once:
                     return True
         return False
 
-    def _is_handed_on(self, name: str) -> bool:
+    def _is_exported(self, name: str) -> bool:
         """Whether code takes a function of a name otherwise than to call it, calls one that nobody knows, or imports it to offer it."""
         return any(self._is_open(user, one) for user, one in self._mentions(name))
 

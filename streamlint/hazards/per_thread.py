@@ -89,7 +89,7 @@ class PerThread:
                 yield Span(unit.path, *at), above
 
     def _compiled_as_cuda(self, unit: Unit) -> bool | None:
-        """Whether nvcc compiles a file as CUDA; None for a header that both compilers may read, or neither at hand."""
+        """Whether nvcc compiles a file as CUDA; None for a header that both compilers may read, or where no rule is known."""
         sources = [one for one in self.cpp.seeing(unit) if one.path.endswith((*_CUDA_SOURCES, *_SOURCES))]
         answers = {self._is_cuda_source(source) for source in sources}
         if not sources and unit.path.endswith((".py", ".ipynb", ".cuh")):
@@ -114,7 +114,7 @@ class PerThread:
         return None
 
     def _brings_runtime(self, unit: Unit, include: str) -> bool:
-        """Whether a header at hand includes the runtime's, and does not define the macro itself."""
+        """Whether a known header includes the runtime's, and does not define the macro itself."""
         target = self.cpp.included(include, unit)
         if target is None:
             return False

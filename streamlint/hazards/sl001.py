@@ -44,14 +44,14 @@ _WHOLE = frozenset({"int32", "int64", "long", "int"})
 def find(context: Context) -> Iterator[Finding]:
     """The findings of the rule."""
     search = _Search(context)
-    told: set[tuple[object, ...]] = set()
+    reported: set[tuple[object, ...]] = set()
     for call in context.transfer.sites(COPYING, "asynchronous", among=context.transfer.asked):
         if search.origins.contexts.truth(call, "asynchronous", ()) is False:
             continue
         for copy in search.stalling(search.copies.of(call)):
-            finding = search.told(copy)
-            if (finding.shown or context.options.evidence == "possible") and (key := (finding.span, finding.message)) not in told:
-                told.add(key)
+            finding = search.report(copy)
+            if (finding.shown or context.options.evidence == "possible") and (key := (finding.span, finding.message)) not in reported:
+                reported.add(key)
                 yield finding
 
 
@@ -126,7 +126,7 @@ class _Search:
     # --- what it costs
 
     def _costs(self, copy: HostCopy) -> bool:
-        """Whether a copy is shown to be large, to come again and again, or to wait for work."""
+        """Whether a copy is shown to be large, to be repeated, or to wait for work."""
         call, origin, size = copy.call, copy.origin, self._size(copy)
         if self._counts(copy, size):
             return False
@@ -135,16 +135,20 @@ class _Search:
         if copy.direction == "h2d" and (self._is_idle(copy) or (size.bytes is None and self._is_on_new_stream(copy))):
             return False
         sites = [*origin.passed, Site(call.function, call.instruction)]
-        if any(self._is_once(site.function, site.instruction) for site in sites):
-            return False
-        made = [] if origin.site is None else [origin.site]
-        if any(self.stand_ins.holds(site.function) for site in (*sites, *made)):
+        if self._is_set_aside(sites, origin):
             return False
         if size.bytes is not None or (self._is_repeated(sites) and not self._is_of_setup(sites)):
             return True
         if call.function.is_cpp and "Tensor" not in origin.type and not self.sizes.is_of_array(origin, call):
             return False
         return copy.direction == "d2h" or self._has_work_ahead(copy, sites)
+
+    def _is_set_aside(self, sites: list[Site], origin: Origin) -> bool:
+        """Whether a copy runs once, or stands with its memory in a class for machines that need no pinned memory."""
+        if any(self._is_once(site.function, site.instruction) for site in sites):
+            return True
+        made = [] if origin.site is None else [origin.site]
+        return any(self.stand_ins.holds(site.function) for site in (*sites, *made))
 
     @cached_property
     def _early_reads(self) -> EarlyReads:
@@ -226,7 +230,7 @@ class _Search:
         return any(True for _ in self.repetition.of(sites[0].function, sites[0].instruction))
 
     def _is_allocated(self, copy: HostCopy) -> bool:
-        """Whether a call allocates the memory that may be told to pin it, and is given no data that it copies."""
+        """Whether a call that has an argument for pinning allocates memory, and copies no data into it."""
         site = copy.origin.site
         made = self.context.transfer.modelled(site.function, site.instruction) if site is not None else ()
         return any(call.row.effect == "factory" and call.row.get("pin") is not None and call.one("data") is None for call in made)
@@ -258,7 +262,7 @@ class _Search:
 
     # --- the finding
 
-    def told(self, copy: HostCopy) -> Finding:
+    def report(self, copy: HostCopy) -> Finding:
         """A copy as a finding."""
         call, origin = copy.call, copy.origin
         passed = origin.passed
@@ -276,7 +280,7 @@ class _Search:
             host_gapped=origin.pinning == "pinned",
             host_passed_at=span_of(passed[0]) if passed else None,
         )
-        return self.rule.told(operation, self._costs(copy))
+        return self.rule.report(operation, self._costs(copy))
 
     def _made(self, copy: HostCopy) -> Iterator[Step]:
         """Where the memory was made, unless that is the copy itself, and the calls that gave what it was made of."""

@@ -41,17 +41,17 @@ def find(context: Context) -> Iterator[Finding]:
     """The findings of the rule."""
     streams = Streams(context)
     judge = DefaultStream(streams)
-    told: dict[tuple[Site, str], Finding] = {}
+    reported: dict[tuple[Site, str], Finding] = {}
     for unit in context.facts.program.units.values():
         if judge.may_matter(unit):
             for function in filter(judge.uses_streams, unit.functions):
                 for found in _of_function(streams, judge, function):
                     key = (found.choice.at, "" if found.choice.calls else found.work.name)
-                    if key not in told:
-                        told[key] = _told(streams, judge, found)
+                    if key not in reported:
+                        reported[key] = _finding(streams, judge, found)
     yield from _kept(streams)
     yield from _marks(streams, judge)
-    findings = [one for one in told.values() if one.shown or context.options.evidence == "possible"]
+    findings = [one for one in reported.values() if one.shown or context.options.evidence == "possible"]
     yield from _folded(streams, judge, findings)
 
 
@@ -75,7 +75,7 @@ def _kept(streams: Streams) -> Iterator[Finding]:
     for unit in sorted(near, key=lambda one: one.number):
         for one in kept.of(unit):
             uses = [span_of(use) for use in one.uses]
-            yield RULE().told_kept(one.name, span_of(one.read), uses, one.read.function.name)
+            yield RULE().report_kept(one.name, span_of(one.read), uses, one.read.function.name)
 
 
 def _marks(streams: Streams, judge: DefaultStream) -> Iterator[Finding]:
@@ -83,10 +83,10 @@ def _marks(streams: Streams, judge: DefaultStream) -> Iterator[Finding]:
     for mark in Marks(streams, judge).find():
         trail = [Step("default stream obtained here", span_of(mark.chosen))] if mark.chosen is not None else []
         suffix = streams.if_legacy(mark.record.function.unit)
-        yield RULE().told_mark(span_of(mark.record), mark.missed, trail, suffix, mark.record.function.name)
+        yield RULE().report_mark(span_of(mark.record), mark.missed, trail, suffix, mark.record.function.name)
 
 
-def _told(streams: Streams, judge: DefaultStream, found: Found) -> Finding:
+def _finding(streams: Streams, judge: DefaultStream, found: Found) -> Finding:
     function, work, choice = found.function, found.work, found.choice
     holder = choice.at.function
     level = found.calls[0] if found.calls else choice.at
@@ -104,7 +104,7 @@ def _told(streams: Streams, judge: DefaultStream, found: Found) -> Finding:
     trail += [Step("called from here", span_of(site)) for site in (*choice.calls, *found.calls) if site != choice.at]
     if not trail and (own := judge.own_stream(holder.unit)) is not None:
         trail.append(Step("other work in this file uses a stream", span_of(own)))
-    finding = RULE().told(span_of(choice.at), what, choice.how, race, streams.if_legacy(function.unit), holder.name)
+    finding = RULE().report(span_of(choice.at), what, choice.how, race, streams.if_legacy(function.unit), holder.name)
     others = [] if choice.at == here else judge.near(level)
     pairs = [pair for other in others for pair in ((span_of(other), span_of(here)), (span_of(here), span_of(other)))]
     facts: dict[str, object] = {"stream": "null", "api": work.library, "direction": work.direction or None}
@@ -134,6 +134,6 @@ def _folded(streams: Streams, judge: DefaultStream, findings: list[Finding]) -> 
         unit = units.get(path)
         own.sort(key=Finding.sort_key)
         if unit is not None and len(own) > 1 and unit.is_cpp and judge.is_extension(unit) and judge.is_without_streams(unit):
-            yield RULE().told_together(own, streams.if_legacy(unit))
+            yield RULE().report_together(own, streams.if_legacy(unit))
         else:
             yield from own

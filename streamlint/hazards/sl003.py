@@ -27,8 +27,8 @@ def find(context: Context) -> Iterator[Finding]:
     allocations = Allocations(context)
     inside = Inside(context.transfer, allocations.rounds)
     idle = IdleFrees(context, allocations.rounds)
-    found = [_told(rule, context, idle, inside, *each, allocations.is_shown(each[1].made)) for each in allocations.find()]
-    found += [_told_of_cache(rule, context, trim) for trim in Trims(allocations).find()]
+    found = [_finding(rule, context, idle, inside, *each, allocations.is_shown(each[1].made)) for each in allocations.find()]
+    found += [_finding_of_cache(rule, context, trim) for trim in Trims(allocations).find()]
     seen: set[Span] = set()
     for finding in sorted(found, key=lambda one: not one.shown):
         if finding.span not in seen and (finding.shown or context.options.evidence == "possible"):
@@ -36,7 +36,7 @@ def find(context: Context) -> Iterator[Finding]:
             yield finding
 
 
-def _told(
+def _finding(
     rule: AllocInLoop, context: Context, idle: IdleFrees, inside: Inside, allocation: Allocation, churn: Churn, is_made: bool
 ) -> Finding:
     around = context.surroundings(churn.function, churn.made[:-1])
@@ -52,13 +52,13 @@ def _told(
     is_long = any(map(inside.is_long, steps)) or any(step.is_deeper and inside.waits(step) for step in steps)
     is_idle = is_made and not is_long and allocation.memory == DEVICE and idle.is_idle(churn)
     free = replace(free, is_idle=is_idle)
-    return rule.told(allocated, free, _frame(churn.function, churn.loop), span_of(churn.made[0]), is_made and not (is_long or is_idle))
+    return rule.report(allocated, free, _frame(churn.function, churn.loop), span_of(churn.made[0]), is_made and not (is_long or is_idle))
 
 
-def _told_of_cache(rule: AllocInLoop, context: Context, trim: Trim) -> Finding:
+def _finding_of_cache(rule: AllocInLoop, context: Context, trim: Trim) -> Finding:
     around = context.surroundings(trim.function, trim.made[:-1])
     freed = Free(span_of(trim.made[-1]), trim.call.row.library, trim.call.name, context=around, memory=Memory.DEVICE, kind="trim")
-    return rule.told_of_cache(freed, _frame(trim.function, trim.loop), span_of(trim.made[0]), trim.is_often)
+    return rule.report_of_cache(freed, _frame(trim.function, trim.loop), span_of(trim.made[0]), trim.is_often)
 
 
 def _frame(function: Function, loop: Loop) -> LoopFrame:

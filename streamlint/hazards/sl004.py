@@ -18,23 +18,23 @@ RULE = CudaCallInHostCallback
 def find(context: Context) -> Iterator[Finding]:
     """The findings of the rule."""
     rule = RULE()
-    told = set()
+    reported = set()
     for one in Callbacks(context.transfer).find():
         place = one.place.function.unit.path, *one.place.at
-        if place not in told:
-            told.add(place)
-            yield _told(rule, one)
+        if place not in reported:
+            reported.add(place)
+            yield _finding(rule, one)
 
 
-def _told(rule: CudaCallInHostCallback, one: InCallback) -> Finding:
+def _finding(rule: CudaCallInHostCallback, one: InCallback) -> Finding:
     registration = Step("registered as a host callback here", span_of(one.registration))
     place, span = span_of(one.place), span_of(one.site)
     reached = one.reached
     steps = [Step("reached through this call", span_of(call)) for call in (reached.calls if reached is not None else ())]
     trail = (registration, *steps, Step("the blocking call" if reached is None else "the CUDA operation", span))
     if reached is None:
-        return rule.told(ops.Block(span, api=one.library, what=one.what), place, trail)
-    return rule.told(_named(reached.operation, span), place, trail)
+        return rule.report(ops.Block(span, api=one.library, what=one.what), place, trail)
+    return rule.report(_named(reached.operation, span), place, trail)
 
 
 def _named(operation: DeviceOperation, span: Span) -> ops.Operation:

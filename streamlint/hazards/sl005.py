@@ -22,12 +22,12 @@ def find(context: Context) -> Iterator[Finding]:
     rule = RULE()
     reads = EarlyReads(context.transfer)
     for read in reads.find():
-        finding = _told(rule, context, read, reads.memory(read.copy.function, read.copied.target))
+        finding = _finding(rule, context, read, reads.memory(read.copy.function, read.copied.target))
         if finding.shown or context.options.evidence == "possible":
             yield finding
 
 
-def _told(rule: D2hReadBeforeSync, context: Context, read: EarlyRead, held: list[Held]) -> Finding:
+def _finding(rule: D2hReadBeforeSync, context: Context, read: EarlyRead, held: list[Held]) -> Finding:
     function, copied = read.copy.function, read.copied
     row = copied.call.row
     assert row is not None
@@ -53,7 +53,7 @@ def _told(rule: D2hReadBeforeSync, context: Context, read: EarlyRead, held: list
         asked=span_of(read.read) if read.accessor is not None else None,
     )
     shown = not pageable and not is_uncalled(context, read.read.function)
-    return rule.told(Conflict(copy, looked), shown)
+    return rule.report(Conflict(copy, looked), shown)
 
 
 def _is_on_device(context: Context, function: Function, register: int) -> bool:

@@ -25,14 +25,14 @@ def find(context: Context) -> Iterator[Finding]:
     rule, streams, races = RULE(), Streams(context), Races(context.transfer)
     races.is_wide = context.options.evidence == "possible"
     races.lanes.per_thread = lambda unit: streams.per_thread(unit) is True
-    told: dict[tuple[Site, tuple[Site, ...]], Function] = {}
+    reported: dict[tuple[Site, tuple[Site, ...]], Function] = {}
     for race in sorted(races.find(), key=lambda race: span_of(race.second)):
-        first = told.setdefault((race.first, race.second_calls), race.second.function)
+        first = reported.setdefault((race.first, race.second_calls), race.second.function)
         if first is race.second.function or not race.second_calls:  # one of several functions that a call may enter speaks for all
-            yield _told(rule, context, race, streams)
+            yield _finding(rule, context, race, streams)
 
 
-def _told(rule: CrossStreamUseWithoutWait, context: Context, race: Race, asked: Streams) -> Finding:
+def _finding(rule: CrossStreamUseWithoutWait, context: Context, race: Race, asked: Streams) -> Finding:
     function = race.second.function
     library = race.use.library or race.work.library or ("cuda-runtime" if function.is_cpp else "torch")
     first = Launch(span_of(race.first), library, race.work.name, context=context.surroundings(race.first.function, race.first_calls))
@@ -43,8 +43,8 @@ def _told(rule: CrossStreamUseWithoutWait, context: Context, race: Race, asked: 
     if any(lane.kind == CURRENT and lane.blocking is False for lane in (race.lane, race.other)):
         streams = (*streams, *asked.per_thread_because(function.unit))
     if race.out_of_view:
-        return rule.told_out_of_view(first, second, streams, race.out_of_view, others)
-    return rule.told(first, second, race.is_write, streams, others)
+        return rule.report_unknown(first, second, streams, race.out_of_view, others)
+    return rule.report(first, second, race.is_write, streams, others)
 
 
 def _made(which: str, lane: Lane) -> Iterator[Step]:

@@ -23,8 +23,8 @@ def find(context: Context) -> Iterator[Finding]:
         library = release.library or "torch"
         use = Launch(span_of(release.use), library, "", context=context.surroundings(release.use.function, release.calls))
         drop = Drop(span_of(release.drop), library, "", allocated=span_of(release.allocation))
-        again = span_of(release.again) if release.again is not None else None
-        yield rule.told(use, drop, again, (_made(release.home), _made(release.lane)))
+        reuse = span_of(release.again) if release.again is not None else None
+        yield rule.report(use, drop, reuse, (_made(release.home), _made(release.lane)))
 
 
 def _made(lane: Lane) -> tuple[Step, ...]:

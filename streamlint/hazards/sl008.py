@@ -20,10 +20,10 @@ def find(context: Context) -> Iterator[Finding]:
     rule, reuses = RULE(), Reuses(context.transfer)
     reuses.is_wide = context.options.evidence == "possible"
     for reuse in reuses.find():
-        yield _told(rule, context, reuse)
+        yield _finding(rule, context, reuse)
 
 
-def _told(rule: HostBufferReusedInFlight, context: Context, reuse: Reuse) -> Finding:
+def _finding(rule: HostBufferReusedInFlight, context: Context, reuse: Reuse) -> Finding:
     function, copied = reuse.copy.function, reuse.copied
     row = copied.call.row
     assert row is not None
@@ -40,7 +40,7 @@ def _told(rule: HostBufferReusedInFlight, context: Context, reuse: Reuse) -> Fin
     )
     kind = Free if reuse.is_free else Operation
     write = kind(span_of(reuse.write), row.library, reuse.name, context=context.surroundings(reuse.write.function, reuse.write_calls))
-    return rule.told(Conflict(copy, write))
+    return rule.report(Conflict(copy, write))
 
 
 def _made(context: Context, function: Function, register: int) -> Iterator[Step]:

@@ -48,11 +48,11 @@ def find(context: Context) -> Iterator[Finding]:
         if (earlier is None or rank > earlier[0]) and (shown or context.options.evidence == "possible"):
             best[place] = rank, entry, held
     for rank, entry, held in best.values():
-        yield _told(rule, context, entry, held, rank[0])
+        yield _finding(rule, context, entry, held, rank[0])
 
 
 def _place(entry: Entry, held: Held) -> Span:
-    """Where a wait is told: at the binding, else where the function that Python calls enters what waits."""
+    """Where a wait is reported: at the binding, else where the function that Python calls enters what waits."""
     return span_of(entry.binding or next(iter(held.calls), held.site))
 
 
@@ -66,7 +66,7 @@ def _is_meant(entry: Entry, held: Held, measuring: Measuring, agreements: Agreem
     return is_copy and agreements.is_one(held.site.function, held.site.instruction, operation.direction)
 
 
-def _told(rule: GilHeldAcrossCudaCall, context: Context, entry: Entry, held: Held, shown: bool) -> Finding:
+def _finding(rule: GilHeldAcrossCudaCall, context: Context, entry: Entry, held: Held, shown: bool) -> Finding:
     calls = [span_of(call) for call in held.calls]
     span, place = span_of(held.site), _place(entry, held)
     if entry.binding is not None:
@@ -78,7 +78,7 @@ def _told(rule: GilHeldAcrossCudaCall, context: Context, entry: Entry, held: Hel
         holding = Holding("function", Span(entry.function.unit.path, *code.at(code.blocks[0][0][1])))
         trail = tuple(calls[1:])
     needing = span_of(held.needing) if held.needing is not None else None
-    return rule.told(_named(held.operation, span), held.why, holding, place, trail, shown, needing)
+    return rule.report(_named(held.operation, span), held.why, holding, place, trail, shown, needing)
 
 
 def _is_seen(held: Held) -> bool:

@@ -37,7 +37,7 @@ def find(context: Context) -> Iterator[Finding]:
         if trail := search.beside(Site(function, one)):
             calls = (call for call in context.transfer.modelled(function, one) if call.row.effect in _FETCHING)
             if (found := next(filter(search.holds_all, calls), None)) is not None:
-                yield search.told(found, trail)
+                yield search.report(found, trail)
 
 
 class _Search:
@@ -139,7 +139,7 @@ class _Search:
         return self._beside[started.site]
 
     def _beside_own(self, started: Started) -> Site | None:
-        """What works on the device beside a thread that copies: its twins, or who starts it."""
+        """What works on the device beside a thread that copies: threads of the same function, or the one that starts it."""
         if started.awaited and not started.several:
             return None
         if started.several and not self.threads.chooses_device(started) and (work := self.work_of(started.body)) is not None:
@@ -282,7 +282,7 @@ class _Search:
                 return True
         return False
 
-    def told(self, call: ModelledCall, trail: tuple[Step, ...]) -> Finding:
+    def report(self, call: ModelledCall, trail: tuple[Step, ...]) -> Finding:
         """A copy as a finding."""
         operation = Copy(
             span_of(Site(call.function, call.instruction)),
@@ -292,7 +292,7 @@ class _Search:
             direction=Direction.D2H,
             host_memory=Memory.PAGEABLE,
         )
-        return RULE().told(operation, trail)
+        return RULE().report(operation, trail)
 
 
 def _is_constructor(function: Function) -> bool:

@@ -23,4 +23,4 @@ def find(context: Context) -> Iterator[Finding]:
             seen.add(found.read)
             surroundings = context.surroundings(found.read.function, found.calls)
             read = HostRead(span_of(found.read), found.library, found.name, context=surroundings)
-            yield rule.told(read, span_of(found.collective))
+            yield rule.report(read, span_of(found.collective))

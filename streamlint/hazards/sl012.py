@@ -48,25 +48,25 @@ class _Processes:
         for missed in UnorderedPuts(self.context.transfer, self.uses, self.channels.puts).missed():
             made = span_of(missed.stream) if missed.stream is not None else None
             feeds = bool(missed.put.call.row.get("feeder"))
-            yield self.rule.told_unordered(self._at(missed.put.site), span_of(missed.written), made, feeds)
+            yield self.rule.report_unordered(self._at(missed.put.site), span_of(missed.written), made, feeds)
         for fork in Forks(self.context.transfer).find():
-            yield self.rule.told_fork(self._at(fork.start), span_of(fork.before), span_of(fork.inside), fork.method)
+            yield self.rule.report_fork(self._at(fork.start), span_of(fork.before), span_of(fork.inside), fork.method)
 
     def _of_put(self, put: End) -> Iterator[Finding]:
         for relayed in self.misused.forwarded(put):
             started = span_of(relayed.started) if relayed.started is not None else None
-            yield self.rule.told_relayed(self._at(put.site), span_of(relayed.source), started)
+            yield self.rule.report_relayed(self._at(put.site), span_of(relayed.source), started)
         registers = sent(put.site.function, put, self.uses)
         if not registers:
             return
         for write in self.writes.find(put, registers):
-            yield self.rule.told_written(self._at(write.write, write.calls), span_of(put.site), write.again)
+            yield self.rule.report_written(self._at(write.write, write.calls), span_of(put.site), write.again)
         spawn = self.misused.outlived(put)
         if spawn is not None:
-            yield self.rule.told_outlived(self._at(put.site), span_of(spawn.start))
+            yield self.rule.report_outlived(self._at(put.site), span_of(spawn.start))
         taken = self.misused.taken_back(put)
         if taken is not None:
-            yield self.rule.told_own(self._at(taken), span_of(put.site))
+            yield self.rule.report_own(self._at(taken), span_of(put.site))
 
     def _at(self, site: Site, calls: tuple[Site, ...] = ()) -> Operation:
         return Operation(span_of(site), "torch", context=self.context.surroundings(site.function, calls))

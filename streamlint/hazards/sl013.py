@@ -23,7 +23,7 @@ def find(context: Context) -> Iterator[Finding]:
     """The findings of the rule."""
     rule = RULE()
     for refused in Captures(context.transfer).find():
-        yield rule.told(_operation(context, refused))
+        yield rule.report(_operation(context, refused))
 
 
 def _operation(context: Context, refused: Refused) -> ops.Operation:

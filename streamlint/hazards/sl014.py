@@ -18,7 +18,7 @@ def find(context: Context) -> Iterator[Finding]:
     """The findings of the rule."""
     streams = Streams(context)
     for missed in LegacyWaits(streams).find():
-        found = RULE().told(
+        found = RULE().report(
             span_of(missed.legacy),
             missed.kind,
             span_of(missed.work) if missed.work is not None else None,

@@ -69,7 +69,7 @@ def _beside(
             seen.add(one.site)
             ways = handed.ways(function, frozenset({one}))
             calls = event.choice.calls or next((way for home, way in ways if home is one.site.function), ())
-            yield RULE().told(
+            yield RULE().report(
                 span_of(one.site),
                 span_of(last.at),
                 span_of(null.at),

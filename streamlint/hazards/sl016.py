@@ -18,4 +18,4 @@ def find(context: Context) -> Iterator[Finding]:
     asked, streams = PerThread(context), Streams(context)
     for unit in context.facts.program.mentioning(MACRO):
         if unit.is_cpp and not streams.per_thread(unit):
-            yield from (RULE().told(one.at, one.is_compiled, one.because, one.header) for one in asked.idle_macros(unit))
+            yield from (RULE().report(one.at, one.is_compiled, one.because, one.header) for one in asked.idle_macros(unit))

@@ -19,4 +19,4 @@ def find(context: Context) -> Iterator[Finding]:
     spoken = [*program.mentioning(MACRO), *program.mentioning("cpp_extension")]
     for unit in dict.fromkeys(spoken):
         if not (unit.is_cpp and streams.per_thread(unit)):
-            yield from (RULE().told(one.at, one.other, one.because) for one in asked.mixes(unit))
+            yield from (RULE().report(one.at, one.other, one.because) for one in asked.mixes(unit))

@@ -25,13 +25,13 @@ def find(context: Context) -> Iterator[Finding]:
     seen: set[Span] = set()
     missed = Missed(context.transfer)
     for wait in EmptyWaits(context.transfer).find():
-        finding = _told(rule, context, wait)
+        finding = _finding(rule, context, wait)
         if finding.span not in seen:
             seen.add(finding.span)
             yield replace(finding, pairs=_pairs(missed.pairs(wait.wait, wait.calls, wait.record)))
     for lost in LostRecords(context.transfer).find():
         record = Operation(span_of(lost.record), name=lost.name, context=context.surroundings(lost.record.function))
-        finding = rule.told_lost(record, span_of(lost.again) if lost.again is not None else None, span_of(lost.wait))
+        finding = rule.report_lost(record, span_of(lost.again) if lost.again is not None else None, span_of(lost.wait))
         yield replace(finding, pairs=_pairs(missed.pairs(lost.wait, (), lost.record)))
 
 
@@ -39,7 +39,7 @@ def _pairs(works: Iterable[tuple[Site, Site]]) -> tuple[tuple[Span, Span], ...]:
     return tuple((span_of(first), span_of(second)) for first, second in works)
 
 
-def _told(rule: EventWaitBeforeRecord, context: Context, empty: EmptyWait) -> Finding:
+def _finding(rule: EventWaitBeforeRecord, context: Context, empty: EmptyWait) -> Finding:
     operation = Operation(span_of(empty.wait), name=empty.name, context=context.surroundings(empty.wait.function, empty.calls))
     place = operation.span
     if empty.record is not None:
@@ -50,8 +50,8 @@ def _told(rule: EventWaitBeforeRecord, context: Context, empty: EmptyWait) -> Fi
                 break
     record = span_of(empty.record) if empty.record is not None else None
     made_calls = tuple(map(span_of, empty.made_calls))
-    told = rule.told_query if empty.is_query else rule.told
-    return told(operation, span_of(empty.made), made_calls, record, tuple(map(span_of, empty.also)), place)
+    report = rule.report_query if empty.is_query else rule.report
+    return report(operation, span_of(empty.made), made_calls, record, tuple(map(span_of, empty.also)), place)
 
 
 def _only_calls(function: Function) -> bool:

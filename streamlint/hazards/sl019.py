@@ -20,4 +20,4 @@ def find(context: Context) -> Iterator[Finding]:
         call = found.copy
         place = span_at(call.function, call.instruction)
         copy = Copy(place, call.row.library, call.name, context=context.surroundings(call.function))
-        yield rule.told(copy, span_of(found.begin))
+        yield rule.report(copy, span_of(found.begin))

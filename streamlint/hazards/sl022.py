@@ -27,17 +27,17 @@ _THERE = frozenset({op.PARAM, op.ATTR, op.NAME, op.LOAD})
 def find(context: Context) -> Iterator[Finding]:
     """The findings of the rule."""
     search = _Search(context)
-    told: set[Site] = set()
+    reported: set[Site] = set()
     if not any(True for _ in context.transfer.sites(frozenset({"pin"}))):
         return
     for call in context.transfer.sites(COPYING):
         site = Site(call.function, call.instruction)
-        if site not in told:
+        if site not in reported:
             for copy in search.copies.of(call):
                 made = search.made(copy)
-                if made is not None and site not in told:
-                    told.add(site)
-                    yield search.told(copy, *made)
+                if made is not None and site not in reported:
+                    reported.add(site)
+                    yield search.report(copy, *made)
 
 
 class _Search:
@@ -80,7 +80,7 @@ class _Search:
         return found
 
     def _is_new(self, made: Site, pinned: Site, copy: Site) -> bool:
-        """Whether memory is made, pinned and copied in one round of a loop, or in one call of what is called again and again."""
+        """Whether memory is made, pinned and copied in one round of a loop, or in one call of a function that is called repeatedly."""
         if _taken_from(made).instruction[0] in _THERE:
             return False
         before = [self._ways(made), self._ways(pinned)]
@@ -96,7 +96,7 @@ class _Search:
         return not rounds and any(map(self._is_called_for_it, shared))
 
     def _is_called_for_it(self, function: Function) -> bool:
-        """Whether an object is called for it: it was made to be called again and again."""
+        """Whether the function is an object's ``__call__``: such an object was made to be called repeatedly."""
         owner, name = function.owner, function.code.name
         if owner is None:
             return False
@@ -124,7 +124,7 @@ class _Search:
                 return True
         return False
 
-    def told(self, copy: HostCopy, made: Origin, size: Size) -> Finding:
+    def report(self, copy: HostCopy, made: Origin, size: Size) -> Finding:
         """A copy as a finding."""
         call, pinned = copy.call, copy.origin.site
         assert made.site is not None
@@ -138,7 +138,7 @@ class _Search:
             nbytes=size.bytes,
         )
         trail = (Step("allocated in pageable host memory here", span_of(made.site)), Step("pinned here", span_of(pinned)))
-        return RULE().told(operation, trail)
+        return RULE().report(operation, trail)
 
 
 def _taken_from(made: Site) -> Site:

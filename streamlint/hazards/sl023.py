@@ -35,7 +35,7 @@ def find(context: Context) -> Iterator[Finding]:
             call.name,
             context=context.surroundings(call.function),
         )
-        yield rule.told(created, Operation(span_of(use)))
+        yield rule.report(created, Operation(span_of(use)))
 
 
 def _measures(call: ModelledCall) -> bool:

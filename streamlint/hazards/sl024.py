@@ -74,7 +74,7 @@ class Spins:
         return found
 
     def _decides(self, around: Round, asked: Instruction) -> bool:
-        """Whether the loop ends by what it is told."""
+        """Whether the loop ends by the answer to its query."""
         code = around.function.code
         tests = [code.blocks[block][-1] for block, _ in around.loop.exits]
         return any(one == asked for test in tests if test[0] == op.BRANCH for one in parts_of(around.function, [test[2]]))
@@ -89,4 +89,4 @@ def find(context: Context) -> Iterator[Finding]:
         if head not in seen:
             seen.add(head)
             spin = Operation(head, library, name.replace("::", "."), context=context.surroundings(around.function))
-            yield rule.told(spin, span_of(query))
+            yield rule.report(spin, span_of(query))

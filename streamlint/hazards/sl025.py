@@ -25,7 +25,7 @@ def find(context: Context) -> Iterator[Finding]:
     workers = _Workers(context)
     seen: set[Function] = set()
     collating: list[tuple[ModelledCall, str]] = []
-    told: set[Site] = set()
+    reported: set[Site] = set()
     for loader in context.transfer.sites(frozenset({"loader"})):
         method = workers.method(loader)
         if not method:
@@ -33,14 +33,14 @@ def find(context: Context) -> Iterator[Finding]:
         for function, calls in workers.functions(loader):
             found = workers.first(function)
             if found is not None:
-                told.add(Site(loader.function, loader.instruction))
+                reported.add(Site(loader.function, loader.instruction))
             if found is None or function in seen:
                 continue
             seen.add(function)
-            yield workers.told(loader, method, function, *found, tuple(Site(*call) for call in calls))
-        if Site(loader.function, loader.instruction) not in told and workers.collates_on_device(loader):
+            yield workers.report(loader, method, function, *found, tuple(Site(*call) for call in calls))
+        if Site(loader.function, loader.instruction) not in reported and workers.collates_on_device(loader):
             collating.append((loader, method))
-    yield from (workers.told_collation(loader, method) for loader, method in collating)
+    yield from (workers.report_collation(loader, method) for loader, method in collating)
 
 
 class _Workers:
@@ -111,11 +111,11 @@ class _Workers:
         items = self.processes.callables(loader.function, dataset, ("__getitem__",))
         return any(self.uses.on_device(item, one[2]) for item in items for one in item.by_opcode[op.RETURN] if one[2] >= 0)
 
-    def told(self, loader: ModelledCall, method: str, function: Function, one: Instruction, use: Use, calls: tuple[Site, ...]) -> Finding:
+    def report(self, loader: ModelledCall, method: str, function: Function, one: Instruction, use: Use, calls: tuple[Site, ...]) -> Finding:
         operation = Operation(span_at(function, one), use.library, use.name, context=self.context.surroundings(function, calls))
-        return self.rule.told(operation, span_at(loader.function, loader.instruction), method)
+        return self.rule.report(operation, span_at(loader.function, loader.instruction), method)
 
-    def told_collation(self, loader: ModelledCall, method: str) -> Finding:
+    def report_collation(self, loader: ModelledCall, method: str) -> Finding:
         place = span_of(Site(loader.function, loader.instruction))
         operation = Operation(place, "torch", "default_collate", context=self.context.surroundings(loader.function))
-        return self.rule.told(operation, place, method)
+        return self.rule.report(operation, place, method)

@@ -18,4 +18,4 @@ def find(context: Context) -> Iterator[Finding]:
     rule = RULE()
     for lost in ThreadStreams(context.transfer).find():
         start = Operation(made_at(lost.start), lost.library, context=context.surroundings(lost.start.function, lost.calls))
-        yield rule.told(start, span_of(lost.stream) if lost.stream is not None else None, span_of(lost.work), "created")
+        yield rule.report(start, span_of(lost.stream) if lost.stream is not None else None, span_of(lost.work), "created")

@@ -40,13 +40,13 @@ def find(context: Context) -> Iterator[Finding]:
         places = tuple(each for span in others for each in ((span, mine), (mine, span)))
         if foreign.library == OPENED:
             whose = _whose(streams, pair)
-            yield RULE().told_opened(span_of(pair.foreign.at), whose, other.library, trail, pair.foreign.at.function.name, places)
+            yield RULE().report_opened(span_of(pair.foreign.at), whose, other.library, trail, pair.foreign.at.function.name, places)
             continue
-        yield RULE().told(span_of(pair.foreign.at), foreign.library, other.library, trail, pair.foreign.at.function.name, places)
+        yield RULE().report(span_of(pair.foreign.at), foreign.library, other.library, trail, pair.foreign.at.function.name, places)
 
 
 def _whose(streams: Streams, pair: Pair) -> str:
-    """The library whose stream a function of an opened library is handed; empty for the null stream."""
+    """The library whose stream a function of an opened library gets; empty for the null stream."""
     choice, work = pair.foreign.choice, pair.foreign.work
     if choice is None or work is None or choice.kind == NULL:
         return ""

@@ -22,7 +22,7 @@ _POOL = 32
 
 
 class Streams(Churning):
-    """Finds the streams that are made again and again."""
+    """Finds the streams that are made repeatedly."""
 
     def __init__(self, context: Context) -> None:
         super().__init__(context.transfer, self._destroyed, _POOL)
@@ -67,4 +67,4 @@ def find(context: Context) -> Iterator[Finding]:
         made = churn.made[-1]
         around = context.surroundings(made.function, churn.made[:-1])
         created = Operation(span_of(made), call.row.library, call.name, context=around)
-        yield rule.told(created, LoopFrame(span_of(churn.head)), Operation(span_of(use)))
+        yield rule.report(created, LoopFrame(span_of(churn.head)), Operation(span_of(use)))

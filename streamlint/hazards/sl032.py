@@ -24,9 +24,9 @@ def find(context: Context) -> Iterator[Finding]:
     pairs = _left_unordered(context, waits) if waits else {}
     for wait in waits:
         if wait.at in pairs or wait.why == ITSELF:
-            yield _told(wait, pairs.get(wait.at, []))
+            yield _finding(wait, pairs.get(wait.at, []))
     for mark in asked.marks():
-        yield _told(mark, [])
+        yield _finding(mark, [])
 
 
 def _left_unordered(context: Context, waits: list[VoidWait]) -> Pairs:
@@ -39,8 +39,8 @@ def _left_unordered(context: Context, waits: list[VoidWait]) -> Pairs:
     return {site: sorted({(span_of(first), span_of(second)) for first, second in found}) for site, found in races.pairs.items()}
 
 
-def _told(wait: VoidWait, pairs: list[tuple[Span, Span]]) -> Finding:
+def _finding(wait: VoidWait, pairs: list[tuple[Span, Span]]) -> Finding:
     switched = span_of(wait.switched) if wait.switched is not None else None
     taken = span_of(wait.taken) if wait.taken is not None else None
-    found = RULE().told(span_of(wait.at), wait.why, switched, taken, pairs, [span_of(call) for call in wait.calls])
+    found = RULE().report(span_of(wait.at), wait.why, switched, taken, pairs, [span_of(call) for call in wait.calls])
     return replace(found, qualname=wait.at.function.name)

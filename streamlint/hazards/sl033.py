@@ -16,11 +16,11 @@ RULE = CallbackNeedsGil
 def find(context: Context) -> Iterator[Finding]:
     """The findings of the rule, one for each call of Python's."""
     rule = RULE()
-    told: set[Span] = set()
+    reported: set[Span] = set()
     for found in QueuedCallbacks(context.transfer).find():
         place = span_of(found.call)
-        if place not in told:
-            told.add(place)
+        if place not in reported:
+            reported.add(place)
             operation = Operation(place, found.library, found.name, context=context.surroundings(found.call.function))
             bound = span_of(found.binding) if found.binding is not None else None
-            yield rule.told(operation, span_of(found.registration), bound, span_of(found.wait))
+            yield rule.report(operation, span_of(found.registration), bound, span_of(found.wait))

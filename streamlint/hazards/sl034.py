@@ -20,4 +20,4 @@ def find(context: Context) -> Iterator[Finding]:
         place = lost.origin if lost.gone is None or lost.kind == "temporary" else lost.gone
         around = context.surroundings(place.function)
         spans = span_of(lost.gone) if lost.gone is not None else None, span_of(lost.capture), span_of(lost.read), span_of(lost.replay)
-        yield rule.told(Operation(span_of(place), lost.library, "", context=around), lost.kind, spans)
+        yield rule.report(Operation(span_of(place), lost.library, "", context=around), lost.kind, spans)

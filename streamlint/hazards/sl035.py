@@ -22,12 +22,12 @@ def find(context: Context) -> Iterator[Finding]:
     for found in ThreadDevices(context.transfer, devices).find():
         around = context.surroundings(found.work.function, found.calls)
         work = Operation(span_of(found.work), found.library, found.name, context=around)
-        yield RULE().told(work, span_of(found.start), span_of(found.chosen))
+        yield RULE().report(work, span_of(found.start), span_of(found.chosen))
     launches = UnguardedLaunches(context.transfer, devices)
     for each in launches.streams():
         at = Site(each.asked.function, each.asked.instruction)
         asked = Operation(span_of(at), each.asked.row.library, each.asked.name, context=context.surroundings(at.function))
-        yield RULE().told_stream(asked, span_of(each.made), span_of(each.launch))
+        yield RULE().report_stream(asked, span_of(each.made), span_of(each.launch))
     for one in launches.find():
         launch = Operation(span_of(one.launch), "cuda-runtime", one.name, context=context.surroundings(one.launch.function))
-        yield RULE().told_extension(launch, span_of(one.made), tuple(span_of(site) for site in one.calls))
+        yield RULE().report_extension(launch, span_of(one.made), tuple(span_of(site) for site in one.calls))

@@ -17,12 +17,12 @@ RULE = IpcEventTooShortLived
 def find(context: Context) -> Iterator[Finding]:
     """The findings of the rule, one for each export."""
     rule = RULE()
-    told: set[Span] = set()
+    reported: set[Span] = set()
     for export in ExportedEvents(context.transfer).find():
         call = export.call
         place = span_of(Site(call.function, call.instruction))
-        if place not in told:
-            told.add(place)
+        if place not in reported:
+            reported.add(place)
             operation = Operation(place, call.row.library, call.name, context=context.surroundings(call.function))
             ended = span_of(export.ended) if export.ended is not None else None
-            yield rule.told(operation, span_of(export.made), span_of(export.given.site), export.given.how, ended)
+            yield rule.report(operation, span_of(export.made), span_of(export.given.site), export.given.how, ended)

@@ -37,4 +37,4 @@ def find(context: Context) -> Iterator[Finding]:
         if pair.second not in crossed:
             surroundings = context.surroundings(pair.second.function, pair.calls)
             operation = Operation(span_of(pair.second), pair.library, pair.name, context=surroundings)
-            yield rule.told(operation, span_of(pair.first), pair.is_asynchronous)
+            yield rule.report(operation, span_of(pair.first), pair.is_asynchronous)

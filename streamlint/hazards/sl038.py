@@ -21,15 +21,15 @@ def find(context: Context) -> Iterator[Finding]:
     rule, streams, uses = RULE(), Streams(context), FirstUses(context.transfer)
     uses.lanes.per_thread = lambda unit: streams.per_thread(unit) is True
     for race in sorted(uses.find(), key=lambda race: span_of(race.second)):
-        yield _told(rule, context, race)
+        yield _finding(rule, context, race)
 
 
-def _told(rule: UseBeforeAllocation, context: Context, race: Race) -> Finding:
+def _finding(rule: UseBeforeAllocation, context: Context, race: Race) -> Finding:
     around = context.surroundings(race.first.function, race.first_calls)
     allocated = Alloc(span_of(race.first), race.work.library, race.work.name, context=around)
     library = race.use.library or race.work.library
     use = Launch(span_of(race.second), library, race.use.name, context=context.surroundings(race.second.function, race.second_calls))
-    return rule.told(allocated, use, (*_made("that stream", race.lane), *_made("this stream", race.other)))
+    return rule.report(allocated, use, (*_made("that stream", race.lane), *_made("this stream", race.other)))
 
 
 def _made(which: str, lane: Lane) -> Iterator[Step]:

@@ -29,8 +29,8 @@ def find(context: Context) -> Iterator[Finding]:
         drop = Drop(
             span_of(release.drop), library, "", allocated=span_of(release.allocation) if release.allocation != release.use else None
         )
-        again = span_of(release.again) if release.again is not None else None
-        yield rule.told(use, drop, release.kind, again, _made(release.lane))
+        reuse = span_of(release.again) if release.again is not None else None
+        yield rule.report(use, drop, release.kind, reuse, _made(release.lane))
 
 
 def _is_released_somewhere(context: Context) -> bool:

@@ -28,4 +28,4 @@ def find(context: Context) -> Iterator[Finding]:
             number = call.function.constant(size) if size is not None else None
             allocated = Alloc(span_of(churn.made[-1]), call.row.library, call.name, context=around)
             allocated.nbytes = number if isinstance(number, int) else None
-            yield rule.told(allocated, span_of(churn.ended[-1]), span_of(found.wait), LoopFrame(span_of(churn.head)), shown)
+            yield rule.report(allocated, span_of(churn.ended[-1]), span_of(found.wait), LoopFrame(span_of(churn.head)), shown)

@@ -15,7 +15,7 @@ RULE = DependentLaunchWithoutWait
 
 
 def find(context: Context) -> Iterator[Finding]:
-    """The findings of the rule: without an early trigger ahead the race is rare, and told as possible."""
+    """The findings of the rule: without an early trigger ahead the race is rare, and reported as possible."""
     streams = Streams(context, deepest=HIGHEST)
     for found in DependentLaunches(context.transfer, streams.beside, streams.choices.places).find():
         if found.trigger is None and context.options.evidence != "possible":
@@ -29,4 +29,4 @@ def find(context: Context) -> Iterator[Finding]:
         at = found.launch.at
         around = context.surroundings(at.function, found.launch.via)
         late = span_of(found.read.late) if found.read.late is not None else None
-        yield RULE().told(Operation(span_of(at), "cuda-runtime", found.name, context=around), tuple(steps), late)
+        yield RULE().report(Operation(span_of(at), "cuda-runtime", found.name, context=around), tuple(steps), late)

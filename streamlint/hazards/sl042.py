@@ -20,4 +20,4 @@ def find(context: Context) -> Iterator[Finding]:
         surroundings = context.surroundings(pair.second.function, pair.calls)
         second = Operation(span_of(pair.second), pair.access.library, pair.access.name, context=surroundings)
         barrier = span_of(pair.barrier) if pair.barrier is not None else None
-        yield rule.told(second, span_of(pair.first), pair.access.writes, pair.access.shared.is_peer, barrier)
+        yield rule.report(second, span_of(pair.first), pair.access.writes, pair.access.shared.is_peer, barrier)

@@ -18,15 +18,15 @@ def find(context: Context) -> Iterator[Finding]:
     """The findings of the rule."""
     streams = CompiledStreams(context.transfer)
     lost = list(streams.lost())
-    told = {call.region.at for call in lost}
+    reported = {call.region.at for call in lost}
     for call in lost:
         calls = [span_of(site) for site in call.region.calls]
-        found = RULE().told(span_of(call.at), call.name.rpartition(".")[2], call.why, span_of(call.region.at), calls)
+        found = RULE().report(span_of(call.at), call.name.rpartition(".")[2], call.why, span_of(call.region.at), calls)
         yield replace(found, qualname=call.at.function.name)
     for race in _races(context, streams):
-        if race.region.at not in told:  # else the wait that is left out is told
+        if race.region.at not in reported:  # else the wait that is left out is reported
             calls = [span_of(site) for site in race.region.calls]
-            found = RULE().told(span_of(race.second), "", "work", span_of(race.region.at), calls, span_of(race.first))
+            found = RULE().report(span_of(race.second), "", "work", span_of(race.region.at), calls, span_of(race.first))
             yield replace(found, qualname=race.second.function.name)
 
 

@@ -25,10 +25,10 @@ def find(context: Context) -> Iterator[Finding]:
     if not context.program.declares:
         return
     search = _Search(context)
-    told: set[tuple[object, ...]] = set()
+    reported: set[tuple[object, ...]] = set()
     for finding in search.all():
-        if (key := (finding.span, finding.message)) not in told:
-            told.add(key)
+        if (key := (finding.span, finding.message)) not in reported:
+            reported.add(key)
             yield finding
 
 
@@ -58,11 +58,13 @@ class _Search:
                 yield from self._of_parameter(function, one, said)
             elif one is not None:
                 found = self.origins.without_declaration(function, register)
-                yield from self._told(Site(function, one), function, register, said, "assigned value", found)
+                yield from self._findings(Site(function, one), function, register, said, "assigned value", found)
         result = self.declarations.of_result(function)
         for end in function.by_opcode[op.RETURN] if result is not None else ():
             if result is not None and end[2] >= 0:
-                yield from self._told(Site(function, end), function, end[2], result, "returned value", self.origins.of(function, end[2]))
+                yield from self._findings(
+                    Site(function, end), function, end[2], result, "returned value", self.origins.of(function, end[2])
+                )
 
     def _of_parameter(self, function: Function, one: Instruction, said: Declaration) -> Iterator[Finding]:
         declared = Step("declared here", span_of(Site(function, one)))
@@ -70,7 +72,7 @@ class _Search:
             given = self.origins.contexts.given(function, one, Site(caller, call))
             if given is not None and given[0] is caller:
                 what = f"argument for '{function.code.parameters[one[3]].name}'"
-                yield from self._told(Site(caller, call), *given, said, what, self.origins.of(*given), (declared,))
+                yield from self._findings(Site(caller, call), *given, said, what, self.origins.of(*given), (declared,))
 
     def _of_members(self, owner: ClassInfo) -> Iterator[Finding]:
         stores = owner.own_stores
@@ -79,7 +81,7 @@ class _Search:
             for store in stores.get(member, ()) if said is not None else ():
                 if said is not None and store.value >= 0 and self.declarations.of_register(store.function, store.value) is None:
                     site, found = Site(store.function, store.instruction), self.origins.of(store.function, store.value)
-                    yield from self._told(site, store.function, store.value, said, f"value of '{member}'", found)
+                    yield from self._findings(site, store.function, store.value, said, f"value of '{member}'", found)
             if said is not None and member not in stores and not owner.unit.is_cpp:
                 yield from self._of_construction(owner, member, said)
 
@@ -90,11 +92,11 @@ class _Search:
             known = _contradicting(said.said, value.space, value.pinning) if isinstance(value, Memory) else ""
             site = next((each for each in node.trace(value) if each.instruction[0] in (op.CALL, op.INVOKE)), None) if known else None
             if site is not None:
-                yield RULE().told(span_of(site), f"value of '{member}'", known, said.said.words, (), site.function.name)
+                yield RULE().report(span_of(site), f"value of '{member}'", known, said.said.words, (), site.function.name)
 
     # --- one value
 
-    def _told(
+    def _findings(
         self,
         site: Site,
         function: Function,
@@ -108,10 +110,10 @@ class _Search:
             known = _contradicting(said.said, origin.space, origin.pinning) if origin.how not in (CHOSEN, "declared") else ""
             if known and origin.evidence != "asked":
                 made = (Step("allocated here", span_of(origin.site)),) if origin.site is not None else ()
-                yield RULE().told(span_of(site), what, known, said.said.words, (*made, *trail), site.function.name)
+                yield RULE().report(span_of(site), what, known, said.said.words, (*made, *trail), site.function.name)
         known = self._stream_of(function, register, said.said) if said.said.stream else ""
         if known:
-            yield RULE().told(span_of(site), what, known, said.said.words, trail, site.function.name)
+            yield RULE().report(span_of(site), what, known, said.said.words, trail, site.function.name)
 
     def _stream_of(self, function: Function, register: int, said: Said) -> str:
         """The stream that a register is known to hold, in words, if it is another one than is declared; "" if not."""

@@ -26,10 +26,10 @@ class StandIns:
         if owner is None or function.is_cpp:
             return False
         if owner not in self._known:
-            self._known[owner] = any(self._pins(twin) for twin in self._twins(owner)) and not self._pins(owner)
+            self._known[owner] = any(self._pins(twin) for twin in self._siblings(owner)) and not self._pins(owner)
         return self._known[owner]
 
-    def _twins(self, owner: ClassInfo) -> set[ClassInfo]:
+    def _siblings(self, owner: ClassInfo) -> set[ClassInfo]:
         """The other classes that a condition takes in the place of a class."""
         found: set[ClassInfo] = set()
         for unit in self.facts.program.mentioning(owner.ir.name):

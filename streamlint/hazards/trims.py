@@ -29,7 +29,7 @@ class Trim(NamedTuple):
 
 
 class Trims:
-    """Finds the caches that are emptied again and again."""
+    """Finds the caches that are emptied repeatedly."""
 
     def __init__(self, allocations: Allocations) -> None:
         self.transfer = allocations.transfer
@@ -47,7 +47,7 @@ class Trims:
                 loop = next(self.rounds.loops(function, made[0].instruction), None)
                 if loop is not None:
                     if self._is_each(function, loop, made):
-                        yield from self._told(call, function, loop, made)
+                        yield from self._trims(call, function, loop, made)
                 elif len(made) <= DEEPEST:
                     for caller, one in self.lifetimes.starts(function):
                         if (site := Site(caller, one)) not in seen:
@@ -80,7 +80,7 @@ class Trims:
         home = body.home[site.instruction]
         return any(body.graph.dominates(after, home) for _, after in switches if after != home or len(body.graph.predecessors[after]) == 1)
 
-    def _told(self, call: ModelledCall, function: Function, loop: Loop, made: tuple[Site, ...]) -> Iterator[Trim]:
+    def _trims(self, call: ModelledCall, function: Function, loop: Loop, made: tuple[Site, ...]) -> Iterator[Trim]:
         loops = self.rounds.body(function).graph.loops
         if any(other.parent >= 0 and loops[other.parent] == loop and self._does_something(function, other) for other in loops):
             return  # behind an inner loop it is called once an epoch

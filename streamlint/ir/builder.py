@@ -94,23 +94,23 @@ class Builder:
 
     @property
     def ended(self) -> bool:
-        """Whether the block at hand has its terminator: what is added now cannot be reached."""
+        """Whether the current block has its terminator: what is added now cannot be reached."""
         block = self.blocks[self.block]
         return bool(block) and block[-1][0] in op.TERMINATORS
 
     def edge(self, after: int) -> None:
-        """An edge from the block at hand."""
+        """An edge from the current block."""
         if self.block not in self.predecessors[after]:
             self.predecessors[after].append(self.block)
 
     def jump(self, after: int, at: Position = NOWHERE) -> None:
-        """End the block at hand, unless it has ended."""
+        """End the current block, unless it has ended."""
         if not self.ended:
             self.add(op.JUMP, at, after)
             self.edge(after)
 
     def branch(self, test: int, then: int, otherwise: int, at: Position = NOWHERE) -> None:
-        """End the block at hand with a two-way branch."""
+        """End the current block with a two-way branch."""
         if not self.ended:
             self.add(op.BRANCH, at, test, then, otherwise)
             self.edge(then)
@@ -134,7 +134,7 @@ class Builder:
     # --- variables
 
     def write(self, variable: str, register: int) -> None:
-        """A variable has a new value in the block at hand."""
+        """A variable has a new value in the current block."""
         self._definitions[self.block][variable] = register
 
     def read(self, variable: str, block: int | None = None) -> int:

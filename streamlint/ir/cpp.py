@@ -160,7 +160,7 @@ class CppLowering(DefinitionLowering):
         return inner
 
     def ends_with_scope(self, variable: str, at: Position) -> None:
-        """A variable's object is destroyed on each way out of the scope at hand."""
+        """A variable's object is destroyed on each way out of the current scope."""
         self.frames.append(Frame(leave=lambda: self.destroy(variable, at)))
 
     def destroy(self, variable: str, at: Position) -> None:

@@ -132,7 +132,7 @@ class ExpressionLowering(FunctionLowering):
         return False
 
     def rebind(self, args: tuple[Arg, ...], call: int, registers: list[int]) -> None:
-        """C++: a variable that is handed over as it stands may be another one behind the call."""
+        """C++: a variable that is passed by its name may have another value behind the call."""
 
     def _launch(self, node: Launch) -> int:
         kernel = self.value(node.kernel)

@@ -19,13 +19,13 @@ NOBODY = -1
 class Loop(NamedTuple):
     """A loop. One that is entered at one block, its header, is a natural loop; others are irreducible, and ``header`` is the first entry.
 
-    ``again`` are the blocks whose edges lead back to the header, ``exits`` the edges that leave the body, ``parent`` is the place of
+    ``latches`` are the blocks whose edges lead back to the header, ``exits`` the edges that leave the body, ``parent`` is the place of
     the loop around, ``depth`` is 1 for the outermost.
     """
 
     header: int
     body: frozenset[int]
-    again: tuple[int, ...]
+    latches: tuple[int, ...]
     exits: tuple[tuple[int, int], ...]
     parent: int
     depth: int
@@ -119,11 +119,11 @@ class Graph:
             for body in _components(self.successors, region, place):
                 entries = self._entries(body)
                 header = min(entries, key=place.__getitem__)
-                again = tuple(block for block in self.predecessors[header] if block in body)
+                latches = tuple(block for block in self.predecessors[header] if block in body)
                 exits = tuple((block, after) for block in sorted(body) for after in self.successors[block] if after not in body)
                 depth = 1 if parent == NOBODY else found[parent].depth + 1
                 waiting.append((body - {header}, len(found)))
-                found.append(Loop(header, body, again, exits, parent, depth, len(entries) == 1))
+                found.append(Loop(header, body, latches, exits, parent, depth, len(entries) == 1))
         return found
 
     @cached_property
@@ -139,7 +139,7 @@ class Graph:
         """The blocks that each round runs which is followed by another one; of an irreducible loop, none is known."""
         if not loop.is_natural:
             return frozenset()
-        return frozenset(block for block in loop.body if all(self.dominates(block, last) for last in loop.again))
+        return frozenset(block for block in loop.body if all(self.dominates(block, last) for last in loop.latches))
 
     # --- inside
 
@@ -171,7 +171,7 @@ class Graph:
 def failing(code: Code) -> frozenset[int]:
     """The blocks from which all ways lead to an exception that leaves the function.
 
-    A loop without a way out goes on: an exception that ends it is raised out of view.
+    A loop without a way out goes on: an exception that ends it is raised elsewhere.
     """
     graph = Graph.of(code)
     lasting: set[int] = set()

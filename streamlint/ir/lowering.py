@@ -26,7 +26,7 @@ class Frame:
     ``divert`` is given what comes behind it. ``handler`` gives the block that exceptions go to.
     """
 
-    __slots__ = ("after", "again", "divert", "handler", "leave", "pad")
+    __slots__ = ("after", "divert", "handler", "leave", "next_round", "pad")
 
     def __init__(
         self,
@@ -34,13 +34,13 @@ class Frame:
         divert: Callable[[Cleanup], None] | None = None,
         handler: Callable[[], int] | None = None,
         after: int = op.NONE,
-        again: int = op.NONE,
+        next_round: int = op.NONE,
     ) -> None:
         self.leave = leave
         self.divert = divert
         self.handler = handler
         self.after = after  # of a loop: where ``break`` goes
-        self.again = again  # of a loop: where ``continue`` goes
+        self.next_round = next_round  # of a loop: where ``continue`` goes
         self.pad: int | None = None  # where exceptions land that leave this frame on their way to a handler further out
 
 
@@ -63,7 +63,7 @@ class FunctionLowering:
         self.named_cells: dict[tuple[str, int], None] = {}
         self.frames: list[Frame] = []
         self.catching = 0  # frames whose handler sees the exceptions of calls
-        self.raised = op.NONE  # what a bare ``raise`` raises again
+        self.raised = op.NONE  # what a ``raise`` without operand re-raises
         self.compared: tuple[Expression, int] | None = None  # the right side of the last comparison: a chain evaluates it once
         self.declared_types: dict[str, Type] = {}
         self.references: list[tuple[int, str]] = []  # C++ reference parameters
@@ -71,7 +71,7 @@ class FunctionLowering:
         self.methods: list[tuple[str, int]] = []  # of a class's body: names and codes
         self.fixed: dict[str, TemplateArgument] = {}  # C++: variables that begin as a constant, which template arguments may name
         self.fixed_outside: dict[str, TemplateArgument] = {}
-        self.declaring = ""  # what a comment declares of the assignment at hand
+        self.declaring = ""  # what a comment declares of the current assignment
 
     # --- names
 

@@ -249,7 +249,7 @@ def _class(node: ClassDef, scope: NameScope) -> list[object]:
 
 
 def _comprehension(node: Comprehension, scope: NameScope) -> list[object]:
-    """Its targets are names of their own. One that a lambda inside of it uses is shared: the names are told apart by the lowering."""
+    """Its targets are names of their own. One that a lambda inside of it uses is shared: the lowering keeps the names apart."""
     inner = NameScope()
     for clause in node.clauses:
         _bind(clause.target, inner)

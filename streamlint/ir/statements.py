@@ -246,7 +246,7 @@ class StatementLowering(ExpressionLowering):
         self.builder.start(head, sealed=False)
         self.builder.branch(self.emit(op.MORE, node.at, iterator), body, done, node.at)
         self.builder.start(body)
-        self.frames.append(Frame(after=after, again=head))
+        self.frames.append(Frame(after=after, next_round=head))
         depth = len(self.frames)
         element = self.emit(op.NEXT, node.target.at, iterator)
         self.loop_target(node, self.emit(op.AWAIT, node.target.at, element) if node.is_async else element)
@@ -267,16 +267,16 @@ class StatementLowering(ExpressionLowering):
 
     def while_loop(self, node: Loop) -> None:
         """``while``, ``do`` and C's ``for``: test, body, update."""
-        head, body, again, done, after = (self.builder.new_block() for _ in range(5))
+        head, body, next_round, done, after = (self.builder.new_block() for _ in range(5))
         self.builder.jump(body if node.kind == "do" else head, _keyword_of(node))
         if node.kind != "do":
             self.loop_test(node, head, body, done)
         self.builder.start(body, sealed=node.kind != "do")
-        self.frames.append(Frame(after=after, again=again))
+        self.frames.append(Frame(after=after, next_round=next_round))
         self.body(node.body)
         self.frames.pop()
-        self.builder.jump(again)
-        self.builder.start(again)
+        self.builder.jump(next_round)
+        self.builder.start(next_round)
         if node.update is not None:
             self.value(node.update)
         self.builder.jump(head)
@@ -301,7 +301,7 @@ class StatementLowering(ExpressionLowering):
         self.leave_loop(node, lambda frame: frame.after)
 
     def _continue(self, node: Continue) -> None:
-        self.leave_loop(node, lambda frame: frame.again)
+        self.leave_loop(node, lambda frame: frame.next_round)
 
     def leave_loop(self, node: Statement, target: Callable[[Frame], int]) -> None:
         """``break`` or ``continue``: to the innermost frame that has such a target."""

@@ -1,4 +1,4 @@
-"""The rows of the user's own that a run has met: those whose names its code spells.
+"""The rows of the user's own that a run has used: those whose names its code spells.
 
 Rows that nothing spells describe code that is not there, or describe it under a wrong name. A name counts wherever it stands: in a call, an
 import, an annotation, behind a return. A member of a type counts by its last part, for the type of a value need not be known.
@@ -12,7 +12,7 @@ from typing import Any
 
 from streamlint.config.options import Options, Source
 from streamlint.discovery.outlines import imports_in
-from streamlint.findings import Told
+from streamlint.findings import Reported
 from streamlint.models import is_covered, names_of, with_user_rows
 from streamlint.models.keys import ROWS
 from streamlint.models.listing import key_of
@@ -25,13 +25,13 @@ _MODULE = re.compile(r"([\w.]+)(?:[ \t]+as[ \t]+(\w+))?")
 _OPENED = re.compile(r"\busing\s+namespace\s+([\w:]+)")
 
 
-def find(sources: Sequence[Source], options: Options, lowered: Callable[[Source], Any]) -> Told:
+def find(sources: Sequence[Source], options: Options, lowered: Callable[[Source], Any]) -> Reported:
     """The rows that the sources are about."""
     rows = _Rows(options.user_models)
-    met: set[str] = set()
+    used: set[str] = set()
     for source in sources:
-        met |= rows.met_in(source)
-    return Told([], own_rows=frozenset(met))
+        used |= rows.used_in(source)
+    return Reported([], own_rows=frozenset(used))
 
 
 class _Rows:
@@ -55,7 +55,7 @@ class _Rows:
                             if kind in ("call", "attribute") and known.type_named(holder) is not None:
                                 self._members[language].append((last, key))
 
-    def met_in(self, source: Source) -> set[str]:
+    def used_in(self, source: Source) -> set[str]:
         """The rows that a source is about; Cython calls both languages."""
         names = set(_spelled(source))
         ends = tuple(name for name in names if name.startswith("."))  # of relative imports

@@ -19,13 +19,13 @@ from streamlint.waits import findings as waits
 
 if TYPE_CHECKING:
     from streamlint.cache.parts import Parts
-    from streamlint.findings import Told
+    from streamlint.findings import Reported
     from streamlint.ir import ModuleIR
     from streamlint.runner.parsing import Parser
 
 _WORDS = {"python": "Python", "cuda": "C++", "cython": "Cython"}
 _EVERY = tuple(_WORDS)
-Find = Callable[[Sequence[Source], Options, Callable[[Source], "ModuleIR | None"]], "Told"]
+Find = Callable[[Sequence[Source], Options, Callable[[Source], "ModuleIR | None"]], "Reported"]
 
 
 class Kind(NamedTuple):
@@ -99,9 +99,9 @@ class Task:
             return self.lose(guard.lost[self.name])
         try:
             with deeper(), guard.task(self.name, self.seconds):
-                told = self.kind.find(self.sources, self.options, self.parser.representation)
-            part.findings, part.cut, part.coverage, part.own_rows = told.findings, told.cut, told.coverage, sorted(told.own_rows)
-            part.problems += [self._problem([code], why) for code, why in told.faults.items()]
+                result = self.kind.find(self.sources, self.options, self.parser.representation)
+            part.findings, part.cut, part.coverage, part.own_rows = result.findings, result.cut, result.coverage, sorted(result.own_rows)
+            part.problems += [self._problem([code], why) for code, why in result.faults.items()]
             said = [(path, word, answer) for path, answers in build_files.asked.items() for word, answer in answers.items()]
             part.built = sorted([path, word, build_files.plain_answer(answer)] for path, word, answer in said)
         except Exception as error:
@@ -115,7 +115,7 @@ class Task:
             self.kept.keep(self.name, self.sources, part)
 
     def lose(self, why: str) -> Part:
-        """What is told where the task did not come to its end."""
+        """The problems of a task that did not come to its end."""
         return Part(problems=[self._problem(sorted(self.kind.codes) or [self.kind.name], why)])
 
     def _problem(self, codes: Sequence[str], why: str) -> Problem:

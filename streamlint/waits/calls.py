@@ -148,14 +148,14 @@ class Calls:
         return (None,) if name == "step" else None
 
     def reads_given(self, function: Function, one: Instruction, given: Function) -> bool:
-        """Whether a library that is handed a function reads what that gives: ``LBFGS.step(closure)``."""
+        """Whether a library that takes a function reads its result: ``LBFGS.step(closure)``."""
         for call in self.places.hot.graph.calls(function).libraries:
             if call.instruction == one and call.row is not None:
                 selectors = call.row.get("reads")
                 for selector in selectors if isinstance(selectors, tuple) else ():
                     register = selected(function, one, selector, True) if selector.kind == "argument" else None
-                    handed = self.facts.functions_in(self.facts.values(function, register).values) if register is not None else ()
-                    if any(each.function is given for each in handed):
+                    passed = self.facts.functions_in(self.facts.values(function, register).values) if register is not None else ()
+                    if any(each.function is given for each in passed):
                         return True
         return False
 
@@ -169,14 +169,14 @@ class Calls:
 
     def _is_of_torch(self, function: Function, one: Instruction) -> bool:
         """Whether the device could compute the same: of tensors that were copied, not what another function makes of lists or arrays. A
-        method's receiver may be anything else that callers out of view hand over."""
+        method's receiver may be anything else that unknown callers pass."""
         calls = self.places.hot.graph.calls(function)
         meant = [call for call in calls.libraries if call.instruction == one]
         is_known = one not in calls.unknown or all(isinstance(call.receiver, Memory) for call in meant)
         return bool(meant) and is_known and all(call.name.startswith("torch.") for call in meant)
 
     def _is_on_device(self, function: Function, register: int) -> bool:
-        """Whether what the host has made of a value is on the device again: the program works with it there."""
+        """Whether what the host has made of a value is back on the device: the program works with it there."""
         spaces = {value.space for value in self.facts.values(function, register).values if isinstance(value, Memory)}
         return "device" in spaces and "host" not in spaces
 

@@ -69,7 +69,7 @@ def _divides(body: Body, asked: Asked, counted: int) -> bool:
 
 
 def _is_size_of_part(body: Body, asked: Asked, counted: int) -> bool:
-    """``len(rows[i])`` in a loop around the place that ``i`` counts, or goes through the parts: those that hold something are met."""
+    """``len(rows[i])`` in a loop around the place that ``i`` counts, or goes through the parts: those that hold something are reached."""
     function, home = body.function, body.home
     loops = [loop for loop in body.graph.loops if home[asked.target] in loop.body and asked.edge.block in loop.body]
     held = counted_in(function, counted)

@@ -1,6 +1,6 @@
-"""SL020 and SL021 of a run's files: the program facts of a language are solved once, and each hazard is told by its rule.
+"""SL020 and SL021 of a run's files: the program facts of a language are solved once, and each hazard is reported by its rule.
 
-The Python and the C++ of a run are two programs: neither changes what is told of the other.
+The Python and the C++ of a run are two programs: neither changes the findings of the other.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from streamlint.config.options import Options, Source
 from streamlint.facts.call_graph import CallGraph
 from streamlint.facts.functions import Function
 from streamlint.facts.program import Program, SourceFile
-from streamlint.findings import Finding, Span, Step, Told
+from streamlint.findings import Finding, Reported, Span, Step
 from streamlint.findings.operations import Context, HostWait, LoopFrame
 from streamlint.ir import Instruction, ModuleIR
 from streamlint.ir import opcodes as op
@@ -39,17 +39,17 @@ On 44 labelled packages 10,000, 20,000 and 40,000 steps find 71, 70 and 72 of 97
 steps for each question finds 71, costs more, and transformers does not end."""
 FREE_STEPS = 1_500_000
 """Of all questions together, before the first one is bounded: the facts of most packages take fewer, and are exact. Where a question
-was cut, what it was asked first decided: sbi 0.27.0 told other waits for each order of its files, two of them wrong, and lost a read of
-the loss in each step. Of 82 packages that readers had marked 5 more of 152 defects are told so."""
+was cut, what it was asked first decided: sbi 0.27.0 had other findings for each order of its files, two of them wrong, and lost a read of
+the loss in each step. Of 82 packages that readers had marked 5 more of 152 defects are reported so."""
 _FRESH = "fill a new tensor on the device: torch.zeros(..., device=...) or torch.full; each step changes it in place"
 Lowered = Callable[[Source], "ModuleIR | None"]
 
 
-def find(sources: Sequence[Source], options: Options, lowered: Lowered) -> Told:
+def find(sources: Sequence[Source], options: Options, lowered: Lowered) -> Reported:
     """What the rules tell of the sources. ``lowered`` gives the intermediate representation of a file."""
     programs = hot_waits(sources, options, lowered) if not options.codes or options.codes & CODES else []
     found = [finding for waits in programs for finding in findings_of(waits, options)]
-    return Told(sorted(found, key=Finding.sort_key), sum(waits.facts.solver.cut for waits in programs))
+    return Reported(sorted(found, key=Finding.sort_key), sum(waits.facts.solver.cut for waits in programs))
 
 
 def findings_of(waits: HotWaits, options: Options) -> list[Finding]:
@@ -59,8 +59,8 @@ def findings_of(waits: HotWaits, options: Options) -> list[Finding]:
     found: list[Finding] = []
     for rule in rules:
         mine = [hazard for hazard in hazards if (hazard.wait.what in (DEVICE, CACHE)) is (rule.code == DeviceSyncInHotLoop.code)]
-        told = [(_told(rule, hazard, waits.graph), waits.is_sure(hazard.region), _asks_odd(hazard.wait)) for hazard in mine]
-        shown = [one for one in told if one[0].shown or options.evidence == "possible"]
+        reported = [(_finding(rule, hazard, waits.graph), waits.is_sure(hazard.region), _asks_odd(hazard.wait)) for hazard in mine]
+        shown = [one for one in reported if one[0].shown or options.evidence == "possible"]
         found += rule.by_loop(shown) if isinstance(rule, HiddenSyncInHotLoop) else [finding for finding, _, _ in shown]
     return sorted(found, key=Finding.sort_key)
 
@@ -88,7 +88,7 @@ def passed_over(programs: Iterable[HotWaits], path: str) -> Iterator[tuple[str, 
             yield rule.code, span_of(wait.function, wait.instruction), why
 
 
-def _told(rule: HiddenSyncInHotLoop | DeviceSyncInHotLoop, hazard: Hazard, graph: CallGraph) -> Finding:
+def _finding(rule: HiddenSyncInHotLoop | DeviceSyncInHotLoop, hazard: Hazard, graph: CallGraph) -> Finding:
     chain = hazard.region.chain()
     first = chain[0]
     called = isinstance(first.row, StepRow) or first.does in (CALLED, STEP, WEIGHTS)
@@ -107,7 +107,7 @@ def _told(rule: HiddenSyncInHotLoop | DeviceSyncInHotLoop, hazard: Hazard, graph
     )
     if hazard.place.instruction != hazard.wait.instruction:
         wait.inner = span_of(hazard.wait.function, hazard.wait.instruction)
-    return rule.told(wait, tuple(_trail(hazard, wait)))
+    return rule.report(wait, tuple(_trail(hazard, wait)))
 
 
 def _is_sum(graph: CallGraph, hazard: Hazard) -> bool:

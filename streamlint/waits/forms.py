@@ -18,9 +18,9 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Loop
 from streamlint.waits.arms import between
-from streamlint.waits.handed import handed
 from streamlint.waits.operands import argument_registers, behind
 from streamlint.waits.origins import UNSURE
+from streamlint.waits.passed import passed
 from streamlint.waits.questions import alike, parts_of
 from streamlint.waits.sinks import COMPUTES, FRACTIONS, KEEP_KIND, SAYS, SHAPES, called_name, is_float_type
 from streamlint.waits.steady import steadiness_of
@@ -386,7 +386,7 @@ def _kind_from(function: Function, one: Instruction, region: Region | None) -> l
     if isinstance(_constant(function, one[2]), float) or (one[0] in _OF_TWO and function.text(one[3]) in ("/", "/=")):
         return None
     if one[0] == op.PARAM and region is not None and region.caller is not None:
-        given = handed(region, function, one[2])
+        given = passed(region, function, one[2])
         return [given] if given is not None else []
     if one[0] in _OF_TWO or one[0] in (op.PHI, op.UNARY, op.COPY, op.CAST):
         return [(function, part, region) for part in op.reads(one)]

@@ -41,7 +41,7 @@ _SCATTER = "use x.scatter_(dim, index, number) or x.index_fill_(dim, index, numb
 _RAISED = frozenset({"LinAlgError", "RuntimeError", "ValueError", "Exception", "BaseException"})
 """What calls raise that have looked at values of the device."""
 _NO_CHECKS = "set_default_validate_args"
-"""Turns the checks of all distributions off, or on again."""
+"""Turns the checks of all distributions off or on."""
 _COMPUTING = frozenset({"compute", "launch", "collective"})
 
 
@@ -100,7 +100,7 @@ class WaitFinder:
                 yield Wait(function, one, DEVICE, OF_DEVICES, op.NONE)
 
     def _is_computed(self, function: Function, register: int) -> bool:
-        """Whether a register holds what a function of a library computes or makes: what else code out of view gives may be a list."""
+        """Whether a register holds what a function of a library computes or makes: what else unknown code gives may be a list."""
         rows = {call.instruction: call.row for call in self.graph.calls(function).libraries if call.row is not None}
         made = behind(function, [register], lambda one: op.reads(one) if one[0] in _OPERATORS else ())
         return any((row := rows.get(one)) is not None and row.effect in _GIVING and "*" not in row.names[0] for one in made)
@@ -235,7 +235,7 @@ class WaitFinder:
             yield from (Wait(function, one, UPLOAD, call.name, register) for register in numbers)
 
     def _is_put_there(self, function: Function, one: Instruction) -> bool:
-        """Whether a factory is told a device."""
+        """Whether a factory has an argument for the device."""
         values = (value for value in self.facts.values(function, one[2]).values if isinstance(value, Memory))
         return any(value.space == "device" and value.evidence in ("literal", "asked") for value in values)
 
@@ -310,7 +310,7 @@ class WaitFinder:
         return bool(self.reasons(function, register))
 
     def _is_flag(self, function: Function, register: int) -> bool:
-        """Whether a register holds an element of a part that code out of view gives beside others, and that is None at times: these are
+        """Whether a register holds an element of a part that unknown code gives beside others, and that is None at times: these are
         lists, of what was found in each image."""
         element = function.definitions[register]
         source = function.definitions[element[3]] if element is not None and element[0] == op.NEXT else None

@@ -1,4 +1,4 @@
-"""Where a value is found again that was put into an attribute, a container, a cell or a global: by objects, not by what they are called."""
+"""Where a value comes back out of an attribute, a container, a cell or a global: by objects, not by what they are called."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from streamlint.waits.operands import operand_of
 from streamlint.waits.sinks import EXTENDS, KEEPS, TAKES
 
 MOST_KEYS = 4
-"""Containers around a value that are told apart."""
+"""How many containers around a value are distinguished."""
 
 
 class Member(NamedTuple):
@@ -223,7 +223,7 @@ class Holders:
         elif other in self.places.hot.regions:
             yield from self._read(state, ((other, one) for one in loads))
         elif made is not None and self.places.hot.body(function).home[made] in frame.blocks:
-            yield None  # it is handed to somebody who calls it
+            yield None  # it is passed to somebody who calls it
 
     def _read(self, state: State, reads: Iterator[tuple[Function, Instruction]]) -> Iterator[State]:
         for function, one in reads:

@@ -87,7 +87,7 @@ class Idle:
             self._uploads[function] = {wait.instruction: wait for wait in found if wait.what == UPLOAD and wait.name not in _IMPLIED}
 
     def before(self, wait: Wait, region: Region) -> Wait | None:
-        """The wait right before one, in every round in which that is met; None where work may be queued in between."""
+        """The wait right before one, in every round that reaches that one; None where work may be queued in between."""
         if wait.what not in (READ, CAST, NUMBER, FETCH, DEVICE, UPLOAD) or (
             wait.what == CAST and wait.name.rpartition(".")[2] not in _FETCHES
         ):
@@ -107,9 +107,9 @@ class Idle:
         return nearest[0]
 
     def after(self, wait: Wait, region: Region, needed: Callable[[Wait], bool]) -> Wait | None:
-        """The wait right behind one, which has to stay, in every round in which that is met. It may stand in the round that follows."""
-        is_met = wait.what == UPLOAD or self._at.get(wait.function, {}).get(wait.instruction) is not None
-        if not is_met or wait.what not in (READ, CAST, UPLOAD, DEVICE):
+        """The wait right behind one, which has to stay, in every round that reaches that one. It may stand in the round that follows."""
+        is_reached = wait.what == UPLOAD or self._at.get(wait.function, {}).get(wait.instruction) is not None
+        if not is_reached or wait.what not in (READ, CAST, UPLOAD, DEVICE):
             return None
 
         def on(current: Region, at: Instruction) -> Reach:
@@ -184,7 +184,7 @@ class Idle:
             for one in reversed(function.code.blocks[block][:index]):
                 if one in skipped or self._is_short(function, one):
                     continue
-                reach = self._met(function, one, limits.facts, depth, False)
+                reach = self._reach(function, one, limits.facts, depth, False)
                 if reach is not None and reach.queues:
                     return _QUEUES
                 waits.update(dict.fromkeys(reach.waits if reach is not None else ()))
@@ -239,7 +239,7 @@ class Idle:
         """What a way comes to in its block, and what computes a value on it that was not read yet."""
         pending = way.pending
         for one in function.code.blocks[way.block][index:]:
-            reach = self._met(function, one, limits.facts, depth, True)
+            reach = self._reach(function, one, limits.facts, depth, True)
             if reach is None:
                 continue
             own = self._at.get(function, {}).get(one)
@@ -262,7 +262,7 @@ class Idle:
             return False
         return all(limits.facts.get(fact, truth) == truth for fact, truth in self._facts(function, before, after))
 
-    def _met(self, function: Function, one: Instruction, facts: Mapping[Fact, bool], depth: int, forwards: bool) -> Reach | None:
+    def _reach(self, function: Function, one: Instruction, facts: Mapping[Fact, bool], depth: int, forwards: bool) -> Reach | None:
         """What an instruction comes to: its wait, or what the functions do that it enters; None for nothing."""
         wait = self._at.get(function, {}).get(one)
         if wait is None and not forwards:
@@ -314,7 +314,7 @@ class Idle:
     # --- what holds
 
     def _known(self, wait: Wait, region: Region) -> dict[Fact, bool]:
-        """The conditions under which a wait is met: how they come out is known on the way to it."""
+        """The conditions under which a wait is reached: how they come out is known on the way to it."""
         function = wait.function
         body = self.hot.body(function)
         found: dict[Fact, bool] = {}

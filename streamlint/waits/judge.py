@@ -23,21 +23,21 @@ from streamlint.models import Models, StepRow, last_part
 from streamlint.support.records import replace
 from streamlint.waits.captures import warms_up
 from streamlint.waits.found import WaitFinder
-from streamlint.waits.handed import is_plain
 from streamlint.waits.host_rounds import HostRounds
 from streamlint.waits.idle import Idle, answers
 from streamlint.waits.indices import is_mask, is_of_array
 from streamlint.waits.losses import LossSlice
 from streamlint.waits.measuring import Measuring
-from streamlint.waits.met import is_met
+from streamlint.waits.must_execute import is_executed
 from streamlint.waits.naming import ON_DEVICE, name_of
 from streamlint.waits.operands import argument_registers, behind, taken_from
 from streamlint.waits.origins import GRADIENTS, INPUT, OUTPUT, PARAMETERS, TERM, UNSURE, ModelFacts, Place
+from streamlint.waits.passed import is_plain
 from streamlint.waits.piecemeal import Piecemeal
 from streamlint.waits.quiet import Quiet
 from streamlint.waits.regions import CALLED, DECODE, INFER, LAUNCH, ROWS, WEIGHTS, WaitRegions, serves, trains
 from streamlint.waits.round_values import RoundValues
-from streamlint.waits.schedules import handed_over
+from streamlint.waits.schedules import values_passed
 from streamlint.waits.uploads import upload_reason
 from streamlint.waits.uses import Uses
 from streamlint.waits.wait import CACHE, CAST, DEVICE, READ, SIZE, UPLOAD, Wait
@@ -56,7 +56,7 @@ TRAINS_ON_HOST = "the modules of the loop are made on the host, and no code move
 MEASURES = "the code around it tests or measures: waits are its purpose"
 WARMS_UP = "its rounds warm up for a capture, which would refuse it"
 NOT_ON_DEVICE = "nothing shows that the value is on the device: it comes from no loss, output, parameter or moved batch"
-NOT_MET = "it is not met in each round: a condition, or a way out of the loop, stands before it"
+NOT_EXECUTED = "it is not met in each round: a condition, or a way out of the loop, stands before it"
 NEEDED = "the round needs the value: a decision, a message or a result depends on it"
 EVALUATES = "its rounds evaluate: they compare what a model gives with more of their data"
 DIFFERS = "what is uploaded differs from round to round"
@@ -109,7 +109,7 @@ class HotWaits:
         """Add what loops that do not train give to models, and what is asked to be on a device."""
         for region in regions:
             if region.loop is not None and region.caller is None and not trains(region):
-                seeds.update({(function, register): MODEL_INPUT for register in handed_over(self.hot, region)})
+                seeds.update({(function, register): MODEL_INPUT for register in values_passed(self.hot, region)})
                 for place, reason in self._fed(region):
                     seeds.setdefault(place, reason)
         for place in self._on_asked_device(function):
@@ -135,20 +135,20 @@ class HotWaits:
         return any(self.facts.construction_places(one) for one in modules)
 
     def hazards(self) -> Iterator[Hazard]:
-        """The hazards, one for each wait; of a helper's wait that is told where it is called, one for each of these calls."""
+        """The hazards, one for each wait; of a helper's wait that is reported at its calls, one for each call."""
         hazards = self._hazards
         for wait in hazards:
-            if isinstance(hazard := self._told(wait), Hazard):
+            if isinstance(hazard := self._outcome(wait), Hazard):
                 yield hazard
                 yield from self._elsewhere(wait, hazard)
 
-    def _elsewhere(self, wait: Wait, told: Hazard) -> Iterator[Hazard]:
+    def _elsewhere(self, wait: Wait, reported: Hazard) -> Iterator[Hazard]:
         """The hazards of the other calls, in loops or steps of whatever function, that enter a helper which waits."""
-        if told.place.function is wait.function or len(told.region.chain()) != 2:
+        if reported.place.function is wait.function or len(reported.region.chain()) != 2:
             return
-        places = {told.place}
+        places = {reported.place}
         for first, call in self._calls_in_rounds.get(wait.function, ()):
-            hazard = self._judged(wait, replace(told.region, caller=first, call=call, does=first.does))
+            hazard = self._judged(wait, replace(reported.region, caller=first, call=call, does=first.does))
             if isinstance(hazard, Hazard) and hazard.place not in places and self._finds_nothing(wait, hazard) is None:
                 places.add(hazard.place)
                 yield hazard
@@ -171,13 +171,13 @@ class HotWaits:
             for wait in self.finder.waits(function):
                 regions = self.hot.regions_of(function, self.hot.body(function).home[wait.instruction])
                 if wait in self._hazards:
-                    told = self._told(wait)
-                    if not isinstance(told, Hazard):
-                        yield wait, told
+                    outcome = self._outcome(wait)
+                    if not isinstance(outcome, Hazard):
+                        yield wait, outcome
                 elif regions:
                     yield wait, next(why for region in regions if isinstance(why := self._judged(wait, region), str))
                 else:
-                    yield wait, NOT_MET if function in self.hot.regions else NO_LOOP
+                    yield wait, NOT_EXECUTED if function in self.hot.regions else NO_LOOP
 
     @cached_property
     def _hazards(self) -> dict[Wait, list[Hazard]]:
@@ -238,7 +238,7 @@ class HotWaits:
                 found.append(wait)
         return found
 
-    def _told(self, wait: Wait) -> Hazard | str:
+    def _outcome(self, wait: Wait) -> Hazard | str:
         """The hazard of a wait that finds something to wait for, or why it finds nothing. Another hazard right before it is no reason to
         leave it out."""
         if wait not in self._known:
@@ -258,7 +258,7 @@ class HotWaits:
     def _finds_nothing(self, wait: Wait, hazard: Hazard) -> str | None:
         """Why a wait finds nothing to wait for; None if it does."""
         before = self._idle.before(wait, hazard.region)
-        if before is not None and not isinstance(self._told(before), Hazard):
+        if before is not None and not isinstance(self._outcome(before), Hazard):
             return f"the host has just waited in {_row(before, wait)}, and nothing is queued in between"
         after = self._idle.after(wait, hazard.region, self._stays(hazard.region))
         return f"the host waits in {_row(after, wait)} anyway, and nothing is queued in between" if after is not None else None
@@ -278,8 +278,8 @@ class HotWaits:
         origin = self._origin(wait, region)
         if origin is None or (wait.what in (READ, CAST) and is_plain(self.hot, region, wait.function, wait.value)):
             return NOT_ON_DEVICE
-        if not is_met(self.hot, wait, region, self.all_loops):
-            return NOT_MET
+        if not is_executed(self.hot, wait, region, self.all_loops):
+            return NOT_EXECUTED
         if self._is_needed(wait, region, origin):
             return NEEDED
         if serves(region) and (why := self._is_asked_for(wait, region)):
@@ -342,7 +342,7 @@ class HotWaits:
 
     def _is_guess(self, region: Region) -> bool:
         """Whether the calls from a loop to a region may, taken together, enter so many functions of different names that they tell
-        nothing: what each of them enters is asked again now that all is known."""
+        nothing: each of them is counted once all is known."""
         return prod(max(len({callee.code.name for callee in callees}), 1) for callees in self._entered(region)) > MOST_NAMES
 
     def is_sure(self, region: Region) -> bool:
@@ -405,15 +405,15 @@ class HotWaits:
         return any(one in computed for one in behind(function, [wait.value], onward))
 
     def _on_asked_device(self, function: Function) -> Iterator[tuple[Function, int]]:
-        """Attributes of what was told a device: ``schedule.prepare(device=device)``, then ``schedule.moments``."""
-        told = {
+        """Attributes of objects that got a device: ``schedule.prepare(device=device)``, then ``schedule.moments``."""
+        placed = {
             path_of(function, one[3])
             for one in function.by_opcode[op.INVOKE]
             for kind, register in argument_registers(function, one)
             if kind == "device" and function.constant(register) != "cpu"
         } - {"", SELF, "torch"}
         for one in function.by_opcode[op.ATTR]:
-            if path_of(function, one[3]) in told:
+            if path_of(function, one[3]) in placed:
                 yield function, one[2]
 
 

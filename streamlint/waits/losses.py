@@ -40,7 +40,7 @@ class Step(NamedTuple):
 
 
 class LossSlice:
-    """What backward passes start from, and the results of calls out of view that it was computed from."""
+    """What backward passes start from, and the results of unknown calls that it was computed from."""
 
     def __init__(self, hot: HotRegions) -> None:
         self.graph = hot.graph

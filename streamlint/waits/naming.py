@@ -22,7 +22,7 @@ _OF_TENSORS = frozenset({"compute", "view", "same", "transfer"})
 
 
 def name_of(graph: CallGraph, seeds: dict[Place, str], wait: Wait, reasons: Iterable[str]) -> str:
-    """The name of the most telling one of the reasons for which a value is on the device. ``seeds`` are the registers that hold one for
+    """The name of the most specific one of the reasons for which a value is on the device. ``seeds`` are the registers that hold one for
     a reason of their own."""
     found = [_TEXTS.get(one, one) for one in reasons]
     name = min(found, key=lambda text: _RANK.index(text) if text in _RANK else len(_RANK))
@@ -32,7 +32,7 @@ def name_of(graph: CallGraph, seeds: dict[Place, str], wait: Wait, reasons: Iter
 
 
 def _is_computed(graph: CallGraph, wait: Wait) -> bool:
-    """Whether all that is on a device by request was computed there, or is what code out of view gives: no batch that was moved."""
+    """Whether all that is on a device by request was computed there, or comes from unknown code: no batch that was moved."""
     node = graph.facts.values(wait.function, wait.value)
     asked = [one for one in node.values if isinstance(one, Memory) and one.evidence.removeprefix(UNSURE) == "asked"]
     ends = [tuple(node.trace(one))[-1:] for one in asked]

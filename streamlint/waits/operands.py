@@ -99,7 +99,7 @@ def taken_from(function: Function, one: Instruction) -> int | None:
 
 
 def selected(function: Function, one: Instruction, selector: Selector, is_method: bool) -> int | None:
-    """The register of the argument that a row's selector means; None where it is not given or not to be told."""
+    """The register of the argument that a row's selector means; None where it is not given or unknown."""
     given = argument_registers(function, one)
     receiver = one[3] if one[0] == op.INVOKE else None
     if selector.kind == "self":
@@ -164,8 +164,8 @@ def handed_over(function: Function, call: Instruction) -> Called | None:
 
 def all_given(function: Function, call: Instruction) -> list[Given]:
     """The arguments that a call runs its function with: its own, and those that a partial object or a thread was given before."""
-    handed = handed_over(function, call)
-    return handed.given if handed is not None else argument_registers(function, call)
+    held = handed_over(function, call)
+    return held.given if held is not None else argument_registers(function, call)
 
 
 def kept_by(function: Function, call: Instruction) -> Called | None:
@@ -182,14 +182,14 @@ def operand_of(function: Function, call: Instruction, callee: Function, index: i
     if index >= len(callee.code.parameters) or offset_of(function, call, callee) is None:
         return None
     parameter, bound = callee.code.parameters[index], bound_of(function, call, callee)
-    handed = handed_over(function, call) if given is None else None
-    if handed is not None and function.is_cpp:
+    held = handed_over(function, call) if given is None else None
+    if held is not None and function.is_cpp:
         bound = 0
     if bound > index:
-        return _receiver_given(function, call, handed) if callee.has_receiver else None
+        return _receiver_given(function, call, held) if callee.has_receiver else None
     place = bound
     if given is None:
-        given = handed.given if handed is not None else argument_registers(function, call)
+        given = held.given if held is not None else argument_registers(function, call)
     for kind, register in given:
         if kind == parameter.name or (kind is None and place == index and parameter.kind == "plain"):
             return register

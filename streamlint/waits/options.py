@@ -42,7 +42,7 @@ def is_off(facts: Facts, function: Function, register: int, holds: bool) -> bool
     if not kept and (kept := list(_passed_on(facts, function, one))):
         values = [value for holder, parameter in kept for value in facts.values(holder, parameter[2]).values]
     known = [value.value for value in values if isinstance(value, Constant)]
-    kept = list(_handed_on(facts, kept))
+    kept = list(_passed_to(facts, kept))
     known += _defaults(kept)
     others = [value for value in values if not isinstance(value, Constant)]
     if any(isinstance(value, Scalar) for value in others) and (reckoned := _reckoned(facts, kept)):
@@ -111,7 +111,7 @@ def _hangs_on(owner: ClassInfo, store: Store, names: Iterable[str]) -> bool:
     return any(alike(function, other.value) in held for other in kept)
 
 
-def _handed_on(facts: Facts, kept: list[Option]) -> Iterator[Option]:
+def _passed_to(facts: Facts, kept: list[Option]) -> Iterator[Option]:
     """Parameters, and those of callers that hand theirs on and have a default for it."""
     waiting, seen = list(kept), set[Option]()
     while waiting:
@@ -127,7 +127,7 @@ def _handed_on(facts: Facts, kept: list[Option]) -> Iterator[Option]:
 
 
 def _given(facts: Facts, function: Function, parameter: Instruction) -> Iterator[tuple[Function, int]]:
-    """What callers in view give for a parameter; NONE where that is not to be told."""
+    """What known callers give for a parameter; NONE where that is unknown."""
     for _, arguments in facts.callers(function):
         site = arguments.site
         if site is None or site.instruction[0] not in (op.CALL, op.INVOKE):
@@ -137,7 +137,7 @@ def _given(facts: Facts, function: Function, parameter: Instruction) -> Iterator
 
 
 def _reckoned(facts: Facts, kept: list[Option]) -> list[object]:
-    """The numbers that callers in view reckon from constants for parameters (``verbose - 1``); none if one of them is not to be told."""
+    """The numbers that known callers reckon from constants for parameters (``verbose - 1``); none if one of them is unknown."""
     found: list[object] = []
     for place in kept:
         for caller, given in _given(facts, *place):

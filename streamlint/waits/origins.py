@@ -39,7 +39,7 @@ _OF_MEMBERS = {"parameters": PARAMETERS, "named_parameters": PARAMETERS, "clip_g
 SOURCES = frozenset(
     "sample next get get_batch pop popleft fetch read load draw recv __next__ tokenize tokenizer collate gather_object".split()
 )
-"""Methods of objects out of view that bring data from somewhere, on whichever side it is."""
+"""Methods of unknown objects that bring data from somewhere, on whichever side it is."""
 ANSWERS = frozenset(
     (
         "shape dtype device ndim is_cuda requires_grad layout itemsize nbytes is_leaf name config training grad_fn is_sparse keys "
@@ -204,15 +204,15 @@ class ModelFacts(Facts):
             self.unknown(target, "external")
 
     def unknown_call(self, reason: str, arguments: Arguments, target: Node) -> None:
-        """The result of code out of view is where its arguments are."""
+        """The result of unknown code is where its arguments are."""
         super().unknown_call(reason, arguments, target)
         name = _called(arguments)
         if name in SOURCES:
             return
         for node in arguments.all:
-            self.solver.when(node, lambda value: self._handed_out(value, target))
+            self.solver.when(node, lambda value: self._escape(value, target))
 
-    def _handed_out(self, value: Object, target: Node) -> None:
+    def _escape(self, value: Object, target: Node) -> None:
         if isinstance(value, Memory) and value.space == "device":
             self.solver.add(target, self._unsure(value))
 

@@ -163,8 +163,8 @@ def _alike(function: Function, register: int, depth: int) -> Key:
     if one is None or depth == 0 or one[0] not in _ASKED_AGAIN:
         return (register,)
     first, reads = 3, op.reads(one)
-    told = [function.unit.ir.constants[one[place]] for place in _constants(one) if one[place] != op.NONE]
-    return (one[0], *map(str, told), *(alike(function, read, depth - 1) for read in reads), len(one) - first)
+    operands = [function.unit.ir.constants[one[place]] for place in _constants(one) if one[place] != op.NONE]
+    return (one[0], *map(str, operands), *(alike(function, read, depth - 1) for read in reads), len(one) - first)
 
 
 def _constants(one: Instruction) -> Iterator[int]:

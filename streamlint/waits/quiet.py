@@ -94,7 +94,7 @@ class Quiet:
             if one is None or len(assumed) > _MOST:
                 return False
             assumed.add((holder, held))
-            if one[0] in (op.CONST, op.FORMAT) or self._is_number(holder, one) or self._is_told(holder, held):
+            if one[0] in (op.CONST, op.FORMAT) or self._is_number(holder, one) or self._is_known_plain(holder, held):
                 continue
             if one[0] in (op.PHI, op.BINARY, op.INPLACE, op.UNARY, op.COMPARE):
                 waiting += [(holder, part) for part in op.reads(one)]
@@ -115,8 +115,8 @@ class Quiet:
             return []
         return [(callee, end[2]) for callee in callees for end in callee.by_opcode[op.RETURN]]
 
-    def _is_told(self, function: Function, register: int) -> bool:
-        """Whether all that is known of a register are numbers and texts, whatever else callers out of view may give."""
+    def _is_known_plain(self, function: Function, register: int) -> bool:
+        """Whether all that is known of a register are numbers and texts, whatever else unknown callers may give."""
         values = self.facts.values(function, register).values
         others = [value for value in values if not isinstance(value, (Constant, Scalar))]
         if not all(isinstance(value, Unknown) and value.reason == "caller" for value in others):
@@ -181,7 +181,7 @@ class Quiet:
         return any(self._works(function, call) for call in calls)
 
     def _only_tells(self, function: Function, one: Instruction) -> bool:
-        """Whether code out of view is given numbers and texts alone, and gives nothing back that is used: a log, a bar, a setting."""
+        """Whether unknown code takes numbers and texts alone, and returns nothing that is used: a log, a bar, a setting."""
         given = one[6 if one[0] == op.INVOKE else 5 :]
         return bool(given) and not function.uses[one[2]] and all(self._is_plain_data(function, register) for register in given)
 

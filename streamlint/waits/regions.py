@@ -1,4 +1,4 @@
-"""The hot regions in which waits are told: what trains, and on request all that runs once in each round or step.
+"""The hot regions whose waits are reported: what trains, and on request all that runs once in each round or step.
 
 Loops train, and so do methods of classes that derive from a framework's own, which it calls in each step. On request: loops that decode,
 denoise or serve, the ``forward`` of modules, a step that is called by whoever owns the loop, and loops that take a tensor or the gradients
@@ -27,7 +27,7 @@ from streamlint.waits.step_parts import StepParts
 PARTS, STEP, WEIGHTS, LAUNCH = "parts", "step", "weights", "launch"
 """What a region does that is no row's: it takes a tensor apart, is a step or part of one, looks at all gradients, or only launches work."""
 DECODE, CALLED = "decode", "called"
-"""What loops do whose model's result goes back into it, and functions that a solver or a module with hooks calls again and again."""
+"""What loops do whose model's result goes back into it, and functions that a solver or a module with hooks calls repeatedly."""
 INFER, ROWS = "infer", "rows"
 """What loops do that serve: they run a model in each round, or go through the rows of what it gave."""
 

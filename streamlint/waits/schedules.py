@@ -18,7 +18,7 @@ from streamlint.ir import opcodes as op
 from streamlint.waits.operands import behind
 
 
-def handed_over(hot: HotRegions, region: Region) -> Iterator[int]:
+def values_passed(hot: HotRegions, region: Region) -> Iterator[int]:
     """The registers of parameters of which elements go to the model of a loop, joined with a tensor."""
     function, loop = region.function, region.loop
     home = hot.body(function).home

@@ -107,7 +107,7 @@ class Serving:
         return found
 
     def _is_called(self, function: Function, one: Instruction) -> bool:
-        """Whether a call is that of a module or a function that somebody handed over, not a method of some value."""
+        """Whether a call is that of a module or a function that a caller passed, not a method of some value."""
         return (one[0] == op.CALL or function.is_parameter(one[3], 0)) and is_module(self.graph, function, one)
 
     def _is_given(self, function: Function, one: Instruction) -> bool:

@@ -6,7 +6,7 @@ from streamlint.facts.functions import Function
 from streamlint.facts.hot import HotRegions, Region
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.waits.handed import handed
+from streamlint.waits.passed import passed
 
 
 def compares_shapes(hot: HotRegions, region: Region, register: int) -> bool:
@@ -30,7 +30,7 @@ def _is_of_round(hot: HotRegions, region: Region, register: int) -> bool:
     if one[0] == op.PARAM:
         if region.caller is None or region.call is None:
             return region.loop is None
-        given = handed(region, function, register)
+        given = passed(region, function, register)
         return given is not None and _is_of_round(hot, given.region, given.register)
     if one[0] == op.PHI:
         body = hot.body(function)

@@ -114,7 +114,7 @@ class Steadiness:
     # --- names
 
     def set_to(self, region: Region, one: Instruction) -> tuple[int | None, ...]:
-        """The value that a round has given a global name before it is read, in the same call; None where that is not to be told, and
+        """The value that a round has given a global name before it is read, in the same call; None where that is unknown, and
         nothing where no round sets the name."""
         function = region.function
         stores = self._names.get((function.unit.number, function.text(one[3])), [])
@@ -231,7 +231,7 @@ class Steadiness:
             if left is not None and left[0] == op.CONST:
                 return True
             if left is not None and left[0] in (op.NEXT, op.UNPACK):
-                return False  # which parts somebody has put there is not to be told
+                return False  # which parts somebody has put there is unknown
             return not self.is_refilled(region, one[5]) and self._all(region, list(one[4:6]), seen, depth)
         if operator in ("==", "!=") and isinstance(function.constant(one[5]), str) and left is not None and left[0] == op.PARAM:
             return region.caller is None or self._ask(region, one[4], seen, depth)

@@ -13,10 +13,10 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY
 from streamlint.waits.fills import SHAPES, how_filled, is_only_read, is_repeated, is_size
-from streamlint.waits.handed import handed
 from streamlint.waits.indices import is_new_index
 from streamlint.waits.operands import ahead, argument_registers, behind, inputs_of, selectors
 from streamlint.waits.origins import INPUT, TENSOR, UNSURE
+from streamlint.waits.passed import passed
 from streamlint.waits.steady import steadiness_of
 from streamlint.waits.wait import Wait
 
@@ -94,7 +94,7 @@ def _is_kept_constant(hot: HotRegions, function: Function, register: int, region
 def _is_kept(hot: HotRegions, function: Function, one: Instruction, region: Region) -> bool:
     """Whether an instruction gives a tensor that only a constructor sets, or computes one of what it is given."""
     if one[0] == op.PARAM:
-        found = handed(region, function, one[2]) if region.function is function else None
+        found = passed(region, function, one[2]) if region.function is function else None
         return found is not None and _is_kept_constant(hot, found.function, found.register, found.region)
     if one[0] == op.ATTR:
         return region.function is function and _is_setting(hot, region, one)
@@ -112,7 +112,7 @@ def _how_filled(hot: HotRegions, wait: Wait, region: Region) -> str | None:
     """How what is uploaded was made of sizes and numbers: in the function, or where the round hands it to a helper that uploads it."""
     function, register, consumer = wait.function, wait.value, wait.instruction
     while (one := function.definitions[register]) is not None and one[0] == op.PARAM:
-        given = handed(region, function, register) if is_only_read(hot.graph, function, register, consumer) else None
+        given = passed(region, function, register) if is_only_read(hot.graph, function, register, consumer) else None
         if given is None or region.call is None:
             return None
         consumer = region.call
@@ -206,7 +206,7 @@ def _is_given_constant(hot: HotRegions, region: Region, function: Function, one:
     """Whether each round hands over the same number as a parameter."""
     if region.function is not function or region.caller is None or region.call is None:
         return False
-    given = handed(region, function, one[2])
+    given = passed(region, function, one[2])
     if given is not None:
         return is_constant(hot, given.function, given.register, given.region)
     return any(kind == 2 for kind, _ in argument_registers(region.caller.function, region.call)) and steadiness_of(hot).of(region, one[2])

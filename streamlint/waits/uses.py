@@ -43,21 +43,29 @@ class Uses:
         """Whether nothing in the rounds of a region needs the value. A round that does not train may read what was there before its loop,
         and may make the test that ends it less often."""
         first = region.chain()[0]
-        body = self.hot.body(wait.function)
         is_forward = isinstance(first.row, StepRow) and first.row.forward
         if scales_gradient(wait):
             return True
         if is_forward and wait.name.rpartition(".")[2] not in ("item", "float", "int"):
             return False
-        if (one_of_each(body, wait) if is_forward else joins_tests(wait.function, wait)) or has_device_form(body, wait, is_forward):
+        may_move = not is_forward and all_loops and not trains(region)
+        if self._has_other_form(wait, is_forward) or (may_move and self._can_move(wait, region)):
             return True
-        if not is_forward and all_loops and not trains(region) and self._can_move(wait, region):
-            return True
+        return self._is_unneeded(wait, region, is_forward)
+
+    def _has_other_form(self, wait: Wait, is_forward: bool) -> bool:
+        body = self.hot.body(wait.function)
+        is_joined = one_of_each(body, wait) if is_forward else joins_tests(wait.function, wait)
+        return is_joined or has_device_form(body, wait, is_forward)
+
+    def _is_unneeded(self, wait: Wait, region: Region, is_forward: bool) -> bool:
+        """Whether no use of the value needs its number."""
         flow = Flow(self.places, region, is_forward, wait.what == READ and not wait.name.endswith("item"))
-        if wait.instruction[0] == op.SET_ITEM:  # what holds the number then is the tensor that was given it
+        if wait.instruction[0] == op.SET_ITEM:  # the tensor that was given the number holds it then
             return flow.end_well((wait.instruction[2],), real=False)
         if not op.DEFINES[wait.instruction[0]]:
-            registers = chosen(self.hot.facts, body, wait.instruction) if wait.instruction[0] == op.BRANCH and not is_forward else None
+            is_test = wait.instruction[0] == op.BRANCH and not is_forward
+            registers = chosen(self.hot.facts, self.hot.body(wait.function), wait.instruction) if is_test else None
             return registers is not None and flow.end_well(registers, real=False)
         real = is_forward and (wait.name.endswith("float") or is_fraction(wait.function, wait.value, region))
         return flow.end_well((wait.instruction[2],), real)

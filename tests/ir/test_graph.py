@@ -180,4 +180,4 @@ def test_loops(successors: list[list[int]]) -> None:
 def is_in_each_round(successors: list[list[int]], loop: Loop, block: int) -> bool:
     """Whether no way from the header back to it avoids a block."""
     inside = [[after for after in blocks if after in loop.body and after != loop.header] for blocks in successors]
-    return block == loop.header or not reached(inside, loop.header, block) & set(loop.again)
+    return block == loop.header or not reached(inside, loop.header, block) & set(loop.latches)

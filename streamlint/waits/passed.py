@@ -14,7 +14,7 @@ from streamlint.waits.operands import argument_registers, operand_of
 _CALLS = (op.CALL, op.INVOKE)
 
 
-class Handed(NamedTuple):
+class Passed(NamedTuple):
     """A register of the function that calls, in whose region the call stands."""
 
     function: Function
@@ -22,13 +22,13 @@ class Handed(NamedTuple):
     region: Region
 
 
-def handed(region: Region, function: Function, register: int) -> Handed | None:
+def passed(region: Region, function: Function, register: int) -> Passed | None:
     """What the call by which a round enters a function gives for its parameter in a register; None where it gives nothing."""
     one = function.definitions[register] if register >= 0 else None
     if one is None or one[0] != op.PARAM or region.function is not function or region.caller is None or region.call is None:
         return None
     given = operand_of(region.caller.function, region.call, function, one[3]) if region.call[0] in _CALLS else None
-    return Handed(region.caller.function, given, region.caller) if given is not None and given >= 0 else None
+    return Passed(region.caller.function, given, region.caller) if given is not None and given >= 0 else None
 
 
 def is_plain(hot: HotRegions, region: Region, function: Function, register: int) -> bool:

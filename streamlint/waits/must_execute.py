@@ -1,4 +1,4 @@
-"""Whether a wait of a hot region is met in each round: what holds it back is read from the control flow, condition by condition.
+"""Whether each round of a hot region reaches a wait: what holds it back is read from the control flow, condition by condition.
 
 A branch that a wait hangs on lets it through if it comes out the same in each round, if it is the test of an accumulation, if it asks
 that there is data, or if only what is no number goes the other way. Rounds that end the loop do not count.
@@ -30,7 +30,7 @@ Said = tuple[Key, object, bool]
 """A value, a constant, and whether they are equal; of a condition that compares nothing, whether it is true."""
 
 
-def is_met(hot: HotRegions, wait: Wait, region: Region, all_loops: bool) -> bool:
+def is_executed(hot: HotRegions, wait: Wait, region: Region, all_loops: bool) -> bool:
     """Whether each round of the loop or framework step behind a region comes by a wait in it."""
     found = _KNOWN.get(hot)
     if found is None:
@@ -293,7 +293,7 @@ class _Conditions:
         return one is not None and one[0] == op.PARAM
 
     def _guards_progress(self, asked: Asked) -> bool:
-        """Whether the same condition, asked again, guards what makes progress."""
+        """Whether another test of the same condition guards what makes progress."""
         function = asked.region.function
         graph = self.hot.body(function).graph
         progress = self._progress(function)

@@ -9,7 +9,7 @@ from streamlint.facts.call_graph import CallGraph
 from streamlint.facts.effects import Effects
 from streamlint.facts.hot import HotRegions
 from streamlint.ir import opcodes as op
-from streamlint.waits.met import is_met
+from streamlint.waits.must_execute import is_executed
 from streamlint.waits.wait import DEVICE, Wait
 
 HEAD = """
@@ -54,7 +54,7 @@ def answers(text: str, all_loops: bool = False) -> set[bool]:
             if function.dotted(one[3]) == "wait":
                 regions = hot.regions_of(function, hot.body(function).home[one])
                 wait = Wait(function, one, DEVICE, "wait", op.NONE)
-                found |= {is_met(hot, wait, region, all_loops) for region in regions} or {False}
+                found |= {is_executed(hot, wait, region, all_loops) for region in regions} or {False}
     return found
 
 
@@ -157,7 +157,7 @@ class Scaled(torch.optim.Optimizer):
             wait()
 """,
 }
-NOT_MET = {
+NOT_EXECUTED = {
     "what is computed": loop("if loss > 3:\n    wait()"),
     "what a round is given": loop("if batch:\n    wait()"),
     "a counter": loop("if number > 5:\n    wait()"),
@@ -268,7 +268,7 @@ def test_met(text: str) -> None:
     assert answers(text) == {True}
 
 
-@pytest.mark.parametrize("text", NOT_MET.values(), ids=NOT_MET)
+@pytest.mark.parametrize("text", NOT_EXECUTED.values(), ids=NOT_EXECUTED)
 def test_not_met(text: str) -> None:
     assert answers(text) == {False}
 
