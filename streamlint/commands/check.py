@@ -5,8 +5,8 @@ from __future__ import annotations
 from streamlint import TYPE_CHECKING
 from streamlint.commands import fixing
 from streamlint.commands.check_options import build_parser
+from streamlint.commands.reporting import tell
 from streamlint.commands.running import demand_files, keep_changed, profile_of, report_of, resolver_of, targets_of
-from streamlint.commands.telling import tell
 from streamlint.runner import progress
 from streamlint.support.errors import ConfigError
 
@@ -33,11 +33,11 @@ def main(words: list[str]) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    with progress.told(options.quiet):
-        return _run_told(options)
+    with progress.reporting(options.quiet):
+        return _check(options)
 
 
-def _run_told(options: argparse.Namespace) -> int:
+def _check(options: argparse.Namespace) -> int:
     resolver = resolver_of(options)
     if options.shard is not None:
         from streamlint.commands.shard import run_shard  # start-up: for the option alone

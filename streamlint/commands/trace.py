@@ -12,12 +12,12 @@ from pathlib import Path
 from streamlint.checks.catalog import UNREADABLE
 from streamlint.commands.check_options import add_color, add_exclusions, add_rules, add_settings
 from streamlint.commands.parser import Parser
+from streamlint.commands.reporting import CLEAN, FOUND, say, write
 from streamlint.commands.running import as_check, demand_files, report_of, resolver_of
 from streamlint.commands.stalls import give_reasons
-from streamlint.commands.telling import CLEAN, FOUND, say, write
 from streamlint.config.targets import read_targets
 from streamlint.findings import Report, measured
-from streamlint.report.terminal import Paint, line, told, wants_color
+from streamlint.report.terminal import Paint, line, printable, wants_color
 from streamlint.runner import progress
 from streamlint.support.cells import Cells
 from streamlint.support.errors import PathError, StreamlintError
@@ -86,7 +86,7 @@ def main(words: list[str]) -> int:
     targets = read_targets(options.output_format or ["full"], FORMATS, None if options.run else options.output_file)
     check = as_check(options, paths)
     resolver = resolver_of(check)
-    with progress.told(options.quiet):
+    with progress.reporting(options.quiet):
         report = report_of(check, resolver)
         progress.finish()
     demand_files(check, report.files)
@@ -148,7 +148,7 @@ def _drop_unread(options: argparse.Namespace, report: Report) -> None:
         for file, row, message in problems:
             print(f"{paint('warning', 'warning')}: {line(file)}:{cells.line(file, row)}: {line(message)}", file=sys.stderr)
         for remark in report.remarks:
-            print(f"{paint('warning', 'warning')}: {told(remark)}", file=sys.stderr)
+            print(f"{paint('warning', 'warning')}: {printable(remark)}", file=sys.stderr)
 
 
 def _record(options: argparse.Namespace, program: Sequence[str], recording: Path) -> None:

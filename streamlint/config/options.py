@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 class Source:
     """One file's text. ``path`` is shown in findings as it stands; ``language`` is ``python``, ``cuda`` or ``cython``.
 
-    ``bare`` tells that the comments were taken off already (``streamlint.runner.bare``).
+    ``is_stripped`` says that the comments were removed already (``streamlint.runner.comments``).
     """
 
     path: str
     text: str
     language: str
-    bare: bool = False
+    is_stripped: bool = False
 
 
 @record(frozen=True, slots=True)

@@ -46,7 +46,7 @@ class Found:
 
 @record(slots=True)
 class Discovery:
-    """What a walk met."""
+    """What a walk found."""
 
     files: list[Found] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
@@ -140,10 +140,10 @@ class _Walk:
         language = language_of(path) or ("python" if _is_python_script(Path(path)) else None)
         self._add(path, below(path, self._here), language, settings, given=True)
 
-    def _add(self, path: str, told: str, language: str | None, settings: Settings, *, given: bool) -> None:
+    def _add(self, path: str, shown_path: str, language: str | None, settings: Settings, *, given: bool) -> None:
         if language and path not in self._seen:
             self._seen.add(path)
-            self.found.files.append(Found(told, language, settings, given))
+            self.found.files.append(Found(shown_path, language, settings, given))
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:
@@ -250,6 +250,6 @@ def _gitignore(path: str) -> Patterns | None:
 
 
 def forget() -> None:
-    """Look for ignore files and repositories again: for who runs more than once."""
+    """Forget ignore files and repositories: for callers that run more than once."""
     _in_force.clear()
     forget_repositories()

@@ -93,7 +93,7 @@ def imports_in(text: str) -> list[tuple[str, str, str]]:
 class Reach:
     """The names by which work with CUDA is reached, file by file: the least set that holds what says a word of it and what names it.
 
-    ``called`` are the names that such code names in turn: what is handed to them may be in flight.
+    ``called`` are the names that such code names in turn: their arguments may be in flight.
     """
 
     def __init__(self, outlines: Mapping[str, Outline]) -> None:
@@ -194,11 +194,11 @@ class Reach:
                 continue
             blocks = self._defined[path].get(name)
             taken = self._taken[path]
-            handed = [(target, inner or name) for local in (name, "*") if local in taken for target, inner in taken[local]]
-            if blocks or handed:
+            passed_on = [(target, inner or name) for local in (name, "*") if local in taken for target, inner in taken[local]]
+            if blocks or passed_on:
                 self.called[path].add(name)
                 yield from ((path, block) for block in blocks or ())
-                fresh.update(handed)
+                fresh.update(passed_on)
                 fresh.update(entered.get((path, name), ()))
 
     def _resolved(self, path: str, found: Outline) -> Iterator[tuple[str, str, str | None]]:

@@ -77,10 +77,10 @@ def _segment(line: str) -> str | None:
     segments = line.removeprefix("!").strip("/").split("/")
     if "\\" in line or "" in segments:
         return None
-    told = [segment for segment in segments if segment not in ("*", "**")]
-    if not told or any("[" in _SET.sub("", segment) or "]" in _SET.sub("", segment) for segment in told):
+    literal = [segment for segment in segments if segment not in ("*", "**")]
+    if not literal or any("[" in _SET.sub("", segment) or "]" in _SET.sub("", segment) for segment in literal):
         return None
-    return max((segment for segment in told if not _SPECIAL.search(segment)), key=len, default=told[-1])
+    return max((segment for segment in literal if not _SPECIAL.search(segment)), key=len, default=literal[-1])
 
 
 def _shape(segment: str) -> str:

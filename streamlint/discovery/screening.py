@@ -1,4 +1,4 @@
-"""The first look at a file's bytes: what it may be to a run. What is told here is kept with the file, so that it is not read again."""
+"""The first look at a file's bytes: what it may be to a run. The answer is kept with the file, so that it is read once."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 from streamlint.discovery import triggers
 from streamlint.discovery.files import Found
-from streamlint.discovery.twins import speaks_hip, speaks_hip_alone
+from streamlint.discovery.hip_ports import speaks_hip, speaks_hip_alone
 from streamlint.support import declared_words
 from streamlint.support.reading import Unreadable, decode, is_notebook
 
@@ -55,7 +55,7 @@ def declares(data: bytes) -> bool:
 
 
 def is_generated(data: bytes, file: Found) -> bool:
-    """Whether a file was written by a tool from another file at hand; what the user names is read all the same."""
+    """Whether a file was written by a tool from another file that is there; what the user names is read all the same."""
     return not file.given and (data.startswith(HIPIFIED_BY) or (data.startswith(CYTHONIZED_BY) and file.settings.default_excludes))
 
 

@@ -41,7 +41,7 @@ def analyse(
 ) -> Report:
     """Findings of the sources, in order, before suppressions. ``jobs`` processes share the work; the findings are the same.
 
-    ``keep`` is handed the sources as they were parsed, and what was found by file. What a ``store`` holds is not looked for again.
+    ``keep`` gets the sources as they were parsed, and what was found by file. What a ``store`` holds is not searched for.
     With a ``cluster`` its workers do what processes here would do.
     """
     with seldom_collected():
@@ -85,7 +85,7 @@ def join(report: Report, parts: Iterable[Part], options: Options) -> Found:
 
 def _figures(parts: Sequence[Part]) -> dict[str, object]:
     """The figures of ``--coverage``."""
-    counted = {key: told for part in parts for key, told in part.coverage.items()}
+    counted = {key: counts for part in parts for key, counts in part.coverage.items()}
     failures = [f"{problem.file}:{problem.row}: {problem.message}" for part in parts for problem in part.problems]
     return {**counted, "over_budget": sum(part.cut for part in parts), "failures": failures}
 
@@ -122,7 +122,7 @@ def looked_for(parser: Parser, options: Options) -> Part:
 
 
 def _found_far(parser: Parser, options: Options, cluster: Cluster, report: Report) -> list[Part]:
-    """Have the workers of a cluster look; rules that were told something else by build files than is said here are asked again here."""
+    """Have the workers of a cluster look; rules run here once more where their build files say something else than those here."""
     from streamlint.runner.cluster.job import Job  # start-up: for the option alone
 
     names = sorted(codes_of(options))

@@ -14,8 +14,8 @@ from streamlint.config.options import Options, Source
 from streamlint.config.settings import Resolver, Settings
 from streamlint.discovery import screening
 from streamlint.discovery.files import Found, discover, left_out
+from streamlint.discovery.hip_ports import has_original
 from streamlint.discovery.triggers import seam
-from streamlint.discovery.twins import has_original
 from streamlint.findings import Problem, Report
 from streamlint.runner import progress
 from streamlint.runner.texts import Texts
@@ -26,7 +26,7 @@ from streamlint.support.paths import shown
 from streamlint.support.reading import Unreadable, decode, language_of, read_source
 from streamlint.support.records import field, record, replace
 from streamlint.triage.fingerprint import Statements
-from streamlint.triage.settle import settle, told_once
+from streamlint.triage.settle import reported_once, settle
 
 if TYPE_CHECKING:
     from typing import Any
@@ -59,7 +59,7 @@ class How:
     jobs: int = 1
     fixes: bool = False  # findings have the fix that holds
     trials: bool = True  # the report can apply its fixes
-    store: Store | None = None  # what it holds is not looked at again
+    store: Store | None = None  # files whose results it holds are not analysed
     instead: Mapping[str, bytes] = field(default_factory=dict)  # what some files are taken to contain
     cluster: Cluster | None = None  # its workers share the work
     share: Share | None = None  # this is a part of a run, or puts the parts of one together
@@ -77,7 +77,7 @@ def run(paths: Iterable[str | Path], resolver: Resolver, how: How | None = None)
     except Exception:
         if store is None or not store.served or how.share is not None:
             raise
-        # What is kept fits its hash, and anybody may have written it: nothing of it is used, and a fault of ours comes again.
+        # What is kept fits its hash, and anybody may have written it: nothing of it is used, and a fault of ours is repeated.
         guard.at("")
         report = _run(paths, resolver, _Run(replace(how, store=None)))
         report.remarks.append(f"what is kept in {store.base} is no work of ours, and was not used; `streamlint clean` empties it")
@@ -144,7 +144,7 @@ class _Run:
     _statements: Statements | None = None
     _files: dict[str, Found] = field(default_factory=dict)
     _found: frozenset[str] = frozenset()
-    _met: int = 0  # problems of looking for files
+    _of_search: int = 0  # problems of looking for files
     _sources: dict[Options, list[Source]] = field(default_factory=dict)
     _options: dict[int, Options] = field(default_factory=dict)
     _commented: set[str] = field(default_factory=set)
@@ -168,7 +168,7 @@ class _Run:
             found = discover(paths, resolver)
         self._found = frozenset(file.path for file in found.files)
         self.report.problems += found.problems
-        self._met = len(found.problems)
+        self._of_search = len(found.problems)
         return found.files
 
     def is_known(self, store: Store, found: list[Found]) -> bool:
@@ -224,7 +224,7 @@ class _Run:
             self.take(file, data, flags)
 
     def _is_left_out(self, file: Found, flags: int) -> bool:
-        """Whether a file was made by a tool from another one at hand; what the user names is read all the same."""
+        """Whether a file was made by a tool from another one that is there; what the user names is read all the same."""
         if file.given:
             return False
         generated = flags & screening.HIPIFIED or (flags & screening.CYTHONIZED and file.settings.default_excludes)
@@ -261,9 +261,9 @@ class _Run:
         """A source as the engine reads it: its whole text is not held a second time. Others than ours are given all of it."""
         if self.how.engine is not None or self.how.share is not None:
             return source
-        from streamlint.runner.bare import bare  # start-up: a run that names no CUDA
+        from streamlint.runner.comments import strip_comments  # start-up: a run that names no CUDA
 
-        return bare(source)
+        return strip_comments(source)
 
     def recall(self) -> None:
         """Take what the last run over the same files found; what comments and baselines say of it is asked anew."""
@@ -295,11 +295,11 @@ class _Run:
         with self.timed("analyse"):
             for options, sources in self._sources.items():
                 self.report.add(self._analysed(sources, options))
-        self.report.problems = told_once(self.report.problems)
+        self.report.problems = reported_once(self.report.problems)
         if self.runs is not None:
             with self.timed("cache"):
                 self._statements = Statements(self.report.texts)
-                self.runs.keep(self.report, self.report.problems[self._met :], self._statements)
+                self.runs.keep(self.report, self.report.problems[self._of_search :], self._statements)
 
     def finish(self) -> Report:
         """Suppressions, the selection of rules, baselines and fixes."""
@@ -326,24 +326,24 @@ class _Run:
             self.report.findings = [replace(f, fix=kept[name]) for f, name in zip(self.report.findings, names, strict=True)]
             return
         if self.report.findings and not self._relints and self.runs is not None:
-            self._read_again()
+            self._read_for_fixes()
         from streamlint.runner.repairs import trials  # start-up: a run without findings
 
-        told = len(self.report.problems)
+        problems_before = len(self.report.problems)
         self.report.trials = trials(self.report, self._files, self._relints, self.how.jobs, self.how.trials)
-        if names and self.runs is not None and told == len(self.report.problems):
+        if names and self.runs is not None and problems_before == len(self.report.problems):
             self.runs.keep_fixes({name: finding.fix for name, finding in zip(names, self.report.findings, strict=True)})
 
-    def _read_again(self) -> None:
+    def _read_for_fixes(self) -> None:
         """The program that fixes are tried in, where the findings were kept."""
         assert self.runs is not None
-        again = _Run(How(self.how.coverage, self.how.jobs, fixes=True, store=self.how.store, cluster=self.how.cluster))
-        again._found = self._found
+        rerun = _Run(How(self.how.coverage, self.how.jobs, fixes=True, store=self.how.store, cluster=self.how.cluster))
+        rerun._found = self._found
         for file in self.runs.found:
-            again.read(file)
-        again.analyse()
-        self._relints = again._relints
-        self.report.texts.update(again.report.texts)
+            rerun.read(file)
+        rerun.analyse()
+        self._relints = rerun._relints
+        self.report.texts.update(rerun.report.texts)
 
     def _analysed(self, sources: list[Source], options: Options) -> Report:
         if self.how.engine is not None:
@@ -352,9 +352,9 @@ class _Run:
 
         keep = None
         if self.how.fixes:
-            again = relint.Relint(sources, options)
-            self._relints.update((source.path, again) for source in sources)
-            keep = again.keep
+            rerun = relint.Relint(sources, options)
+            self._relints.update((source.path, rerun) for source in sources)
+            keep = rerun.keep
         if self.how.share is not None:
             return self.how.share.analyse(sources, options, self.how.jobs, keep, self.how.store)
         said: dict[str, Any] = {"store": self.how.store, "cluster": self.how.cluster}
@@ -384,7 +384,7 @@ class _Run:
 
 
 def _forget_build_files() -> None:
-    """Build files are read again, if any were read in this process."""
+    """Forget the build files that this process has read."""
     if (build_files := sys.modules.get("streamlint.build_files")) is not None:
         build_files.forget()
 

@@ -15,7 +15,7 @@ from streamlint.frontends.inline import modules_in
 from streamlint.ir import ModuleIR
 from streamlint.ir.modules import lower
 from streamlint.runner import progress
-from streamlint.runner.bare import bare
+from streamlint.runner.comments import strip_comments
 from streamlint.runner.workers import FEWEST, as_done
 from streamlint.support import guard
 from streamlint.support.memory import Parsed
@@ -32,10 +32,10 @@ _TOLD = (NOT_READ, MISPLACED)  # of C++ in strings, and of comments
 
 
 class Parser:
-    """The intermediate representations of the sources of a run, without comments. What a ``store`` holds of them is not made again."""
+    """The intermediate representations of the sources of a run, without comments. What a ``store`` holds of them is reused."""
 
     def __init__(self, sources: Sequence[Source], store: Store | None = None, others: Parser | None = None) -> None:
-        self.sources = [bare(source) for source in sources]
+        self.sources = [strip_comments(source) for source in sources]
         self._store, self._parsed = store, Parsed()
         self._others = others  # knows all sources with the same text
         self._by_path = {source.path: source for source in self.sources}
@@ -45,8 +45,8 @@ class Parser:
     def received(cls, sources: Sequence[Source], parsed: Mapping[str, bytes | Problem]) -> Parser:
         """The sources of a run that were parsed elsewhere."""
         made = cls(sources)
-        for path, told in parsed.items():
-            made.know(path, told if isinstance(told, Problem) else ModuleIR.load(path, told))
+        for path, answer in parsed.items():
+            made.know(path, answer if isinstance(answer, Problem) else ModuleIR.load(path, answer))
         return made
 
     def sent(self) -> dict[str, bytes | Problem]:
@@ -79,7 +79,7 @@ class Parser:
 
     def changed(self, path: str, text: str) -> Parser:
         """The same sources with another text of one of them."""
-        sources = [replace(each, text=text, bare=False) if each.path == path else each for each in self.sources]
+        sources = [replace(each, text=text, is_stripped=False) if each.path == path else each for each in self.sources]
         return Parser(sources, None, self)
 
     def ahead(self, jobs: int) -> None:
@@ -93,8 +93,8 @@ class Parser:
             made = self._make(waiting[path])
             return made if isinstance(made, Problem) else made.dump()
 
-        for path, told in as_done(work, list(waiting), jobs, lambda path: len(waiting[path].text), instead=Problem, stage=PARSING):
-            self.know(path, told if isinstance(told, Problem) else ModuleIR.load(path, told))
+        for path, answer in as_done(work, list(waiting), jobs, lambda path: len(waiting[path].text), instead=Problem, stage=PARSING):
+            self.know(path, answer if isinstance(answer, Problem) else ModuleIR.load(path, answer))
 
     def know(self, path: str, made: ModuleIR | Problem) -> None:
         """What became of a source."""
@@ -135,7 +135,7 @@ class Parser:
     def _import(self, sources: Iterable[Source]) -> None:
         """What the processes share: the parsers, and the C++ that is included."""
         languages = {source.language for source in sources}
-        with contextlib.suppress(Exception):  # what is missing is told for each file
+        with contextlib.suppress(Exception):  # each file reports what is missing
             if languages - {"cuda"}:
                 import streamlint.frontends.python  # start-up: for this language
             if "cuda" in languages:
@@ -190,4 +190,4 @@ def _to_module(source: Source, headers: Headers | None) -> Module:
         return from_cython(source.path, source.text)
     from streamlint.frontends.python import lower as from_python  # start-up: for this language
 
-    return from_python(source.path, bare(source).text)
+    return from_python(source.path, strip_comments(source).text)

@@ -28,7 +28,7 @@ _now: _Progress | None = None
 
 
 @contextlib.contextmanager
-def told(quiet: bool) -> Iterator[None]:
+def reporting(quiet: bool) -> Iterator[None]:
     """Count the files of what is done meanwhile; ``quiet`` shows no line, and says nothing on Ctrl-C."""
     global _now
     _now = mine = _Progress(not quiet and sys.stderr.isatty())
@@ -157,7 +157,7 @@ class _Progress:
         self._next = time.monotonic() + EVERY
         try:
             self._show()
-        except Exception:  # the line is a comfort: tried again, and no reason to end a run
+        except Exception:  # the line is a comfort: the next one may succeed, and a run does not end for it
             self._bar = None
 
     def _show(self) -> None:

@@ -33,7 +33,7 @@ class Relint:
         self._far: dict[str, frozenset[str]] = {}
 
     def keep(self, parser: Parser | None, found: Mapping[str, Sequence[Finding]] = MappingProxyType({})) -> None:
-        """Spares the work of doing again what the run has done."""
+        """Re-lints edited files by what the run has kept of the others."""
         self._found = found
         if parser is not None:
             self._parser = parser
@@ -56,7 +56,7 @@ class Relint:
         found: list[Finding] = []
         for rules, sources in ((codes - far, self._of(changed, near)), (far, changed.sources)):
             asked = replace(options, codes=rules)
-            found += _told(path, sources, asked, changed.representation, self._on_the_way(path)) if rules else ()
+            found += _findings_in(path, sources, asked, changed.representation, self._on_the_way(path)) if rules else ()
         return list(winners(found))
 
     def _on_the_way(self, path: str) -> set[str]:
@@ -71,7 +71,7 @@ class Relint:
             wanted = {(one.code, one.span) for one in self._found.get(path, ()) if one.code in hazards.registry()}
             if wanted and len(sources) < len(self._parser.sources):
                 asked = replace(options, codes=frozenset(code for code, _ in wanted))
-                shown = _told(path, sources, asked, self._parser.representation, self._on_the_way(path))
+                shown = _findings_in(path, sources, asked, self._parser.representation, self._on_the_way(path))
                 wanted -= {(one.code, one.span) for one in shown}
             else:
                 wanted = set()
@@ -87,7 +87,7 @@ class Relint:
         return [source for source in parser.sources if source.path in wanted]
 
 
-def _told(
+def _findings_in(
     path: str,
     sources: Sequence[Source],
     options: Options,

@@ -31,7 +31,7 @@ def trials(
 ) -> dict[str, object]:
     """Give each finding of a report the fix that holds, and return what can try several together, by file.
 
-    ``everywhere``: each is tried with all files that its findings come from; else with those near it, and whoever applies it tries again.
+    ``everywhere``: each is tried with all files that its findings come from; else with those near it, and applying it repeats the trial.
     """
     mine: dict[str, list[int]] = {}
     for number, finding in enumerate(report.findings):

@@ -108,8 +108,8 @@ class Joined:
             groups = [each["groups"][self._number] for each in self.reports]
             self._number += 1
             for group in groups:
-                told = [records.to_problem(item) for item in group["problems"]]
-                report.problems += [problem for problem in told if problem not in report.problems]
+                values = [records.to_problem(item) for item in group["problems"]]
+                report.problems += [problem for problem in values if problem not in report.problems]
             parts = [records.to_part(part) for group in groups for part in group["parts"]]
         except (KeyError, IndexError, TypeError, ValueError, AttributeError):
             raise ConfigError("the reports of the shards do not fit together; run all shards anew") from None
@@ -135,8 +135,8 @@ def read_reports(files: Sequence[str]) -> list[dict[str, Any]]:
             ("tree", "trees"),
         ):
             if report[key] != reports[first][key]:
-                told = f" ({reports[first][key]} and {report[key]})" if key in ("version", "shards") else ""
-                raise ConfigError(f"{first} and {file} come from different {what}{told}")
+                values = f" ({reports[first][key]} and {report[key]})" if key in ("version", "shards") else ""
+                raise ConfigError(f"{first} and {file} come from different {what}{values}")
         other = by_number.setdefault(report["shard"], file)
         if other != file:
             raise ConfigError(f"shard {report['shard']}/{report['shards']} is there twice: {other} and {file}")

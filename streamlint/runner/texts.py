@@ -1,4 +1,4 @@
-"""Texts of files that a run may have to show again. They wait packed: of most nobody asks for more than was lowered of them."""
+"""Texts of files that a run may have to show. They wait packed: of most nobody asks for more than was lowered of them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator, MutableMapping
 
 
 class Texts(MutableMapping[str, str]):
-    """Texts by the paths of their files. One that is asked for again and again in a row is unpacked once."""
+    """Texts by the paths of their files. One that is asked for several times in a row is unpacked once."""
 
     __slots__ = ("_last", "_packed")
 

@@ -48,7 +48,7 @@ def as_done(
     """Each name with what ``work`` gives for it, as it is done.
 
     Fewer names than ``fewest`` are worked on here. What is largest by ``size`` is begun first, so that no process is left with a long one
-    at the end. ``instead`` is asked where a process ended before it answered: it is told the name, and how the process ended.
+    at the end. ``instead`` is asked where a process ended before it answered: it gets the name, and how the process ended.
     ``stage`` names the work for those who watch it. ``each_anew``: one process for each name, also with one job: its memory goes with it.
     """
     if (jobs < 2 and not each_anew) or len(names) < fewest or not hasattr(os, "fork"):

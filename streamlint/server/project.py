@@ -10,9 +10,9 @@ from pathlib import Path
 from streamlint.config.options import Options, Source
 from streamlint.config.settings import Resolver
 from streamlint.discovery.files import Found, discover, left_out, matches
+from streamlint.discovery.hip_ports import is_port, speaks_hip_alone
 from streamlint.discovery.screening import is_generated
 from streamlint.discovery.triggers import relevant, seam
-from streamlint.discovery.twins import is_port, speaks_hip_alone
 from streamlint.findings import Finding, Report
 from streamlint.fix.trial import Trial
 from streamlint.runner import linter
@@ -74,7 +74,7 @@ class Project:
             self._enter(found, opened.data)
 
     def touch(self, path: str) -> None:
-        """A file that may be new, changed or gone: who was read with it is to be linted again, where it is new or gone everybody."""
+        """A file that may be new, changed or gone: files that were read with it are re-linted; all files where it is new or gone."""
         if self._entries is None or path in self.open:
             return
         was = self._entries.pop(path, None)
@@ -88,7 +88,7 @@ class Project:
     def lint(self, path: str, whole: bool = True) -> dict[str, Report]:
         """What a run in the folder finds in an open document, as far as the roots of open documents show it, and in others what changed.
 
-        Not ``whole``, roots that cannot see the last edit are not run again.
+        Not ``whole``, entry points that cannot see the last edit keep their findings.
         """
         before, known = self._parts.get(path), self.open[path].report
         dirty = path in self._dirty
@@ -98,7 +98,7 @@ class Project:
         self._dirty.discard(path)
         kept = None if whole or dirty else before
         try:
-            told = {path: self._concluded(path, lambda sources, options: self._analysed(sources, options, kept))}
+            results = {path: self._concluded(path, lambda sources, options: self._analysed(sources, options, kept))}
         except BaseException:  # overtaken: the next text is held against the same one
             if before is not None:
                 self._parts[path] = before
@@ -106,8 +106,8 @@ class Project:
         parts = [part for part in (before, self._parts.get(path)) if part is not None]
         others = {finding.span.file for part in parts for finding in part.findings} - {path}
         for other in sorted(others & self.open.keys() & self._parts.keys()):
-            told[other] = self._concluded(other, lambda sources, options: self._joined(sources[0], options))
-        return told
+            results[other] = self._concluded(other, lambda sources, options: self._joined(sources[0], options))
+        return results
 
     def profile(self) -> Profile | None:
         """What findings cost in a recorded run, if `streamlint trace` has written so into the folder."""
@@ -116,7 +116,7 @@ class Project:
         if written != self._profile[0]:
             try:
                 self._profile = written, load(path) if written else None
-            except StreamlintError:  # half written, or of another release: findings are told without it
+            except StreamlintError:  # half written, or of another release: findings are shown without it
                 self._profile = written, None
         return self._profile[1]
 
@@ -169,7 +169,7 @@ class Project:
     # Repairs ------------------------------------------------------------------------------------------------------------------
 
     def finding(self, path: str, fingerprint: str) -> Finding | None:
-        """A finding that was told last."""
+        """A finding of the last answer."""
         report = self.open[path].report if path in self.open else None
         return next((found for found in report.findings if found.fingerprint == fingerprint), None) if report else None
 

@@ -1,4 +1,4 @@
-"""Baselines: findings that were there before, known by their content, so that only new ones are told."""
+"""Baselines: findings that were there before, known by their content, so that only new ones are reported."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ KEYS = ("code", "filename", "fingerprint", "message")
 
 @record(slots=True)
 class Baseline:
-    """One file's entries, and which of them were met."""
+    """One file's entries, and which of them match a finding."""
 
     path: Path
     entries: list[dict[str, str]]
-    met: set[str] = field(default_factory=set)
+    matched: set[str] = field(default_factory=set)
     known: frozenset[str] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -37,14 +37,14 @@ class Baseline:
         """Whether the finding was there before."""
         if finding.fingerprint not in self.known:
             return False
-        self.met.add(finding.fingerprint)
+        self.matched.add(finding.fingerprint)
         return True
 
     def stale(self, files: Iterable[str], codes: frozenset[str]) -> list[dict[str, str]]:
         """Entries that nothing matched, though their file was linted (or is gone) and their rule ran."""
         linted, root = {stable_path(file) for file in files}, _root_of(self.path)
         gone = {entry["filename"] for entry in self.entries if not os.path.exists(root / entry["filename"])}
-        left = [entry for entry in self.entries if entry["fingerprint"] not in self.met and entry["code"] in codes]
+        left = [entry for entry in self.entries if entry["fingerprint"] not in self.matched and entry["code"] in codes]
         return [entry for entry in left if entry["filename"] in linted | gone]
 
 

@@ -34,7 +34,7 @@ class Changes:
     def keep(self, findings: Iterable[Finding]) -> list[Finding]:
         """The findings with a changed line at their place, or at a step of their trail.
 
-        Code that cannot be read is told of where any line of its file changed: the cause may stand elsewhere.
+        Code that cannot be read is reported where any line of its file changed: the cause may stand elsewhere.
         """
         return [found for found in findings if any(map(self.touches, _places(found)))]
 

@@ -58,7 +58,7 @@ def winners(findings: Iterable[Finding]) -> Iterator[Finding]:
 
 def _without_consequences(findings: list[Finding]) -> Iterator[Finding]:
     """A conflict falls where a finding names its cause: one of the same pair, or one at either of its accesses. An allocator that is
-    emptied in a loop falls where the wait for it is told, or the call that leads there."""
+    emptied in a loop falls where the wait for it is reported, or the call that leads there."""
     causes: dict[Any, Finding] = {}
     emptied = {span: one for one in findings if _empties(one, "SL021") for span in (one.span, *(step.span for step in one.trail))}
     for finding in findings:

@@ -18,7 +18,7 @@ from streamlint.triage.fingerprint import Statements, with_fingerprints
 
 
 def settle(report: Report, files: Mapping[str, Found], commented: Collection[str], statements: Statements) -> None:
-    """Leave those findings in a report that are told of these files; ``commented`` are those with comments of ours.
+    """Leave those findings in a report that count for these files; ``commented`` are those with comments of ours.
 
     A file that was read only because another imports it is not reported on.
     """
@@ -30,18 +30,18 @@ def settle(report: Report, files: Mapping[str, Found], commented: Collection[str
     _hold_against_baselines(report, files, unread)
 
 
-def told_once(problems: list[Problem]) -> list[Problem]:
-    """A parser that is missing is a problem of the installation: it is told at the first file that wants it, with their number."""
+def reported_once(problems: list[Problem]) -> list[Problem]:
+    """A parser that is missing is a problem of the installation: it is reported at the first file that wants it, with their number."""
     files: dict[str, list[str]] = {}
     for problem in problems:
         if problem.message.startswith(NOT_READ):
             files.setdefault(problem.message, []).append(problem.file)
-    told = [problem for problem in problems if problem.message not in files]
+    reported = [problem for problem in problems if problem.message not in files]
     for message, mine in files.items():
         others = len(set(mine)) - 1
         more = f"left out, with {others} other{'s' * (others > 1)}:" if others else "left out:"
-        told.append(Problem(min(mine), message.replace("left out:", more, 1)))
-    return told
+        reported.append(Problem(min(mine), message.replace("left out:", more, 1)))
+    return reported
 
 
 def codes_of(file: Found) -> frozenset[str]:
@@ -107,7 +107,7 @@ def _hold_against_baselines(report: Report, files: Mapping[str, Found], unread: 
 
 
 def _unreadable(report: Report, files: Mapping[str, Found]) -> list[Finding]:
-    """Files and functions that could not be read, as findings; those that the configuration ignores by name are not told of at all."""
+    """Files and functions that could not be read, as findings; those that the configuration ignores by name are not reported at all."""
     lost = dict.fromkeys(problem for problem in report.problems if problem.lost and problem.file in files)
     report.problems = [problem for problem in report.problems if problem not in lost]
     kept = [problem for problem in lost if not ignores_unreadable(files[problem.file])]

@@ -30,7 +30,7 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
 
 @contextlib.contextmanager
 def told(stderr: io.StringIO, quiet: bool = False) -> Iterator[None]:
-    with contextlib.redirect_stderr(stderr), progress.told(quiet):
+    with contextlib.redirect_stderr(stderr), progress.reporting(quiet):
         yield
 
 

@@ -43,8 +43,8 @@ class Analyst:
 
         with seldom_collected():  # what is frozen is thawed behind it
             freeze()
-            told: dict[str, Answer | str] = dict(workers.alone(answer, [" ".join(names)], instead=lambda name, why: why))
-            return next(iter(told.values()))
+            by_name: dict[str, Answer | str] = dict(workers.alone(answer, [" ".join(names)], instead=lambda name, why: why))
+            return next(iter(by_name.values()))
 
 
 def main() -> None:

@@ -41,7 +41,7 @@ class Cluster:
             raise StreamlintError("--executor dask needs a package that is not here: pip install 'streamlint[dask]'") from None
         warnings.filterwarnings("ignore", module=r"(?:distributed|dask)\b")
         for name in [name for name in logging.root.manager.loggerDict if name.partition(".")[0] in ("distributed", "tornado", "asyncio")]:
-            logging.getLogger(name).setLevel(logging.CRITICAL + 1)  # what matters is told in our words
+            logging.getLogger(name).setLevel(logging.CRITICAL + 1)  # our messages say what matters
         self._address, limit = address, _seconds()
         self._names: dict[str, str] = {}
         self._executors: dict[str, Any] = {}
@@ -150,7 +150,7 @@ def dealt(names: Sequence[str], size: Callable[[str], int], threads: int) -> lis
 
 
 def gather(submit: Submit, hands: list[Hand], watch: Callable[[], None]) -> Iterator[tuple[str, Answer | str]]:
-    """The answers of all hands. One that fails is played again name by name, so that what ends workers costs itself alone."""
+    """The answers of all hands. One that fails is repeated name by name, so that only the file that ends workers is lost."""
     waiting = {submit(hand): hand for hand in hands}
     while waiting:
         done, _ = wait(waiting, timeout=1.0, return_when=FIRST_COMPLETED)
@@ -165,10 +165,10 @@ def gather(submit: Submit, hands: list[Hand], watch: Callable[[], None]) -> Iter
             elif len(hand) > 1:
                 waiting.update({submit([name]): [name] for name in hand})
             else:
-                yield hand[0], _told(error)
+                yield hand[0], _why_left_out(error)
 
 
-def _told(error: BaseException) -> str:
+def _why_left_out(error: BaseException) -> str:
     """Why a file is left out. What has nothing to do with the file ends the run."""
     if type(error).__name__ == "KilledWorker":
         return "left out: Dask workers ended while they looked at it"

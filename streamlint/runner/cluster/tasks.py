@@ -27,7 +27,7 @@ class AnalystDiedError(RuntimeError):
 
 
 def same(job: bytes) -> bytes:
-    """A job as a task's result: Dask sends it to each worker once, and makes it again if its holder is lost."""
+    """A job as a task's result: Dask sends it to each worker once, and remakes it if its holder is lost."""
     return job
 
 

@@ -7,8 +7,8 @@ from streamlint.frontends.python_comments import without_comments
 from streamlint.support.records import replace
 
 
-def bare(source: Source) -> Source:
+def strip_comments(source: Source) -> Source:
     """A source without its comments, where they are sure to be known; C++ is left as it is. Each text is gone over once."""
-    if source.bare or source.language != "python":
+    if source.is_stripped or source.language != "python":
         return source
-    return replace(source, text=without_comments(source.text), bare=True)
+    return replace(source, text=without_comments(source.text), is_stripped=True)
