@@ -89,7 +89,7 @@ def _run(words: list[str]) -> int:
 
 
 def _let_go() -> None:
-    """Nobody takes the output any more. What is still buffered must not raise again when Python ends."""
+    """Nobody takes the output any more. What is still buffered must not raise once more when Python ends."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -113,7 +113,7 @@ def _command(name: str, words: list[str]) -> int:
     try:
         code: int = module.main(words)
     except StreamlintError as error:
-        print(f"streamlint: {_told(str(error))}", file=sys.stderr)
+        print(f"streamlint: {_printable(str(error))}", file=sys.stderr)
         return FAILED
     except SystemExit as error:  # argparse has said why
         return error.code if isinstance(error.code, int) else FAILED
@@ -125,7 +125,7 @@ def _command(name: str, words: list[str]) -> int:
             return FAILED
         import traceback  # start-up: for faults alone
 
-        print(_told(traceback.format_exc()), end="", file=sys.stderr)
+        print(_printable(traceback.format_exc()), end="", file=sys.stderr)
         print("streamlint: internal error, nothing is known about the code; please report the lines above", file=sys.stderr)
         return FAILED
     return code
@@ -160,12 +160,12 @@ def _unknown(word: str) -> int:
     hint = f"; did you mean '{ELSEWHERE[word]}'?" if word in ELSEWHERE else did_you_mean(word, known)
     if kind == "command" and os.path.exists(word):
         hint = f"; to lint it, run 'streamlint check {word}'"
-    print(_told(f"streamlint: unknown {kind} '{word}'{hint}", on_one_line=True), file=sys.stderr)
+    print(_printable(f"streamlint: unknown {kind} '{word}'{hint}", on_one_line=True), file=sys.stderr)
     return FAILED
 
 
-def _told(text: str, *, on_one_line: bool = False) -> str:
+def _printable(text: str, *, on_one_line: bool = False) -> str:
     """A text as the terminal may show it."""
-    from streamlint.report.terminal import line, told  # start-up: for messages alone
+    from streamlint.report.terminal import line, printable  # start-up: for messages alone
 
-    return line(text) if on_one_line else told(text)
+    return line(text) if on_one_line else printable(text)

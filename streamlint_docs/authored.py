@@ -7,7 +7,7 @@ from pathlib import Path
 
 import yaml
 
-from streamlint.commands.telling import summary_line
+from streamlint.commands.reporting import summary_line
 from streamlint.config.options import Source
 from streamlint_docs import DOCS, ROOT
 from streamlint_docs.programs import SUFFIXES, lint, output, selected

@@ -29,19 +29,19 @@ def explain(facts: Facts, unit: Unit, wanted: str) -> Iterator[str]:
         raise StreamlintError(f"{unit.path}:{wanted}: not a line")
     hot = HotRegions(Effects(CallGraph(facts)))
     hot.find()
-    met = False
+    has_regions = False
     for function, block in _blocks(unit, int(wanted)):
         regions = hot.regions_of(function, block)
-        met = met or bool(regions)
+        has_regions = has_regions or bool(regions)
         for region in regions[:1]:
             yield f"{function.name}: hot"
             yield from (f"  {line}" for line in _chain(hot, region))
             yield from (f"  {line}" for line in _conditions(hot, region, block))
         if not regions and hot.regions.get(function):
-            met = True
+            has_regions = True
             yield f"{function.name}: rare"
             yield from (f"  {line}" for line in _rare(hot, function, block))
-    if not met:
+    if not has_regions:
         yield "not hot: no loop that trains, decodes or denoises, and no step of a framework, runs this line"
 
 

@@ -23,7 +23,7 @@ def print_diff(done: fixing.Fixed, paint: Paint) -> None:
 
 
 def _stops_commands(done: fixing.Fixed) -> str:
-    """The word that lets commands be obeyed again, which no text holds that it is made of; empty where nobody listens to them."""
+    """The word that ends a stretch without commands, which none of its texts holds; empty where nobody listens to commands."""
     if os.environ.get("GITHUB_ACTIONS") != "true" or not done.texts:
         return ""
     return hashlib.sha256(repr(sorted(done.texts.items())).encode("utf-8", "backslashreplace")).hexdigest()

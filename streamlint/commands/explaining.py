@@ -6,7 +6,7 @@ import argparse
 import json
 import sys
 
-from streamlint.commands.telling import CLEAN, write
+from streamlint.commands.reporting import CLEAN, write
 from streamlint.config.settings import Resolver
 from streamlint.silence import explain
 

@@ -42,7 +42,7 @@ def worth_finding(options: argparse.Namespace, formats: list[str]) -> bool:
 
 
 def fix(options: argparse.Namespace, report: Report, lint: Callable[[Mapping[str, bytes]], Report]) -> Fixed:
-    """Apply fixes and lint again, until nothing is left to mend. Nothing is written."""
+    """Apply fixes and re-lint, until nothing is left to fix. Nothing is written."""
     from streamlint.runner.repairs import repairs  # start-up: for the option alone
 
     done = Fixed(report)

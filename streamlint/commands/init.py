@@ -10,7 +10,7 @@ from streamlint import TYPE_CHECKING
 from streamlint.commands.init_place import HEAD, placed
 from streamlint.commands.init_text import table
 from streamlint.commands.parser import Parser
-from streamlint.commands.telling import count_of, write
+from streamlint.commands.reporting import count_of, write
 from streamlint.config.settings import CONFIGURATIONS, Resolver, has_table
 from streamlint.discovery.survey import Survey, survey
 from streamlint.report.terminal import line
@@ -60,7 +60,7 @@ def main(words: list[str]) -> int:
         print(f"streamlint: would write {line(str(target))}{needed}", file=sys.stderr)
         return 0
     write(str(target), data)
-    print(f"wrote {'[tool.streamlint] to ' if into else ''}{line(str(target))}; {_told(found)}\n\n{_next(options.folder)}")
+    print(f"wrote {'[tool.streamlint] to ' if into else ''}{line(str(target))}; {_summary(found)}\n\n{_next(options.folder)}")
     return 0
 
 
@@ -92,7 +92,7 @@ def _above(target: Path) -> str | None:
     return Path(os.path.relpath(source, folder)).as_posix() if source else None
 
 
-def _told(found: Survey) -> str:
+def _summary(found: Survey) -> str:
     count = count_of(sum(found.languages.values()), "file")
     uses = ", ".join(found.libraries) or "none"
     return f"{count} in Python, Cython or C++, libraries: {uses}, excluded: {', '.join(found.proposals) or 'nothing more than by default'}"

@@ -44,19 +44,19 @@ def placed(path: Path, table: str) -> bytes:
 def _around(text: str) -> tuple[str, str]:
     """What stands before and after our tables: all and nothing where there are none. Comments at the next head belong to it."""
     lines = text.splitlines(keepends=True)
-    ours = met = False
+    ours = seen_ours = False
     kept: tuple[list[str], list[str]] = ([], [])
     pending: list[str] = []  # comments at the end of what is ours
     for line in lines:
         if _TABLE.match(line.rstrip("\r\n")):
             was, ours = ours, _OURS.match(line) is not None
-            met = met or ours
+            seen_ours = seen_ours or ours
             if was and not ours:
-                kept[met].extend(pending)
+                kept[seen_ours].extend(pending)
         if ours:
             pending = [*pending, line] if line.lstrip().startswith("#") else []
         else:
-            kept[met].append(line)
+            kept[seen_ours].append(line)
             pending = []
     return "".join(kept[0]), "".join(kept[1])
 

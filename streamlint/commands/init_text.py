@@ -13,7 +13,7 @@ from streamlint.support.addresses import CONFIGURATION
 # Keys that are shown as comments, each with its default; what a project has none of is left out.
 RULES = ("extend-select", "ignore", "per-file-ignores", "preview")
 FILES = ("include", "respect-gitignore")
-TOLD = ("output-format", "baseline", "require-reasons")
+REPORTED = ("output-format", "baseline", "require-reasons")
 ASSUMED = {"default-stream": "C++", "target-device": "Python", "hidden-sync": "", "evidence": ""}
 EMPTY = {"extend-select": "[]", "ignore": "[]", "per-file-ignores": "{}"}
 NO_DEFAULT = {"baseline": '"known.json"', "extend": '"../pyproject.toml"'}  # an example
@@ -27,7 +27,7 @@ def table(found: Survey, above: str | None) -> str:
     parts = [*_found(found), *_excluded(found.proposals)]
     if above is not None:
         parts += ["", f"# {TELLS['extend']} So far {json.dumps(above)} held here.", f"# extend = {json.dumps(above)}"]
-    for title, keys in (("Which rules", RULES), ("Which files", FILES), ("What is told", TOLD), ("What is assumed", _assumed(found))):
+    for title, keys in (("Which rules", RULES), ("Which files", FILES), ("What is told", REPORTED), ("What is assumed", _assumed(found))):
         parts += ["", f"# --- {title} ---"]
         for key in keys:
             words = f" One of {', '.join(WORDS[key])}." if key in WORDS else ""

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from streamlint.commands import fixing
 from streamlint.commands.check_options import build_parser as check_parser
 from streamlint.commands.parser import Parser
+from streamlint.commands.reporting import tell
 from streamlint.commands.running import keep_changed, resolver_of, targets_of
 from streamlint.commands.shard import demand_fitting, settings_of
-from streamlint.commands.telling import tell
 from streamlint.config.settings import FORMATS
 from streamlint.runner import linter
 from streamlint.runner.shards import Joined, read_reports

@@ -8,8 +8,8 @@ from pathlib import Path
 from streamlint import TYPE_CHECKING
 from streamlint.commands import fixing
 from streamlint.commands.diff import print_diff
+from streamlint.commands.reporting import CLEAN, FOUND, count_of, say
 from streamlint.commands.running import demand_files
-from streamlint.commands.telling import CLEAN, FOUND, count_of, say
 from streamlint.config.settings import Resolver, Settings
 from streamlint.discovery.files import discover
 from streamlint.report.terminal import Paint, line, tame, wants_color

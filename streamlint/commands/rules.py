@@ -99,8 +99,8 @@ def _table(rows: list[dict[str, Any]]) -> str:
             lines.append("".join(padded[:-1]).rstrip())
             lines += textwrap.wrap(f"{tells} ({row[-1]})", max(room, NARROWEST), initial_indent=INDENT, subsequent_indent=INDENT)
             continue
-        told = textwrap.wrap(tells, room - len(lead)) if room else [tells]
-        lines += [lead + told[0], *(" " * len(lead) + more for more in told[1:])]
+        wrapped = textwrap.wrap(tells, room - len(lead)) if room else [tells]
+        lines += [lead + wrapped[0], *(" " * len(lead) + more for more in wrapped[1:])]
     return "\n".join(lines)
 
 

@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 
 from streamlint.commands import fixing
+from streamlint.commands.reporting import exit_code, write
 from streamlint.commands.running import demand_files, keep_changed, store_of
-from streamlint.commands.telling import exit_code, write
 from streamlint.config.settings import Resolver
 from streamlint.discovery.files import discover
 from streamlint.runner import linter, progress
@@ -37,9 +37,9 @@ def demand_fitting(options: argparse.Namespace) -> None:
 
 def settings_of(options: argparse.Namespace, resolver: Resolver) -> str:
     """A hash of all settings, the same wherever the tree lies."""
-    told = sorted({f"{file.path} {file.given} {file.settings!r}" for file in discover(options.paths, resolver).files})
-    told.append(repr([(name, getattr(options, name)) for name in _ASKED]))
-    return hashlib.sha256("\n".join(told).replace(os.getcwd(), ".").encode("utf-8", "surrogatepass")).hexdigest()
+    parts = sorted({f"{file.path} {file.given} {file.settings!r}" for file in discover(options.paths, resolver).files})
+    parts.append(repr([(name, getattr(options, name)) for name in _ASKED]))
+    return hashlib.sha256("\n".join(parts).replace(os.getcwd(), ".").encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def run_shard(options: argparse.Namespace, resolver: Resolver) -> int:

@@ -17,8 +17,8 @@ MOST = 5  # rows that a warning names
 
 def unmatched(report: Report) -> list[Entry]:
     """The rows that no code of the run is about."""
-    met = set(report.own_rows)
-    return [entry for entry in of_user(report.models, place_of) if entry.key not in met]
+    used = set(report.own_rows)
+    return [entry for entry in of_user(report.models, place_of) if entry.key not in used]
 
 
 def place_of(source: str, kind: str, number: int) -> tuple[str, int | None]:
@@ -43,9 +43,9 @@ def warning(report: Report, paths: Sequence[str]) -> str | None:
     if not report.models or any(problem.lost for problem in report.problems) or any(f.code == UNREADABLE for f in report.findings):
         return None
     folders = [os.path.abspath(path) for path in paths if os.path.isdir(path)]
-    met = set(report.own_rows)
+    used = set(report.own_rows)
     judged = [(source, table) for source, table in report.models if _lies_in(file_of(source), folders)]
-    unused = [entry for entry in of_user(judged, lambda source, kind, number: (source, None)) if entry.key not in met]
+    unused = [entry for entry in of_user(judged, lambda source, kind, number: (source, None)) if entry.key not in used]
     if not unused:
         return None
     named = [f"{entry.names[0]} ({'{}:{}'.format(*place_of(entry.source, entry.kind, entry.number))})" for entry in unused[:MOST]]

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from streamlint.checks.catalog import UNREADABLE
 from streamlint.checks.rules import code_of
 from streamlint.commands.parser import Parser
+from streamlint.commands.reporting import summary_line
 from streamlint.commands.running import lint
-from streamlint.commands.telling import summary_line
 from streamlint.config.settings import FORMATS
 from streamlint.findings import measured
 from streamlint.report import View, render
@@ -113,7 +113,7 @@ def _verify_paths(options: argparse.Namespace, machine: Machine | None, stack: c
             save(options, ready.facts, answers.to_keep(cases), progress)
 
     chosen = [question.case for question in questions]
-    with command.told_if_interrupted(chosen, results, tell, always=True):
+    with command.reported_if_interrupted(chosen, results, tell, always=True):
         run_cases(ready.machine, chosen, options.timeout, progress, into=results)
     tell()
     if not results:

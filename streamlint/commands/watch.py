@@ -1,4 +1,4 @@
-"""``streamlint check --watch``: the same run again whenever a source or a configuration file changes."""
+"""``streamlint check --watch``: a rerun whenever a source or a configuration file changes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from streamlint.discovery.files import TOOL_FOLDERS
-from streamlint.report.terminal import told
+from streamlint.report.terminal import printable
 from streamlint.support.errors import ConfigError, PathError, StreamlintError, not_installed
 from streamlint.support.reading import language_of
 
@@ -19,7 +19,7 @@ CLEAR = "\x1b[2J\x1b[3J\x1b[H"
 
 
 def watch(paths: Sequence[str], run: Callable[[], int]) -> int:
-    """Run, then run again after each change, until the user interrupts."""
+    """Run, then rerun after each change, until the user interrupts."""
     if list(paths) == ["-"]:
         raise ConfigError("--watch cannot watch standard input")
     if missing := [path for path in paths if not os.path.exists(path)]:
@@ -35,14 +35,14 @@ def watch(paths: Sequence[str], run: Callable[[], int]) -> int:
     started = False
     # The first report comes while nothing has changed yet: from then on no change is missed, also during the first run.
     reports = changes(*dict.fromkeys(folders), watch_filter=lambda _, path: matters(path), yield_on_timeout=True, rust_timeout=100)
-    for found in _told(reports):
+    for found in _checked_names(reports):
         if found or not started:
             _once(run)
             started = True
     return 0
 
 
-def _told(reports: Iterator[T]) -> Iterator[T]:
+def _checked_names(reports: Iterator[T]) -> Iterator[T]:
     try:
         yield from reports
     except RuntimeError as error:  # something changed whose name is not UTF-8: it watches no longer
@@ -71,6 +71,6 @@ def _once(run: Callable[[], int]) -> None:
     try:
         run()
     except StreamlintError as error:  # a file half written, a configuration half edited: it may be mended in a moment
-        print(f"streamlint: {told(str(error))}", file=sys.stderr)
+        print(f"streamlint: {printable(str(error))}", file=sys.stderr)
     sys.stdout.flush()
     print("watching for changes ...", file=sys.stderr, flush=True)

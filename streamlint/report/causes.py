@@ -1,4 +1,4 @@
-"""Findings with one cause: people are told of them once, with all places. Formats for programs list each place."""
+"""Findings with one cause: formats for people show them once, with all places. Formats for programs list each place."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from streamlint.findings import Finding, Span
 
 
 def by_cause(findings: Iterable[Finding]) -> list[tuple[Finding, tuple[Span, ...]]]:
-    """Each finding that is told, with the further places of the same cause, in their order."""
+    """Each finding that is shown, with the further places of the same cause, in their order."""
     groups: dict[object, list[Finding]] = {}
     for number, finding in enumerate(findings):
         groups.setdefault(_cause(finding) or number, []).append(finding)

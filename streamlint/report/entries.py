@@ -67,8 +67,8 @@ def verified(finding: Finding, evidence: Mapping[str, object]) -> str:
 
 def costing(known: Mapping[str, Any]) -> str:
     """What a recorded run says of a finding, as a sentence part."""
-    told: str = known["cost"]["summary"] if known["cost"] else known["note"]
-    return told if known["standing"] == "COSTS" else f"{known['standing']}: {told}"
+    summary: str = known["cost"]["summary"] if known["cost"] else known["note"]
+    return summary if known["standing"] == "COSTS" else f"{known['standing']}: {summary}"
 
 
 def cost_of(known: Mapping[str, Any] | None) -> int:

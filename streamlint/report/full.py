@@ -87,14 +87,14 @@ def _wrapped(text: str, room: int, subsequent_indent: str = "") -> tuple[str, ..
 def render(view: View) -> str:
     """A block a finding, with a blank line after each. Findings of one cause share a block, and equal ones of files that are equal."""
     lines = {file: view.cells.lines(file, text) for file, text in view.report.texts.items()}
-    told: set[str] = set()  # what was measured is told once a rule; what its own facts showed, with each finding
+    explained: set[str] = set()  # measurements are shown once a rule; what its own facts showed, with each finding
     blocks = []
     for shown in _with_copies(by_cause(view.report.findings), view.report.texts):
         finding = shown.finding
         own = (evidence_of(finding, view.evidence) or {}).get("level") in ("facts", "template")
-        blocks.append(_Block(shown, lines, view, own or finding.code not in told).render() + "\n")
+        blocks.append(_Block(shown, lines, view, own or finding.code not in explained).render() + "\n")
         if not own:
-            told.add(finding.code)
+            explained.add(finding.code)
     return "".join(blocks)
 
 
@@ -104,8 +104,8 @@ def _with_copies(findings: Iterable[tuple[Finding, tuple[Span, ...]]], texts: Ma
     for finding, others in findings:
         file = finding.span.file
         steps = [(step.message, _place(step.span, file)) for step in finding.trail]
-        told = (finding.code, finding.message, finding.help, repr(finding.facts), finding.related, finding.fix and finding.fix.message)
-        key = (texts.get(file) or file, *told, _place(finding.span, file), *(_place(span, file) for span in others), *steps)
+        content = (finding.code, finding.message, finding.help, repr(finding.facts), finding.related, finding.fix and finding.fix.message)
+        key = (texts.get(file) or file, *content, _place(finding.span, file), *(_place(span, file) for span in others), *steps)
         first = blocks.setdefault(key, _Shown(finding, others))
         if first.finding is not finding:
             first.copies.append(file)

@@ -9,7 +9,7 @@ from streamlint.report import View
 
 
 def render(view: View, as_json: bool = False) -> str:
-    """Count, code, ``[*]`` if a fix is at hand, and name, the most frequent first."""
+    """Count, code, ``[*]`` if there is a fix, and name, the most frequent first."""
     counts = collections.Counter((finding.code, finding.name) for finding in view.report.findings)
     fixable = {finding.code for finding in view.report.findings if finding.fix}
     rows = sorted(counts.items(), key=lambda item: (-item[1], item[0]))

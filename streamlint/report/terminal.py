@@ -63,7 +63,7 @@ def tame(text: str) -> str:
     return _COMMAND.sub("\\1\N{WORD JOINER}", text) if "::" in text else text
 
 
-def told(text: str) -> str:
+def printable(text: str) -> str:
     """What may be printed beside a report: messages with the names and words that somebody else has chosen."""
     return tame(plain(text))
 

@@ -18,7 +18,7 @@ class Names:
     Where two fit equally well, none is taken.
     """
 
-    linted: Iterable[str]  # as findings name them; the same may come again
+    linted: Iterable[str]  # as findings name them, with repetitions
     _by_path: dict[str, str] = field(default_factory=dict, init=False)
     _by_base: dict[str, list[str]] = field(default_factory=dict, init=False)
     _known: dict[str, str | None] = field(default_factory=dict, init=False)

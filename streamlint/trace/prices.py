@@ -9,7 +9,7 @@ from streamlint.support.records import replace
 from streamlint.trace.results import Cost, OfRank
 
 BORDER = 0.005
-"""Share of the wall time that a place must cost by default to be told as one that costs something."""
+"""Share of the wall time that a place must cost by default to be reported as one that costs something."""
 _SUMS = ("calls", "blocked", "idle", "avoidable", "bytes", "driver_allocations", "serialized", "held_up", "other_ranks")
 
 

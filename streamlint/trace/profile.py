@@ -28,7 +28,7 @@ class Profile:
     def of(self, finding: Finding) -> Mapping[str, Any] | None:
         """Standing, note and cost of a finding; None where the run says nothing of it.
 
-        A stall that was not told then, of a rule that was off, has the cost of its line. Findings of other categories have none: a race
+        A stall that was not reported then, of a rule that was off, has the cost of its line. Findings of other categories have none: a race
         beside a wait is not what the wait costs.
         """
         known = self.findings.get(finding.fingerprint)
@@ -55,6 +55,6 @@ def load(path: Path) -> Profile:
 
 
 def _checked(known: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What is said of a finding, if it can be told in words and in figures."""
+    """The words about a finding, where its cost has words and figures."""
     costing(known), cost_of(known)
     return known

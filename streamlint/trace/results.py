@@ -1,4 +1,4 @@
-"""What is told of a recorded run: costs of places, findings beside them, and stalls that no finding names.
+"""The report of a recorded run: costs of places, findings beside them, and stalls that no finding names.
 
 Times are nanoseconds, sizes bytes, bandwidths bytes per second.
 """

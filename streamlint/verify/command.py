@@ -67,14 +67,14 @@ def _run(options: argparse.Namespace, machine: Machine | None, stack: contextlib
             save(options, ready.facts, [result.as_json() for result in results], progress)
         return results
 
-    with told_if_interrupted(cases, found, tell):
+    with reported_if_interrupted(cases, found, tell):
         run_cases(ready.machine, cases, options.timeout, progress, swap=options.self_test, into=found)
     return exit_code(tell(), self_test=options.self_test, strict=options.strict)
 
 
 @contextlib.contextmanager
-def told_if_interrupted(cases: Sequence[Case], found: Results, tell: Callable[[], object], *, always: bool = False) -> Iterator[None]:
-    """What is through when Ctrl-C or a signal ends a run is told and kept, and what is not is named. Another Ctrl-C ends that, too.
+def reported_if_interrupted(cases: Sequence[Case], found: Results, tell: Callable[[], object], *, always: bool = False) -> Iterator[None]:
+    """Cases that are done when Ctrl-C or a signal ends a run are reported and kept, the others are named. Another Ctrl-C ends that, too.
 
     ``always``: there is something to tell even where nothing is through.
     """

@@ -107,7 +107,7 @@ def parse(text: str) -> list[Entry]:
 
 
 def read(folder: Path) -> list[Entry]:
-    """All entries of a folder. What cannot be read is left out, and told of once."""
+    """All entries of a folder. What cannot be read is left out, with one warning."""
     found: list[Entry] = []
     for path in sorted(folder.glob("*.json")) if folder.is_dir() else ():
         try:

@@ -83,7 +83,7 @@ def host_waits(lab: Lab, trial: Trial) -> dict[str, Any]:
 
 
 class _Worker:
-    """A thread that has met the device before any gate shuts, and then runs what it is given."""
+    """A thread that has used the device before any gate shuts, and then runs what it is given."""
 
     def __init__(self, lab: Lab, name: str, doing: str) -> None:
         self._lab, self._name, self._doing = lab, name, doing

@@ -76,7 +76,7 @@ class Member:
 
 
 def look(order: Order) -> Record:
-    """What the GPU at hand is and how it is dealt with, or ``{"reason": …}`` why there is none."""
+    """What the GPU of this machine is and how it is dealt with, or ``{"reason": …}`` why there is none."""
     with device.Device(order.number, memory=order.memory) as machine:
         probed = machine.probe()
         if "reason" in probed:
@@ -198,9 +198,9 @@ def _asked(
                 del waiting[future]
                 answers.append((member, "the scheduler does not answer any more" if silent else "it has gone"))
         for member, answer in answers:
-            again = further(member, answer) if further is not None else None
-            if again is not None:
-                waiting[grid.submit(member.address, again[1], *again[2])] = member
+            next_task = further(member, answer) if further is not None else None
+            if next_task is not None:
+                waiting[grid.submit(member.address, next_task[1], *next_task[2])] = member
             yield member, answer
 
 

@@ -37,8 +37,8 @@ class Column:
                 self.results[identity] = result
             elif result.judgement.verdict not in _OPEN and result.judgement.verdict is not before.judgement.verdict:
                 verdicts = f"{before.judgement.verdict.value} and, by {member.name}, {result.judgement.verdict.value}"
-                told = f"{_called(result.case)} on {self.name}: {verdicts}"
-                self.disagreements.append(told)
+                text = f"{_called(result.case)} on {self.name}: {verdicts}"
+                self.disagreements.append(text)
 
     def by_key(self) -> dict[tuple[str, str, str], Result]:
         """The results by case; GPUs with little memory run them with sizes of their own."""
@@ -56,12 +56,12 @@ def columns(members: Sequence[Member]) -> list[Column]:
 
 def lost(members: Sequence[Member]) -> list[str]:
     """Each worker that did not come to its end, with the reason and what it owes."""
-    told = []
+    losses = []
     for member in members:
         if member.lost:
             owed = f"; {len(member.missed)} of its {len(member.cases)} cases were not run" if member.cases else ""
-            told.append(f"worker {member.name}: {member.lost}{owed}")
-    return told
+            losses.append(f"worker {member.name}: {member.lost}{owed}")
+    return losses
 
 
 def full(members: Sequence[Member]) -> str:
@@ -126,8 +126,8 @@ def _rows(found: Sequence[Column]) -> list[tuple[str, ...]]:
 
 def _cell(rule: str, column: Column) -> str:
     """How often each verdict came, ``3 CONFIRMED, 1 REFUTED``."""
-    met = Counter(result.judgement.verdict for key, result in column.by_key().items() if key[0] == rule)
-    return ", ".join(f"{met[verdict]} {verdict.value}" for verdict in Verdict if met[verdict]) or "-"
+    verdicts_by_head = Counter(result.judgement.verdict for key, result in column.by_key().items() if key[0] == rule)
+    return ", ".join(f"{verdicts_by_head[verdict]} {verdict.value}" for verdict in Verdict if verdicts_by_head[verdict]) or "-"
 
 
 def _remarks(found: Sequence[Column], members: Sequence[Member], mark: str, heads: Sequence[str]) -> list[str]:
@@ -135,10 +135,10 @@ def _remarks(found: Sequence[Column], members: Sequence[Member], mark: str, head
     differ = []
     tables = [column.by_key() for column in found]
     for key in _keys(found):
-        met = [(head, table[key].judgement.verdict) for head, table in zip(heads, tables, strict=True) if key in table]
-        if len({verdict for _, verdict in met if verdict not in _OPEN}) > 1:
-            told = ", ".join(f"{verdict.value} on {head}" for head, verdict in met)
-            differ.append(f"{key[0]} {key[1]} [{key[2]}]: {told}")
+        verdicts_by_head = [(head, table[key].judgement.verdict) for head, table in zip(heads, tables, strict=True) if key in table]
+        if len({verdict for _, verdict in verdicts_by_head if verdict not in _OPEN}) > 1:
+            verdicts = ", ".join(f"{verdict.value} on {head}" for head, verdict in verdicts_by_head)
+            differ.append(f"{key[0]} {key[1]} [{key[2]}]: {verdicts}")
     differ += [line for column in found for line in column.disagreements]
     lines = ["", "They differ:", "", *(f"{mark}{line}" for line in differ)] if differ else []
     gone = lost(members)

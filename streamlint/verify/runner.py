@@ -102,7 +102,7 @@ def run_jobs(
 ) -> list[Answer]:
     """Run the jobs in sequence, in as few children as their deaths allow. ``timeout``: seconds for one job that should end.
 
-    ``into`` gets the answers, also those that had come when this is interrupted; ``answered`` is told each as it comes.
+    ``into`` gets the answers, also those that had come when this is interrupted; ``answered`` gets each as it comes.
     """
     answers: list[Answer] = [] if into is None else into
     before = len(answers)
@@ -118,7 +118,7 @@ def run_jobs(
         finally:
             answers += heard
             child.kill()
-        for answer in heard[listener.told :]:
+        for answer in heard[listener.reported :]:
             answered(answer)
     return answers
 
@@ -132,7 +132,7 @@ class _Listener:
     timeout: float
     progress: Progress
     answered: Callable[[Answer], None] = _unheard
-    told: int = 0  # how many answers were told
+    reported: int = 0  # how many answers were reported
     answers: list[Answer] = field(default_factory=list)
     phases: dict[str, tuple[str, str]] = field(default_factory=dict)  # by thread: its name, and what it was about to do
     started: float | None = None  # when the job in flight did
@@ -171,7 +171,7 @@ class _Listener:
             self.answers.append(_answer(message, self._spent()))
             self.started, self.armed = None, False
             self._allow(self.timeout)
-            self.told += 1
+            self.reported += 1
             self.answered(self.answers[-1])
 
     def _spent(self) -> float:
@@ -253,7 +253,7 @@ def run_batch(
     """Run misuse and remedy of each case and judge. ``swap`` lets each play the other's part (``--self-test``).
 
     ``into`` gets each result as it comes, so that those of the cases that were through when this is interrupted are not lost;
-    ``judged`` is told each.
+    ``judged`` gets each.
     """
     roles = ("remedy", "misuse") if swap else ("misuse", "remedy")
     jobs = [job for case in cases for job in _jobs(case, roles, libraries)]

@@ -97,7 +97,7 @@ def _run_batch(
 
 
 def _decided(machine: Machine, result: Result, libraries: Mapping[str, str], timeout: float, progress: Progress, swap: bool) -> Result:
-    """The result, or that of another run where the figures were too noisy to decide. A hang or a crash is not run again."""
+    """The result, or that of another run where the figures were too noisy to decide. A hang or a crash is final."""
     for _ in range(_MORE_RUNS):
         if result.judgement.verdict is not Verdict.INCONCLUSIVE or "failure" in {**result.misuse, **result.remedy}:
             break

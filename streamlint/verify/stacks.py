@@ -55,14 +55,14 @@ def parse(text: str) -> tuple[list[Stack], list[str]]:
 def where(stacks: Iterable[Stack], phases: Mapping[str, tuple[str, str]]) -> list[str]:
     """A sentence for each thread that said something of itself. ``phases``: by thread number, its name and what it was about to do.
 
-    Threads that said nothing are libraries' own; the main thread is told of although it said nothing.
+    Threads that said nothing are libraries' own; the main thread is listed although it said nothing.
     """
     places = {_number(stack.thread): stack.place() for stack in stacks}
-    told = sorted(f"{name}: {doing}" + _at(places.get(_number(thread), "")) for thread, (name, doing) in phases.items())
-    if not told and places:
+    lines = sorted(f"{name}: {doing}" + _at(places.get(_number(thread), "")) for thread, (name, doing) in phases.items())
+    if not lines and places:
         last = list(places.values())[-1]  # faulthandler writes the main thread last
-        told = [f"host thread{_at(last)}"] if last else []
-    return told
+        lines = [f"host thread{_at(last)}"] if last else []
+    return lines
 
 
 def _number(thread: str) -> int:

@@ -1,6 +1,6 @@
 """What host threads and streams did in the last round of an experiment, and where each thread stands just now.
 
-The first is drawn beside the verdict. The second is told to the parent as it happens, so that a case that hangs can be said to hang
+The first is drawn beside the verdict. The second is sent to the parent as it happens, so that a case that hangs can be said to hang
 *somewhere*.
 """
 

@@ -234,5 +234,5 @@ def test_a_file_that_cannot_be_written(tmp_path, capsys, monkeypatch):
     def refuse(path, data):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("streamlint.commands.telling.write_output", refuse)
+    monkeypatch.setattr("streamlint.commands.reporting.write_output", refuse)
     assert init(capsys, code=2).err == "streamlint: cannot write streamlint.toml: Permission denied\n"

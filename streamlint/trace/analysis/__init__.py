@@ -2,7 +2,7 @@
 
 `timeline` puts calls and work of each process together, `places` groups calls by the user's lines, `waits` says what held each call,
 `idle` finds whom a GPU's gaps belong to, `ranks` what was waiting for other ranks, `streams` what the default stream serialized and which
-launches were held up, `simulation` and `gains` run the timeline again without the waits of a place, `costs` tells all of it.
+launches were held up, `simulation` and `gains` replay the timeline without the waits of a place, `costs` sums up all of it.
 """
 
 from streamlint.trace.analysis.costs import costs_of

@@ -47,9 +47,9 @@ def costs_of(trace: Trace, files: Callable[[str], str | None]) -> Costs:
         streams.add_held_up(timeline, waited, groups)
         notes += gains.estimate(timeline, waited, groups, likely, _end(trace, runs, timeline))
     by_process = {one.process: one for one in runs}
-    told = [one for one in groups.groups if one.serialized or may_block(by_process[one.process].calls[one.calls[0]].name)]
-    costs = [_cost(trace, by_process[one.process], groups, one, pinned) for one in told]
-    for cost, one in zip(costs, told, strict=True):
+    reported = [one for one in groups.groups if one.serialized or may_block(by_process[one.process].calls[one.calls[0]].name)]
+    costs = [_cost(trace, by_process[one.process], groups, one, pinned) for one in reported]
+    for cost, one in zip(costs, reported, strict=True):
         if one.process in waiting:
             _add_ranks(cost, one)
     costs.sort(key=lambda one: (-one.idle, -one.blocked, one.process, one.place, one.kind, one.call))

@@ -1,7 +1,7 @@
 """Estimates of what the removal of a place's waits gains: the process simulated without them.
 
 A place's calls of all kinds go together: `.item()` copies, and then waits. Their gain is shared among the kinds by the time that they
-held the host, so that the shares add up. Memory that is no longer freed need not be allocated again: with each call that frees memory goes
+held the host, so that the shares add up. Memory that is no longer freed need not be reallocated: with each call that frees memory goes
 the next one that allocates some.
 """
 

@@ -1,7 +1,7 @@
 """Idle time of GPUs, and the waits that it follows from.
 
 A gap begins when a GPU has done all that was launched, and ends with the next work. It follows from the wait in which the launching
-thread was held when it began: behind it, the thread has to launch again from an empty queue. Calls that hold the thread within the gap
+thread was held when it began: behind it, the thread has to refill an empty queue. Calls that hold the thread within the gap
 have as much of it as they last. A gap without such calls belongs to nobody: the thread was busy with something else, such as a loader.
 
 No wait can cost more time than it held its thread, however long the gap behind it is. So the avoidable part is counted beside: each wait

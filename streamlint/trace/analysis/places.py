@@ -1,4 +1,4 @@
-"""Places in the user's code, and the groups of calls whose costs are told together."""
+"""Places in the user's code, and the groups of calls whose costs are reported together."""
 
 from __future__ import annotations
 

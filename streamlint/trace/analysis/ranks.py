@@ -146,10 +146,10 @@ def _busy(timeline: Timeline, *, is_collective: bool = True) -> list[Span]:
 def _without(spans: Iterable[tuple[int, int, int]], busy: Sequence[Span]) -> list[tuple[int, int, int]]:
     """What is left of waiting while nothing else ran; where two collectives wait at once, the time counts once."""
     found: list[tuple[int, int, int]] = []
-    told = 0  # up to where the time has been counted
+    counted_to = 0  # up to where the time has been counted
     for start, end, process in spans:
-        start = max(start, told)
-        told = max(told, end)
+        start = max(start, counted_to)
+        counted_to = max(counted_to, end)
         at = max(bisect_right(busy, (start,)) - 1, 0)
         while at < len(busy) and busy[at][0] < end:
             if busy[at][1] > start:

@@ -1,4 +1,4 @@
-"""The recorded timeline of a process as a program that can be run again, without some of its waits.
+"""The recorded timeline of a process as a program that can be replayed without some of its waits.
 
 Threads keep the time between their calls, launches what they cost, work its duration. Work starts after its launch, after the work before
 it in its stream, after what the default stream makes it wait for, and after work of another stream if the recording shows it to start
@@ -81,9 +81,9 @@ class Program:
         ends: list[int] = []
         sources, add, slots = (last, fronts, ends, _BEGIN), ends.append, self.slots
         ordered = _NEVER
-        for (lane, pause, base, works, mode, target, tail, bare, bare_works, orders), is_gone in zip(self.steps, flags, strict=True):
+        for (lane, pause, base, works, mode, target, tail, freed, freed_works, orders), is_gone in zip(self.steps, flags, strict=True):
             start = clocks[lane] + pause
-            for slot, lag, space, length, more in bare_works if is_gone else works:
+            for slot, lag, space, length, more in freed_works if is_gone else works:
                 end = start + lag
                 if last[slot] + space > end:
                     end = last[slot] + space
@@ -98,7 +98,7 @@ class Program:
                     if end > fronts[number]:
                         fronts[number] = end
             if is_gone:
-                clocks[lane] = start + bare
+                clocks[lane] = start + freed
                 if orders:
                     ordered = max(ordered, sources[mode][target])
             elif mode == NO_SOURCE:
@@ -106,7 +106,7 @@ class Program:
             else:
                 clocks[lane] = max(start + base, sources[mode][target] + tail)
             if held is not None:
-                held.append(clocks[lane] - start - bare)
+                held.append(clocks[lane] - start - freed)
         ended = [clock + rest for clock, rest in zip(clocks, self.rest, strict=True)]
         return max(ended + fronts)
 
@@ -212,12 +212,12 @@ class _Writer:
         base, tail = (wait.base, wait.tail) if wait else (call.end - call.start, 0)
         base = self._without(base)
         mode, target = self._source(wait) if wait else (NO_SOURCE, 0)
-        bare, bare_works = base, works
+        freed, freed_works = base, works
         if is_removable:
-            bare = self._without(self.waits.bare(call))
-            bare_works = self._freed(index, works)
+            freed = self._without(self.waits.without_wait(call))
+            freed_works = self._freed(index, works)
         orders = mode != NO_SOURCE and call.name.endswith("EventSynchronize")
-        return self.timeline.lanes[index], pause, base, works, mode, target, tail, bare, bare_works, orders
+        return self.timeline.lanes[index], pause, base, works, mode, target, tail, freed, freed_works, orders
 
     def _freed(self, index: int, works: tuple[Launched, ...]) -> tuple[Launched, ...]:
         """The work of a call that holds nobody: launched at once, its host memory pinned."""

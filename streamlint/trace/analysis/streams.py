@@ -41,7 +41,7 @@ def blocking_streams(timeline: Timeline) -> tuple[set[int], set[int]]:
     """The legacy default streams of a process, and the streams that wait for them.
 
     Where the recording does not say whether a stream is a blocking one, it is if its work never runs beside that of the default stream,
-    starts again and again right when that ends, and no call made streams wait for events.
+    repeatedly starts right when that ends, and no call made streams wait for events.
     """
     defaults = {number for number, stream in timeline.streams.items() if stream.is_default}
     others = {work.stream for work in timeline.works} - defaults
@@ -103,7 +103,7 @@ def add_serialized(timeline: Timeline, groups: Groups) -> None:
 
 
 def add_held_up(timeline: Timeline, waits: Waits, groups: Groups) -> None:
-    """Add to groups the time that long launches of other threads overlapped their calls. Launches that met a full queue do not count."""
+    """Add to groups the time that long launches of other threads overlapped their calls. Launches into a full queue do not count."""
     if len({call.thread for call in timeline.calls}) == 1:
         return
     long = _long_launches(timeline, waits)

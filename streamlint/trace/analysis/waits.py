@@ -59,7 +59,7 @@ class Waits:
     full: set[int] = field(default_factory=set)  # launches that waited for a place in the queue
     usual: dict[str, int] = field(default_factory=dict)  # ns that a call of a name takes without a wait
 
-    def bare(self, call: Call) -> int:
+    def without_wait(self, call: Call) -> int:
         """What is left of a call whose wait is removed: nothing of one that need not be made, else what such calls take."""
         if kind_of(call.name) in (ALLOCATE, FREE, PIN, WAIT):
             return 0
@@ -67,7 +67,7 @@ class Waits:
 
     def excess(self, call: Call) -> int:
         """How long a call held the host beyond that."""
-        return call.end - call.start - self.bare(call)
+        return call.end - call.start - self.without_wait(call)
 
 
 def waits_of(timeline: Timeline) -> Waits:

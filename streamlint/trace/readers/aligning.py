@@ -2,7 +2,7 @@
 
 A profiler's event names a function, not a line, and a name may stand on several lines. The events of one invocation come in the order
 in which the source makes them, so each is placed where the fewest places are passed over that must have made an event of their own.
-Where several ways cost the same, all their lines are told.
+Where several ways cost the same, all their lines are reported.
 """
 
 from __future__ import annotations
@@ -128,9 +128,9 @@ class Alignment:
                 by_name.setdefault(name, []).append(number)
         signs = list(signs)
         claimed = frozenset(sign.name for sign in signs if sign.name in by_name)
-        told = {sign: candidates(sign, body, by_name, claimed) for sign in signs}
-        self._candidates = {sign: (numbers, _ELSEWHERE_THOUGH_NAMED if named else _ELSEWHERE) for sign, (numbers, named) in told.items()}
-        numbers = [(sign, numbers) for sign, (numbers, named) in told.items() if named or len(numbers) == 1]
+        places = {sign: candidates(sign, body, by_name, claimed) for sign in signs}
+        self._candidates = {sign: (numbers, _ELSEWHERE_THOUGH_NAMED if named else _ELSEWHERE) for sign, (numbers, named) in places.items()}
+        numbers = [(sign, numbers) for sign, (numbers, named) in places.items() if named or len(numbers) == 1]
         doubtful = {one for sign, ones in numbers if sign.kind == OPERATOR and len(ones) > 1 for one in ones}
         self._sure = {one for sign, ones in numbers for one in ones if one not in doubtful and not body.sites[one].attribute}
         self.doubts = bool(doubtful)

@@ -1,6 +1,6 @@
 """The events of a trace in Chrome's format, one at a time: neither the file nor its list of events is ever held whole.
 
-Two forms are read: an object with the list under ``traceEvents``, its other keys before or after it, and a bare list of events.
+Two forms are read: an object with the list under ``traceEvents``, its other keys before or after it, and a list of events alone.
 Numbers with a fraction come as their text, so that no digit of a time is lost (a double holds microseconds since 1970 to 0.25 µs).
 """
 

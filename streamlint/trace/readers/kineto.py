@@ -86,8 +86,8 @@ def _most_python(events: Events) -> dict[int, int]:
 
 def _rank(header: dict[str, Any]) -> int | None:
     """The rank that PyTorch's profiler notes where torch.distributed has begun."""
-    told = header.get("distributedInfo")
-    found = told.get("rank") if isinstance(told, dict) else None
+    distributed = header.get("distributedInfo")
+    found = distributed.get("rank") if isinstance(distributed, dict) else None
     return found if type(found) is int and found >= 0 else None
 
 

@@ -1,6 +1,6 @@
 """What the events of PyTorch's profiler (Kineto) say, one by one: calls, work on the device, and spans of Python functions and operators.
 
-Forms that were met: PyTorch 1.8 to 1.11 (categories `Runtime`, `Kernel`, `Operator`, whole microseconds), 1.12 to 2.3 (microseconds since
+Known forms: PyTorch 1.8 to 1.11 (categories `Runtime`, `Kernel`, `Operator`, whole microseconds), 1.12 to 2.3 (microseconds since
 1970) and later ones (microseconds since ``baseTimeNanoseconds``).
 """
 
@@ -24,7 +24,7 @@ _MEMORY = {"pageable": "pageable", "pinned": "pinned", "device": "device", "mana
 _ADDRESS = " at 0x"
 _NO_STREAM = 0xFFFFFFFF
 DEFAULT_STREAM = 7
-"""CUPTI's number of the legacy default stream of a process's first context, in all versions that were met."""
+"""CUPTI's number of the legacy default stream of a process's first context, in all known versions."""
 _FIRST_MADE = 1 << 40
 _FOREVER = 1 << 62
 
@@ -125,21 +125,21 @@ def _arguments(event: Event) -> Mapping[str, Any]:
 
 def _call(events: Events, event: Event, start: int, end: int) -> None:
     process, thread = events.thread(event)
-    told = _arguments(event)
+    details = _arguments(event)
     name = plain(str(event.get("name", "")))
-    events.calls.append(Call(name, process, thread, start, end, correlation=number(told.get("correlation"))))
+    events.calls.append(Call(name, process, thread, start, end, correlation=number(details.get("correlation"))))
 
 
 def _work(kind: str) -> Callable[[Events, Event, int, int], None]:
     def take(events: Events, event: Event, start: int, end: int) -> None:
-        told = _arguments(event)
+        details = _arguments(event)
         process, thread = events.thread(event)
         name = str(event.get("name", ""))
         work = Work(kind, events.names.all[events.names.number(name)], process, 0, thread, start, end)
-        work.device = number(told.get("device", process))
-        work.stream = number(told.get("stream", thread))
-        work.correlation = number(told.get("correlation"))
-        work.bytes = number(told.get("bytes"))
+        work.device = number(details.get("device", process))
+        work.stream = number(details.get("stream", thread))
+        work.correlation = number(details.get("correlation"))
+        work.bytes = number(details.get("bytes"))
         if kind == "copy" and (found := _COPY.search(name)):
             work.source, work.destination = (_MEMORY.get(one.lower(), UNKNOWN) for one in found.groups())
         elif kind == "fill" and (found := _FILL.search(name)):
@@ -161,10 +161,10 @@ def _operator(events: Events, event: Event, start: int, end: int) -> None:
 
 
 def _wait(events: Events, event: Event, start: int, end: int) -> None:
-    told = _arguments(event)
-    stream = number(told.get("stream", _NO_STREAM))
+    details = _arguments(event)
+    stream = number(details.get("stream", _NO_STREAM))
     if 0 <= stream < _NO_STREAM:
-        events.waits[number(told.get("correlation"))] = stream
+        events.waits[number(details.get("correlation"))] = stream
 
 
 def _span(events: Events, event: Event, start: int, end: int) -> None:

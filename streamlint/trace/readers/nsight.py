@@ -192,7 +192,7 @@ class _Export:
                 call.stream = _int(stream)
 
     def streams(self, trace: Trace) -> None:
-        """The streams of work, and what is told of them."""
+        """The streams of work, and what the export says of them."""
         for work in trace.works:
             trace.streams.setdefault((work.process, work.stream), Stream(work.process, work.stream, device=work.device))
         for stream, process, flag in self.database.rows("TARGET_INFO_CUDA_STREAM", "streamId", "processId", "flag"):

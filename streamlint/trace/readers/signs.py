@@ -98,7 +98,7 @@ def names_of(sign: Sign) -> Iterator[tuple[str, ...]]:
 
 
 def candidates(sign: Sign, body: Body, by_name: dict[str, list[int]], claimed: frozenset[str]) -> tuple[tuple[int, ...], bool]:
-    """The sites of a body that an event may have come from, and whether they are told by name.
+    """The sites of a body that an event may have come from, and whether names distinguish them.
 
     ``claimed`` are names of calls that other events are known by.
     """

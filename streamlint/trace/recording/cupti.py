@@ -136,7 +136,7 @@ class Cupti:
                         getattr(self.library, without[kind])(number, 0)
 
     def flush(self, *, forced: bool = False) -> None:
-        """Have the finished records handed over; forced: all."""
+        """Have the finished records delivered; forced: all."""
         self.library.cuptiActivityFlushAll(_FORCED if forced else 0)
 
     def size_of(self, address: int, offset: int, length: int) -> int:

@@ -50,8 +50,8 @@ def compiled() -> Any:
         try:
             subprocess.run(command, check=True, capture_output=True, timeout=_SECONDS)
         except subprocess.CalledProcessError as error:
-            told = error.stderr.decode(errors="replace").strip().split("\n")[0]
-            raise LookupError(f"{chosen[0]} could not compile the recorder's functions{f': {told}' if told else ''}") from error
+            error_text = error.stderr.decode(errors="replace").strip().split("\n")[0]
+            raise LookupError(f"{chosen[0]} could not compile the recorder's functions{f': {error_text}' if error_text else ''}") from error
         except (OSError, subprocess.SubprocessError) as error:
             raise LookupError(f"{chosen[0]} could not be run: {error}") from error
         try:
@@ -63,7 +63,7 @@ def compiled() -> Any:
 class NativeTaps:
     """The three functions, and what they have collected. Raises LookupError where Python's frames cannot be read."""
 
-    is_told = staticmethod(kinds.may_block)
+    takes_stack = staticmethod(kinds.may_block)
 
     def __init__(self, library: Any, stacks: Stacks) -> None:
         self.called, self.requested, self.completed = library.tap_called, library.tap_requested, library.tap_completed
@@ -173,7 +173,7 @@ class NativeTaps:
         return ctypes.string_at(self._packed, used.value), names
 
     def release(self, address: int) -> None:
-        """A buffer has been written: it can be lent again."""
+        """A buffer has been written: it can be reused."""
         self._library.tap_release(address)
 
     def notes(self) -> list[str]:

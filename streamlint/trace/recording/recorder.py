@@ -68,7 +68,7 @@ class Recorder:
             raise
         for domain, named in names.items():
             for number, name in named.items():
-                if self.taps.is_told(name):
+                if self.taps.takes_stack(name):
                     cupti.tell(domain, number)
                     if kinds.takes_size(name):
                         self.taps.size_is_second(domain, number)
@@ -204,8 +204,8 @@ def _rank() -> int | None:
             return int(distributed.get_rank())
     except (AttributeError, RuntimeError, ValueError):
         pass
-    told = os.environ.get("RANK", "")
-    return int(told) if told.isdecimal() else None
+    rank = os.environ.get("RANK", "")
+    return int(rank) if rank.isdecimal() else None
 
 
 def taps_for(stacks: Stacks) -> NativeTaps | PythonTaps:

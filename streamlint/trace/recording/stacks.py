@@ -27,7 +27,7 @@ class Stacks:
         self.library = tuple({os.path.join(os.path.realpath(paths[name]), "") for name in ("stdlib", "platstdlib")})
         self.rows: list[list[object]] = []  # of new frames and stacks, for the file
         self._files: dict[int, str] = {}  # by the address of a code object: its file, empty where it is not the user's
-        self._kept: dict[int, CodeType] = {}  # so that no address is used again
+        self._kept: dict[int, CodeType] = {}  # so that no address is reused
         self.kept = 0  # grows with each code object that is kept by :meth:`keep`
         self.keeps = False
         self._users: dict[str, bool] = {}  # by file name, as code objects spell it

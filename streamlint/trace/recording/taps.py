@@ -51,7 +51,7 @@ class PythonTaps:
         self.completed = _COMPLETED(self._completed)
 
     @staticmethod
-    def is_told(name: str) -> bool:
+    def takes_stack(name: str) -> bool:
         """Whether the stack is taken at a call."""
         return kinds.kind_of(name) in (kinds.WAIT, kinds.COPY)
 
@@ -102,7 +102,7 @@ class PythonTaps:
         return b"".join(pieces), names
 
     def release(self, address: int) -> None:
-        """A buffer has been written: it can be lent again."""
+        """A buffer has been written: it can be reused."""
         room = self._lent.pop(address, None)
         if room is not None:  # else an earlier recording lent it
             self._spare.append(room)

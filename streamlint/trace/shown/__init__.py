@@ -1,4 +1,4 @@
-"""What is told of a recorded run, in several formats. Every format's module has ``render(view) -> str``."""
+"""The report of a recorded run, in several formats. Every format's module has ``render(view) -> str``."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from streamlint.findings import Span
 from streamlint.report.entries import page
-from streamlint.report.terminal import Paint, line, link, tame, told
+from streamlint.report.terminal import Paint, line, link, printable, tame
 from streamlint.support.cells import Cells
 from streamlint.trace.prices import price
 from streamlint.trace.results import Cost, Judged
@@ -28,8 +28,8 @@ def render(view: View) -> str:
 
 
 def _head(view: View) -> Iterator[str]:
-    for told_line in (head(view.joined, view.recording), *rank_waits(view.joined)):
-        yield from textwrap.wrap(line(told_line), view.width, subsequent_indent="  ")
+    for sentence in (head(view.joined, view.recording), *rank_waits(view.joined)):
+        yield from textwrap.wrap(line(sentence), view.width, subsequent_indent="  ")
 
 
 def _table(view: View) -> Iterator[str]:
@@ -73,7 +73,7 @@ def _row(view: View, row: Row, paint: Paint) -> Iterator[str]:
     for one in row.judged:
         yield from _finding(view, paint, row, one)
     if row.unnamed is not None:
-        yield from _wrapped(view, paint, "", f"no finding: {told(row.unnamed.reason)}", "no finding", "warning")
+        yield from _wrapped(view, paint, "", f"no finding: {printable(row.unnamed.reason)}", "no finding", "warning")
 
 
 def _gain(cost: Cost) -> list[str]:
@@ -89,7 +89,7 @@ def _finding(view: View, paint: Paint, row: Row, one: Judged) -> Iterator[str]:
     label = f"{finding.code} {finding.name}"
     span = finding.span
     where = "" if _is_at(span, row) else f" ({line(span.file)}:{Cells().line(span.file, span.row)})"
-    rendered = list(_wrapped(view, paint, "", f"{label}: {told(finding.message)}{where}", label, "label"))
+    rendered = list(_wrapped(view, paint, "", f"{label}: {printable(finding.message)}{where}", label, "label"))
     if view.links:
         rendered[0] = rendered[0].replace(label, link(label, page(finding.name)), 1)
     yield from rendered
@@ -136,4 +136,4 @@ def _others(view: View) -> Iterator[str]:
 def _notes(view: View) -> Iterator[str]:
     paint = Paint(view.color)
     for note in view.joined.costs.notes:
-        yield f"{paint('note', 'note')}: {told(note)}"
+        yield f"{paint('note', 'note')}: {printable(note)}"

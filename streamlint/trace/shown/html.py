@@ -67,7 +67,7 @@ def _head(view: View) -> Iterator[str]:
         ("wall time", time(costs.wall) + (f", {joined.processes} processes" if joined.processes > 1 else "")),
         ("GPU idle", f"{time(costs.idle)} ({share(joined, costs.idle)})"),
         ("host blocked", time(costs.blocked)),
-        *(("ranks", told) for told in rank_waits(joined)),
+        *(("ranks", sentence) for sentence in rank_waits(joined)),
     ]
     yield "<dl>" + "".join(f"<div><dt>{word}</dt><dd>{_text(value)}</dd></div>" for word, value in facts) + "</dl>"
     if costs.notes:
@@ -91,14 +91,14 @@ def _place(view: View, row: Row, number: int) -> str:
 
 def _details(view: View, row: Row, number: int) -> str:
     cost = row.cost
-    told = "".join(_finding(one) for one in row.judged)
+    body = "".join(_finding(one) for one in row.judged)
     if row.unnamed is not None:
-        told = f"<p class=none><b>No finding.</b> {_text(row.unnamed.reason)}</p>"
+        body = f"<p class=none><b>No finding.</b> {_text(row.unnamed.reason)}</p>"
     function = f" <span class=dim>in {_text(cost.place.function)}</span>" if cost.place.function else ""
     via = "".join(f"<li>{_text(at(place))}{f' in {_text(place.function)}' if place.function else ''}</li>" for place in cost.via)
     return (
         f"<article data-cost={number}><h2>{_text(', '.join(map(at, row.places)))}{function}</h2>"
-        f"<p class=dim>{_text(called(cost))}</p>{_figures(view, cost)}{told}"
+        f"<p class=dim>{_text(called(cost))}</p>{_figures(view, cost)}{body}"
         + (f"<p class=dim>called from</p><ol class=via>{via}</ol>" if via else "")
         + "</article>"
     )

@@ -15,7 +15,7 @@ def render(view: View) -> str:
     """A heading, a table of the places that cost something, and a list of the other findings."""
     joined, cells = view.joined, Cells()
     lines = [f"## streamlint trace: {last_line(joined)}", "", cell(head(joined, view.recording))]
-    lines += [f"\n{cell(told)}" for told in rank_waits(joined)]
+    lines += [f"\n{cell(sentence)}" for sentence in rank_waits(joined)]
     if found := rows(joined):
         lines += [
             "",
@@ -44,6 +44,6 @@ def _row(view: View, row: Row) -> str:
     quoted = view.quoted(cost.place)
     parts = [cell(part) for part in (called(cost), *of_ranks(joined, cost))]
     place = "<br>".join([code(at(cost.place)), *([code(quoted)] if quoted else []), *parts])
-    told = [f"[{one.finding.name}]({page(one.finding.name)}) {one.finding.code}: {cell(one.finding.message)}" for one in row.judged]
-    told += [f"no finding: {cell(row.unnamed.reason)}"] if row.unnamed else []
-    return f"| {' | '.join(figures)} | {place} | {'<br>'.join(told)} |"
+    row_notes = [f"[{one.finding.name}]({page(one.finding.name)}) {one.finding.code}: {cell(one.finding.message)}" for one in row.judged]
+    row_notes += [f"no finding: {cell(row.unnamed.reason)}"] if row.unnamed else []
+    return f"| {' | '.join(figures)} | {place} | {'<br>'.join(row_notes)} |"

@@ -25,7 +25,7 @@ class View:
     color: bool = False
     width: int = 100
     links: bool = False
-    top: int = 10  # places that are told with all their figures
+    top: int = 10  # places that are shown with all their figures
 
     def quoted(self, place: Place) -> str:
         """The source line of an exact place; empty where it is not known."""

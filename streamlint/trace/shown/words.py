@@ -120,17 +120,17 @@ def of_ranks(joined: Joined, cost: Cost) -> list[str]:
 
 
 def rank_waits(joined: Joined) -> list[str]:
-    """A sentence for each process whose GPU waited for another one long enough to be told."""
-    told = []
+    """A sentence for each process whose GPU waited for another one long enough to be reported."""
+    sentences = []
     for one in joined.costs.rank_waits:
         if one.time >= max(joined.border, 1):
             late = rank(joined, one.late)
-            told.append(
+            sentences.append(
                 f"the GPU of {rank(joined, one.process)} waited {time(one.time)} for {late} in "
                 f"{one.collectives} collective{'s' * (one.collectives != 1)}; the GPU of {late} worked for {time(one.worked)} of it"
                 + (f", and had no work for {time(one.time - one.worked)}" if one.time > one.worked else "")
             )
-    return told
+    return sentences
 
 
 def last_line(joined: Joined) -> str:

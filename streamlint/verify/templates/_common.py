@@ -17,7 +17,7 @@ POINTER, SIZE = ctypes.c_void_p, ctypes.c_size_t
 def torch_module() -> Any:
     """torch, if it was built for CUDA and sees the device; its allocator is kept to the lab's share of memory.
 
-    Its current stream is the default one again: a capture that failed leaves its own behind.
+    Its current stream is set back to the default one: a capture that failed leaves its own behind.
     """
     torch: Any = importlib.import_module("torch")
     if torch.version.cuda is None or not torch.cuda.is_available():

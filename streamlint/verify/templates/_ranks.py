@@ -1,4 +1,4 @@
-"""Two ranks, each a process with a GPU of its own: the child is rank 0, and rank 1 does what it is told.
+"""Two ranks, each a process with a GPU of its own: the child is rank 0, and rank 1 does what it is sent.
 
 NVLink multicast stays off in both: a program that ends while it is in use can put the GPUs of a host out of service.
 """
@@ -55,7 +55,7 @@ def _second(orders: Any, port: int) -> None:
 
 
 def do_works(torch: Any, orders: Any) -> None:
-    """What rank 1 does until the child ends: works as they come, each until it is told to end."""
+    """What rank 1 does until the child ends: works as they come, each until the child ends it."""
     with contextlib.suppress(EOFError):
         while True:
             work, parameters = orders.recv()
@@ -78,7 +78,7 @@ def load(path: str) -> Any:
 
 
 class Ranks:
-    """Two ranks for all programs of a child: a group that was destroyed is not made again, and there is one default group in a process."""
+    """Two ranks for all programs of a child: a group that was destroyed is not remade, and there is one default group in a process."""
 
     _made: ClassVar[Ranks | None] = None
 

@@ -27,7 +27,7 @@ class Turn:
         return self.value * self._copies
 
 
-def handed_on(lab: Lab, library: Any) -> Trial:
+def passed_between_streams(lab: Lab, library: Any) -> Trial:
     """C: ``pass_on(source, between, host, count, first, second)``, where the first stream writes what the second brings home."""
     first, second = lab.stream(blocking=False), lab.stream(blocking=False)
     source, between, host = floats(lab, COUNT), floats(lab, COUNT), host_floats(lab, COUNT, "pinned")
@@ -43,7 +43,7 @@ def handed_on(lab: Lab, library: Any) -> Trial:
     return Trial(call, gate=first.ptr, reset=reset)
 
 
-def handed_on_in_python(lab: Lab, snippet: Any) -> Trial:
+def passed_between_streams_in_python(lab: Lab, snippet: Any) -> Trial:
     """The same through cuda.bindings: ``pass_on(source, between, host, first, second)``; returns the sum of what came home."""
     first, second = lab.stream(blocking=False), lab.stream(blocking=False)
     source, between, host = floats(lab, COUNT), floats(lab, COUNT), host_floats(lab, COUNT, "pinned")

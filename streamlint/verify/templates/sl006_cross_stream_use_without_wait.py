@@ -12,7 +12,7 @@ from streamlint.verify.cases import Case, Trial
 from streamlint.verify.criteria import Experiment
 from streamlint.verify.lab import Lab, handle_of
 from streamlint.verify.templates._common import host_floats, numba_cuda, torch_module
-from streamlint.verify.templates._trials import BYTES, COUNT, Turn, handed_on, handed_on_in_python
+from streamlint.verify.templates._trials import BYTES, COUNT, Turn, passed_between_streams, passed_between_streams_in_python
 
 RULE, NAME = "SL006", "cross-stream-use-without-wait"
 _STALE = "data race: the second stream reads before the first has written"
@@ -32,7 +32,7 @@ def _cupy(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
 
 
 def _cuda(lab: Lab, library: Any, parameters: Mapping[str, Any]) -> Trial:
-    return handed_on(lab, library)
+    return passed_between_streams(lab, library)
 
 
 def _numba(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
@@ -44,7 +44,7 @@ def _numba(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
 
 
 def _cuda_python(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
-    return handed_on_in_python(lab, snippet)
+    return passed_between_streams_in_python(lab, snippet)
 
 
 CASES = (

@@ -1,4 +1,4 @@
-"""SL007: a block is handed out again on its own stream while another stream has yet to read it.
+"""SL007: the allocator reuses a block on its own stream while another stream has yet to read it.
 
 The reader's stream is behind a gate. The block's last reference goes, and the next allocation of its size on the first stream gets it and
 fills it: the reader sees the new values. Measured by hand on an H200: without ``record_stream`` 19 of 20 runs were wrong, with it none.

@@ -1,4 +1,4 @@
-"""SL008: a pinned buffer is filled again while the copy out of it waits for its turn.
+"""SL008: the host refills a pinned buffer while the copy out of it waits for its turn.
 
 The copy's stream is behind a gate: what arrives is the second content. Measured on an H200 in 20 of 20 runs; from pageable memory the
 bytes are captured at the call, and the first content arrives.

@@ -9,7 +9,7 @@ from streamlint.verify.cases import Case, Trial
 from streamlint.verify.criteria import Experiment
 from streamlint.verify.lab import Lab, handle_of
 from streamlint.verify.templates._common import torch_module
-from streamlint.verify.templates._trials import BYTES, Turn, handed_on, handed_on_in_python
+from streamlint.verify.templates._trials import BYTES, Turn, passed_between_streams, passed_between_streams_in_python
 
 RULE, NAME = "SL018", "event-wait-before-record"
 _STALE = "data race: the wait comes before the record, and the second stream does not wait"
@@ -24,7 +24,7 @@ def _torch(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
 
 
 def _cuda(lab: Lab, library: Any, parameters: Mapping[str, Any]) -> Trial:
-    return handed_on(lab, library)
+    return passed_between_streams(lab, library)
 
 
 def _cupy(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
@@ -34,7 +34,7 @@ def _cupy(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
 
 
 def _cuda_python(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
-    return handed_on_in_python(lab, snippet)
+    return passed_between_streams_in_python(lab, snippet)
 
 
 CASES = (

@@ -1,7 +1,7 @@
 """SL032: a stream waits for itself or for the default stream, and the work that it then uses is on another one.
 
 With the writer behind a gate the reader runs all the same. A tensor that is marked as used on the stream it was made on is not marked
-at all: its block is handed out again while another stream reads it, as in SL007.
+at all: its block is reused while another stream reads it, as in SL007.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from streamlint.verify.cases import Case, Trial
 from streamlint.verify.criteria import Experiment
 from streamlint.verify.lab import Lab, handle_of
 from streamlint.verify.templates._common import FLOAT, torch_module
-from streamlint.verify.templates._trials import BYTES, Turn, handed_on
+from streamlint.verify.templates._trials import BYTES, Turn, passed_between_streams
 
 RULE, NAME = "SL032", "wait-on-wrong-stream"
 _ITSELF = "data race: the stream waits for itself, and reads before the other one has written"
@@ -44,7 +44,7 @@ def _cupy(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
 
 
 def _cuda(lab: Lab, library: Any, parameters: Mapping[str, Any]) -> Trial:
-    return handed_on(lab, library)
+    return passed_between_streams(lab, library)
 
 
 _MARKED = {**_PARAMETERS, "bytes": FLOAT * _BLOCK}

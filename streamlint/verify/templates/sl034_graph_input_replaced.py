@@ -1,7 +1,7 @@
 """SL034: a replay reads the memory that was captured, whatever the name of its tensor means by then.
 
-A name that is bound to a new tensor changes nothing of the graph: the replay computes from the old one. Memory that was freed is handed out
-again, and the replay reads what its next owner has written.
+A name that is bound to a new tensor changes nothing of the graph: the replay computes from the old one. The allocator reuses memory that
+was freed, and the replay reads what its next owner has written.
 
 The block of the dropped tensor has a size that is neither split nor joined with a neighbour: see the template of SL007.
 """

@@ -1,7 +1,7 @@
 """SL042: symmetric memory of a peer, read or rewritten with no barrier between.
 
 Both ranks run the same program. In the first case the peer begins once the gate is open: what is read without a barrier is what its buffer
-held before. In the second one the read stands behind a gate, and the peer, which has none, fills its buffer again.
+held before. In the second one the read stands behind a gate, and the peer, which has none, refills its buffer.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ RULE, NAME = "SL042", "symmetric-memory-without-barrier"
 _STALE = "data race: the peer's buffer is read before the peer has filled it"
 _NEWER = "data race: the peer fills its buffer again before it was read"
 _FACTS: dict[str, Any] = {"count": 1 << 16}
-_LATER = 1000.0  # what the buffer is filled with again, beside the number of the round
+_LATER = 1000.0  # what the buffer is refilled with, beside the number of the round
 
 
 def _take_part(torch: Any, orders: Any, count: int) -> None:

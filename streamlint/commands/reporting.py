@@ -10,7 +10,7 @@ from streamlint import TYPE_CHECKING
 from streamlint.commands import fixing
 from streamlint.commands.running import profile_of
 from streamlint.report import View, render
-from streamlint.report.terminal import Paint, line, tame, told, wants_color
+from streamlint.report.terminal import Paint, line, printable, tame, wants_color
 from streamlint.support.cells import Cells
 from streamlint.support.errors import ConfigError
 from streamlint.support.reading import Unreadable, foreign_language, is_notebook, read_source
@@ -32,7 +32,7 @@ def tell(options: argparse.Namespace, done: fixing.Fixed, targets: list[tuple[st
     if report.models and not options.quiet:
         from streamlint.commands.unused import warning  # start-up: for the user's own models
 
-        report.remarks += [told for told in [warning(report, options.paths)] if told is not None]
+        report.remarks += [printable for printable in [warning(report, options.paths)] if printable is not None]
     if options.paths == ["-"] and fixing.wanted(options):
         sys.stdout.write(fixing.passed_on(options, done))
         targets = [(format, file) for format, file in targets if file]
@@ -106,7 +106,7 @@ def _print_remarks(options: argparse.Namespace, done: fixing.Fixed, cells: Cells
         place = f"{line(problem.file)}:{cells.place(problem.file, problem.row, problem.column)}"
         print(f"{paint('warning', 'warning')}: {place}: {line(problem.message)}", file=sys.stderr)
     for remark in report.remarks:
-        print(f"{paint('warning', 'warning')}: {told(remark)}", file=sys.stderr)
+        print(f"{paint('warning', 'warning')}: {printable(remark)}", file=sys.stderr)
     if options.coverage:
         print("coverage:", *map(tame, _block(report.coverage)), sep="\n", file=sys.stderr)
     if options.timings:
