@@ -19,7 +19,7 @@ from pygls.uris import from_fs_path, to_fs_path
 from streamlint import __version__
 from streamlint.server import hover, settings, shapes
 from streamlint.server.greeting import INCREMENTAL, Incoming, Outgoing
-from streamlint.server.jobs import Range, Repair, Setup, Told
+from streamlint.server.jobs import FindingRow, Range, Repair, Setup
 from streamlint.server.notebooks import SYNC, Cell, Notebooks
 from streamlint.server.positions import Lines, applied
 from streamlint.server.session import Document, Session
@@ -69,7 +69,7 @@ class Server(LanguageServer):
         self.session = Session(self, self.setup, child)
 
     def setup(self) -> Setup:
-        """What the child is told."""
+        """The settings that the child gets."""
         return settings.setup(self.start, self.folders, self.encoding, self.settings)
 
     @property
@@ -89,7 +89,7 @@ class Server(LanguageServer):
         notebook = self.notebooks.of(uri)
         return self.session.documents.get(notebook.path if notebook is not None else path_of(uri))
 
-    def show(self, document: Document, rows: tuple[Told, ...]) -> None:
+    def show(self, document: Document, rows: tuple[FindingRow, ...]) -> None:
         """Publish a document's findings."""
         capabilities = self.client_capabilities.text_document
         related = bool(capabilities and capabilities.publish_diagnostics and capabilities.publish_diagnostics.related_information)
@@ -98,7 +98,7 @@ class Server(LanguageServer):
             shown = [shapes.diagnostic(row, self.uri_of, related) for row in rows]
             self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(document.uri, shown, document.version))
             return
-        found = [notebook.told(row) for row in rows]
+        found = [notebook.located(row) for row in rows]
         for cell in notebook.cells:
             shown = [shapes.diagnostic(row, self.uri_of, related) for place, row in found if place is cell]
             self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(cell.uri, shown, cell.version))
@@ -126,10 +126,10 @@ class Server(LanguageServer):
         notebook = self.notebooks.of(uri)
         return place if notebook is None else notebook.inside(uri, place)
 
-    def told(self, document: Document, row: Told) -> Told:
+    def located(self, document: Document, row: FindingRow) -> FindingRow:
         """A finding of a document as the client counts its places."""
         notebook = self.notebooks.of(document.uri)
-        return row if notebook is None else notebook.told(row)[1]
+        return row if notebook is None else notebook.located(row)[1]
 
     def edit_of(self, document: Document, version: int, repair: Repair) -> types.WorkspaceEdit:
         """A repair of a document that had a version, bound to it where the client knows such edits."""
@@ -168,7 +168,7 @@ class Server(LanguageServer):
 
 def serve(start: Setup, child: subprocess.Popen[bytes], way: tuple[str, int] | tuple[Incoming, Outgoing]) -> int:
     """Serve one editor, at an address or by streams. The exit code is 0 where the editor has said that it ends, else 1."""
-    logging.getLogger("pygls.protocol.json_rpc").addFilter(_is_told)
+    logging.getLogger("pygls.protocol.json_rpc").addFilter(_is_for_log)
     server = Server(start, child)
     _lifetime(server)
     _workspace(server)
@@ -184,7 +184,7 @@ def serve(start: Setup, child: subprocess.Popen[bytes], way: tuple[str, int] | t
     return 0 if server.ended else 1
 
 
-def _is_told(record: logging.LogRecord) -> bool:
+def _is_for_log(record: logging.LogRecord) -> bool:
     """Whether a line of pygls is for the editor's log. Editors take back requests whose answers are on their way: nothing is wrong."""
     return not record.getMessage().startswith("Cancel notification for unknown message id")
 
@@ -313,7 +313,7 @@ def _requests(server: Server) -> None:
     async def actions(params: types.CodeActionParams) -> Sequence[types.CodeAction]:
         document = server.document(params.text_document.uri)
         if document is None or (_is_automatic(params) and not server.session.is_looked_at(document)):
-            return []  # editors ask at each key; what is found is shown soon, and they ask again
+            return []  # editors ask at each key: the next request gets what is found meanwhile
         found: list[types.CodeAction] = []
         if shapes.asked_for(shapes.QUICK, params.context.only):
             found += await _quick_fixes(server, document, params.text_document.uri, params.range)
@@ -348,7 +348,7 @@ async def _quick_fixes(server: Server, document: Document, uri: str, place: type
         return []
     version, found = document.version, []
     for row, repairs in zip(rows, await server.session.repairs(document, rows), strict=True):
-        shown = shapes.diagnostic(server.told(document, row), server.uri_of, related=False)
+        shown = shapes.diagnostic(server.located(document, row), server.uri_of, related=False)
         for repair in repairs:
             edit = server.edit_of(document, version, repair)
             found.append(shapes.quick_fix(row, repair, edit, shown))
@@ -374,14 +374,14 @@ async def _hover(server: Server, document: Document, uri: str, position: types.P
     rows = document.rows if document.looked == document.version else ()
     here = server.inside(uri, (position.line, position.character, position.line, position.character))
     found = [row for row in rows if here is not None and shapes.inside(row.range, *here[:2])]
-    told = [(row.code, server.told(document, row).range) for row in found]
+    rules = [(row.code, server.located(document, row).range) for row in found]
     cell = server.cell(uri)
     lines = Lines(document.text if cell is None else cell.text, server.encoding)
     named = hover.code_at(lines.line(position.line), lines.column(position.line, position.character))
     if named is not None:
-        told.append((named[0], lines.columns(position.line, *named[1:])))
-    if not told:
+        rules.append((named[0], lines.columns(position.line, *named[1:])))
+    if not rules:
         return None
-    codes = dict.fromkeys(code for code, _ in told)
+    codes = dict.fromkeys(code for code, _ in rules)
     pages = await asyncio.to_thread(lambda: [hover.page(code) for code in codes])  # the first page imports all rules
-    return types.Hover(types.MarkupContent(types.MarkupKind.Markdown, "\n---\n\n".join(pages)), shapes.range_of(told[0][1]))
+    return types.Hover(types.MarkupContent(types.MarkupKind.Markdown, "\n---\n\n".join(pages)), shapes.range_of(rules[0][1]))

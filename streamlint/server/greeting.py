@@ -58,8 +58,8 @@ class Outgoing:
                 self._answered = None
                 if "error" not in message:
                     return
-                told = f"the request 'initialize' is not understood: {message['error'].get('message')}"
-                data = _framed({"jsonrpc": "2.0", "method": "window/logMessage", "params": {"type": 1, "message": told}})
+                error = f"the request 'initialize' is not understood: {message['error'].get('message')}"
+                data = _framed({"jsonrpc": "2.0", "method": "window/logMessage", "params": {"type": 1, "message": error}})
         self._stream.write(data)
 
     def flush(self) -> None:

@@ -1,4 +1,4 @@
-"""What is told of the rule under the cursor."""
+"""The text about the rule under the cursor."""
 
 from __future__ import annotations
 

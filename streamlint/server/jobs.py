@@ -65,7 +65,7 @@ Job = Setup | Text | Touched | Lint | Repairs | FixAll
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class FindingRow:
     """A finding, or a problem, of an open document."""
 
     code: str
@@ -82,7 +82,7 @@ class Told:
 class Linted:
     """What is to be shown of open documents, and those whose findings were made from what has changed since."""
 
-    shown: Mapping[str, tuple[Told, ...]]
+    shown: Mapping[str, tuple[FindingRow, ...]]
     stale: tuple[str, ...] = ()
     partial: bool = False  # whether something was not looked at
 

@@ -1,4 +1,4 @@
-"""An engine that remembers: what was parsed once is parsed again only if its text, or a header that it sees, has changed."""
+"""An engine that remembers: a file is reparsed only if its text, or a header that it sees, has changed."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from lsprotocol import types
 
 from streamlint.server import shapes
-from streamlint.server.jobs import Range, Repair, Told
+from streamlint.server.jobs import FindingRow, Range, Repair
 from streamlint.server.positions import applied, width
 from streamlint.support.lines import split_lines
 from streamlint.support.notebooks import Row, rows_of
@@ -84,7 +84,7 @@ class Notebook:
         """The cell of this URI."""
         return next((cell for cell in self.cells if cell.uri == uri), None)
 
-    def told(self, row: Told) -> tuple[Cell | None, Told]:
+    def located(self, row: FindingRow) -> tuple[Cell | None, FindingRow]:
         """The cell of a finding, and the finding as it is in there; the places that led to it are those of cells, too."""
         cell, place = self._outside(row.range)
         trail = tuple((message, *self._step(path, at)) for message, path, at in row.trail)
@@ -146,8 +146,8 @@ class Notebooks:
 
     def open(self, params: types.DidOpenNotebookDocumentParams, path: str, encoding: str) -> Notebook:
         """A notebook is opened."""
-        told = params.notebook_document
-        notebook = self._open[told.uri] = Notebook(told.uri, path, told.version, encoding, list(map(_cell, told.cells)))
+        opened = params.notebook_document
+        notebook = self._open[opened.uri] = Notebook(opened.uri, path, opened.version, encoding, list(map(_cell, opened.cells)))
         notebook.open(params.cell_text_documents)
         self._of_cells.update((cell.uri, notebook) for cell in notebook.cells)
         return notebook
@@ -175,5 +175,5 @@ class Notebooks:
         return self._open.get(uri) or self._of_cells.get(uri)
 
 
-def _cell(told: types.NotebookCell) -> Cell:
-    return Cell(told.document, told.kind == types.NotebookCellKind.Code)
+def _cell(located: types.NotebookCell) -> Cell:
+    return Cell(located.document, located.kind == types.NotebookCellKind.Code)

@@ -1,4 +1,4 @@
-"""A run's findings as what the editor is told."""
+"""A run's findings as the editor gets them."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from typing import Any
 from streamlint.checks.rules import UNREADABLE, UNUSED, UnreadableSource
 from streamlint.findings import Finding, Fix, Problem, Report, Severity, Span
 from streamlint.report.entries import costing, page
-from streamlint.server.jobs import Range, Repair, Told
+from streamlint.server.jobs import FindingRow, Range, Repair
 from streamlint.server.positions import Lines, changes
 from streamlint.support.lines import split_lines
 from streamlint.trace.profile import Profile
 
 
-def told(report: Report, text: str, encoding: str, outside: Callable[[str], str], profile: Profile | None = None) -> tuple[Told, ...]:
+def reported(
+    report: Report, text: str, encoding: str, outside: Callable[[str], str], profile: Profile | None = None
+) -> tuple[FindingRow, ...]:
     """The findings and problems of one file's report, in order of their places.
 
     ``outside`` gives the path that the client knows, ``profile`` what findings cost in a recorded run.
@@ -57,11 +59,11 @@ class _Measure:
         return self._own.range(span) if span.file == file else self._lines(span.file).range(span)
 
 
-def _finding(finding: Finding, measure: _Measure, known: Mapping[str, Any] | None) -> Told:
+def _finding(finding: Finding, measure: _Measure, known: Mapping[str, Any] | None) -> FindingRow:
     file, span = finding.span.file, finding.span
     if finding.code == UNREADABLE:
         span = Span(file, span.row, span.column, span.row, span.column + 1)  # a place without width is hard to see
-    return Told(
+    return FindingRow(
         finding.code,
         finding.severity.value,
         finding.message + (f"\ncost: {costing(known)}" if known else "") + (f"\nhelp: {finding.help}" if finding.help else ""),
@@ -73,7 +75,7 @@ def _finding(finding: Finding, measure: _Measure, known: Mapping[str, Any] | Non
     )
 
 
-def _problem(problem: Problem, measure: _Measure) -> Told:
+def _problem(problem: Problem, measure: _Measure) -> FindingRow:
     """As on the command line a warning; it covers the letter that it is about."""
     place = measure.own(Span(problem.file, problem.row, problem.column, problem.row, problem.column + 1))
-    return Told(UNREADABLE, Severity.WARNING.value, problem.message, page(UnreadableSource.name), place)
+    return FindingRow(UNREADABLE, Severity.WARNING.value, problem.message, page(UnreadableSource.name), place)

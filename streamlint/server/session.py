@@ -9,18 +9,18 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from streamlint.server.desk import Desk, Died
-from streamlint.server.jobs import Answer, FixAll, Lint, Linted, Repair, Repairs, Setup, Text, Told, Touched
+from streamlint.server.jobs import Answer, FindingRow, FixAll, Lint, Linted, Repair, Repairs, Setup, Text, Touched
 
 SETTLED = 1.0  # seconds after a quick look before a document is looked at as a whole
 READY = 0.2  # seconds after a look before the repairs of its findings are worked out, one after the other
 MOST_READY = 50  # findings of a document whose repairs are worked out before somebody asks
-STALE = 0.5  # seconds before documents are linted again because another one has changed
+STALE = 0.5  # seconds before documents are re-linted because another one has changed
 
 
 class Screen(Protocol):
     """Where things are shown."""
 
-    def show(self, document: Document, rows: tuple[Told, ...]) -> None:
+    def show(self, document: Document, rows: tuple[FindingRow, ...]) -> None:
         """The findings of a document, instead of those before."""
 
     def log(self, message: str, aloud: bool = False) -> None:
@@ -36,7 +36,7 @@ class Document:
     version: int
     text: str
     language: str
-    rows: tuple[Told, ...] = ()
+    rows: tuple[FindingRow, ...] = ()
     looked: int | None = None
     repairs: dict[str, list[Repair]] = field(default_factory=dict)
     all_fixes: list[Repair | None] = field(default_factory=list)  # one, once it was worked out
@@ -81,7 +81,7 @@ class Session:
         self._spawn(self._refresh(Touched(tuple(paths), settings)))
 
     def reload(self) -> None:
-        """The settings or the folders are others: everything is linted again."""
+        """The settings or the folders are others: everything is re-linted."""
         self._last_fault = ""
         self._desk.tell(self._setup())
         for document in self.documents.values():
@@ -95,15 +95,15 @@ class Session:
 
     # What it asks -------------------------------------------------------------------------------------------------------------
 
-    async def current(self, document: Document) -> tuple[Told, ...]:
+    async def current(self, document: Document) -> tuple[FindingRow, ...]:
         """The findings in the text as it is now; none where it changes meanwhile."""
         if document.looked != document.version:
             _cancel(document)
             await self._lint(document, whole=True)
         return document.rows if document.looked == document.version else ()
 
-    async def repairs(self, document: Document, rows: list[Told]) -> list[list[Repair]]:
-        """What repairs findings; nothing where the text changes meanwhile. What was worked out is not asked for again."""
+    async def repairs(self, document: Document, rows: list[FindingRow]) -> list[list[Repair]]:
+        """What repairs findings; nothing where the text changes meanwhile. Earlier answers are reused."""
         unknown = tuple(dict.fromkeys(row.fingerprint for row in rows if row.fingerprint not in document.repairs))
         known = document.repairs
         if unknown:
@@ -155,7 +155,7 @@ class Session:
             self._take(answer.value, versions)
             if answer.value.partial:
                 self._schedule(document, SETTLED, whole=True)
-            self._again(path for path in answer.value.stale if path != document.path)
+            self._check_others(path for path in answer.value.stale if path != document.path)
         else:
             self._show(document, ())
 
@@ -165,7 +165,7 @@ class Session:
             if document is not None and versions.get(path) == document.version:
                 self._show(document, rows)
 
-    def _show(self, document: Document, rows: tuple[Told, ...]) -> None:
+    def _show(self, document: Document, rows: tuple[FindingRow, ...]) -> None:
         document.rows, document.looked, document.repairs = rows, document.version, {}
         document.all_fixes = []
         self._screen.show(document, rows)
@@ -176,7 +176,7 @@ class Session:
             later = asyncio.get_running_loop().call_later
             document.later = later(READY, lambda: self._spawn(self._prepare(document, rows)))
 
-    async def _prepare(self, document: Document, rows: tuple[Told, ...]) -> None:
+    async def _prepare(self, document: Document, rows: tuple[FindingRow, ...]) -> None:
         """Work out the repairs of what is shown, one by one: nothing else waits for more than one. A change ends it."""
 
         def holds() -> bool:
@@ -190,7 +190,7 @@ class Session:
         if holds() and len(mendable) <= MOST_READY:
             await self.fix_all(document)
 
-    def _again(self, paths: Iterable[str]) -> None:
+    def _check_others(self, paths: Iterable[str]) -> None:
         for path in paths:
             document = self.documents.get(path)
             if document is not None and document.timer is None:
@@ -203,7 +203,7 @@ class Session:
             return
         self._judge(answer)
         if answer.status == "done":
-            self._again(answer.value)
+            self._check_others(answer.value)
 
     async def _asked(self, job: Lint | Repairs | FixAll, document: Document) -> Answer | None:
         """An answer that still holds; None where the document changed meanwhile, or the child died."""

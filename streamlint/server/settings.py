@@ -1,4 +1,4 @@
-"""What the editor configures, and what of it the linter is told."""
+"""What the editor configures, and what of it the linter gets."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LONGEST_DELAY = 10_000
 
 @dataclass(slots=True)
 class EditorSettings:
-    """``configuration``: the path of a file, or a table of keys that change every file. ``faults`` are told to the user."""
+    """``configuration``: the path of a file, or a table of keys that change every file. ``faults`` are shown to the user."""
 
     configuration: str | Mapping[str, Any] | None = None
     delay: float = DELAY / 1000
@@ -50,7 +50,7 @@ def read(value: object) -> EditorSettings:
 
 
 def setup(start: Setup, folders: tuple[str, ...], encoding: str, settings: EditorSettings) -> Setup:
-    """What the child is told: how the command was started, and what the editor says."""
+    """What the child gets: how the command was started, and what the editor says."""
     config, tables = start.config, start.tables
     if isinstance(settings.configuration, str):
         named = os.path.expanduser(settings.configuration)

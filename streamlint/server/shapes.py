@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from lsprotocol import types
 
 from streamlint.server.greeting import KINDS
-from streamlint.server.jobs import Range, Repair, Told
+from streamlint.server.jobs import FindingRow, Range, Repair
 
 QUICK, ALL = KINDS
 Edits = dict[tuple[str, int], list[tuple[Range, str]]]  # by URI and version
@@ -36,29 +36,29 @@ def place_of(change: types.TextDocumentContentChangeEvent) -> Range | None:
     return place_of_range(change.range)
 
 
-def diagnostic(told: Told, uri_of: Callable[[str], str], related: bool) -> types.Diagnostic:
+def diagnostic(row: FindingRow, uri_of: Callable[[str], str], related: bool) -> types.Diagnostic:
     """A finding; its trail only if the client shows related places."""
     places = [
-        types.DiagnosticRelatedInformation(types.Location(uri_of(path), range_of(place)), message) for message, path, place in told.trail
+        types.DiagnosticRelatedInformation(types.Location(uri_of(path), range_of(place)), message) for message, path, place in row.trail
     ]
     return types.Diagnostic(
-        range=range_of(told.range),
-        message=told.message,
-        severity=_SEVERITIES[told.severity],
-        code=told.code,
-        code_description=types.CodeDescription(told.url),
+        range=range_of(row.range),
+        message=row.message,
+        severity=_SEVERITIES[row.severity],
+        code=row.code,
+        code_description=types.CodeDescription(row.url),
         source="streamlint",
-        tags=[types.DiagnosticTag.Unnecessary] if told.unused else None,
+        tags=[types.DiagnosticTag.Unnecessary] if row.unused else None,
         related_information=places if related and places else None,
-        data={"fingerprint": told.fingerprint} if told.fingerprint else None,
+        data={"fingerprint": row.fingerprint} if row.fingerprint else None,
     )
 
 
-def quick_fix(told: Told, repair: Repair, edit: types.WorkspaceEdit, shown: types.Diagnostic) -> types.CodeAction:
+def quick_fix(row: FindingRow, repair: Repair, edit: types.WorkspaceEdit, shown: types.Diagnostic) -> types.CodeAction:
     """A repair of one finding: the safe one is the one to prefer."""
     notes = {"unsafe": " (unsafe: read it before you keep it)"}
     return types.CodeAction(
-        title=f"{told.code}: {repair.title}{notes.get(repair.kind, '')}" if repair.kind != "ignore" else repair.title,
+        title=f"{row.code}: {repair.title}{notes.get(repair.kind, '')}" if repair.kind != "ignore" else repair.title,
         kind=QUICK,
         diagnostics=[shown],
         is_preferred=True if repair.kind == "safe" else None,

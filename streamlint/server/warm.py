@@ -49,7 +49,7 @@ def steps() -> Iterator[Callable[[], object]]:
 
     def look(path: str) -> None:
         for report in project.lint(path).values():
-            records.told(report, project.open[path].text, "utf-16", str)
+            records.reported(report, project.open[path].text, "utf-16", str)
 
     def mend(path: str) -> None:
         report = project.open[path].report

@@ -115,7 +115,7 @@ class Worker:
     def _lint(self, home: Home, project: Project, path: str, whole: bool) -> Linted:
         encoding, profile = self._setup.encoding, project.profile()
         shown = {
-            home.outside(other): records.told(report, project.shown(other), encoding, home.outside, profile)
+            home.outside(other): records.reported(report, project.shown(other), encoding, home.outside, profile)
             for other, report in project.lint(path, whole).items()
         }
         return Linted(shown, self._stale(home), project.is_partial(path))
@@ -147,13 +147,13 @@ class Worker:
     # Folders ------------------------------------------------------------------------------------------------------------------
 
     def _anew(self) -> None:
-        """Read the configuration and the folders again."""
+        """Reread the configuration and the folders."""
         files.forget()
         build_files.forget()
         self._projects.clear()
 
     def _touched(self, job: Touched) -> tuple[str, ...]:
-        """The open documents that are to be linted again."""
+        """The open documents to re-lint."""
         if job.settings:
             self._anew()
             return tuple(self._open)
@@ -169,7 +169,7 @@ class Worker:
         return tuple(home.outside(path) for path in self._projects[home.key].stale())
 
     def _put(self, job: Text) -> tuple[str, ...]:
-        """The open documents that are to be linted again besides."""
+        """The other open documents to re-lint."""
         home = self._home(job.path)
         if job.text is None:
             self._open.pop(job.path, None)
@@ -217,7 +217,7 @@ def main() -> None:
     while True:
         next_one = inbox.next(patience)
         if next_one is None and (step := next(steps, None)) is not None:
-            with contextlib.suppress(Exception):  # what fails here fails again where somebody asks for it
+            with contextlib.suppress(Exception):  # what fails here fails as well where somebody asks for it
                 step()
             patience = PAUSE
             continue

@@ -8,7 +8,7 @@ from lsp_editor import EVERYTHING, editor, play
 from lsprotocol import types
 from made_notebooks import code, notebook
 
-from streamlint.server.jobs import Repair, Told
+from streamlint.server.jobs import FindingRow, Repair
 from streamlint.server.notebooks import Notebooks
 
 LOAD = "%matplotlib inline\nimport torch\nhost = torch.empty(1 << 24)"
@@ -49,17 +49,17 @@ def inserted(at, name, text, deleted=0):
 
 def told(*place):
     trail = (("made here", "/work/nb.ipynb", (2, 7, 2, 12)), ("or there", "/work/a.py", (1, 2, 3, 4)))
-    return Told("SL001", "warning", "", "", place, trail)
+    return FindingRow("SL001", "warning", "", "", place, trail)
 
 
 def test_places_go_to_cells_and_back():
     """Of the program: three rows of a, one between, two of b."""
     known = Notebooks()
     open_one = known.open(opened({"a": LOAD, "skipped": "%%cuda\nint x;", "b": TRAIN}), "/work/nb.ipynb", "utf-16")
-    cell, row = open_one.told(told(5, 3, 5, 9))
+    cell, row = open_one.located(told(5, 3, 5, 9))
     assert (cell.uri, row.range) == (uri("b"), (1, 3, 1, 9))
     assert row.trail == (("made here", uri("a"), (2, 7, 2, 12)), ("or there", "/work/a.py", (1, 2, 3, 4)))
-    assert open_one.told(told(3, 0, 3, 1))[1].range == (2, 27, 2, 27)  # behind the end of a cell is its end
+    assert open_one.located(told(3, 0, 3, 1))[1].range == (2, 27, 2, 27)  # behind the end of a cell is its end
     assert open_one.inside(uri("b"), (1, 3, 1, 9)) == (5, 3, 5, 9)
     assert open_one.inside(uri("skipped"), (0, 0, 0, 1)) is None
     (edit,) = open_one.edits(Repair("", "safe", (((2, 27, 2, 27), "x"),)))

@@ -14,7 +14,7 @@ from lsprotocol import types
 
 from streamlint.server import greeting
 from streamlint.server.app import Server, _documents, _lifetime, _notebooks, _requests
-from streamlint.server.jobs import Answer, FixAll, Linted, Repair, Repairs, Setup, Told
+from streamlint.server.jobs import Answer, FindingRow, FixAll, Linted, Repair, Repairs, Setup
 from streamlint.server.session import Document, Session
 
 HEAVY = (
@@ -122,7 +122,7 @@ class Desk:
 
     async def ask(self, job):
         self.jobs.append(job)
-        rows = tuple(Told("SL001", "warning", "m", "", (0, 0, 0, 1), fingerprint=name) for name in "ab")
+        rows = tuple(FindingRow("SL001", "warning", "m", "", (0, 0, 0, 1), fingerprint=name) for name in "ab")
         repair = Repair("t", "safe", ())
         values = {"Lint": Linted({"a.py": rows}), "Repairs": [[repair]] * len(getattr(job, "fingerprints", ())), "FixAll": repair}
         return Answer(1, "done", values[type(job).__name__])
