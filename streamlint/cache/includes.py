@@ -27,7 +27,7 @@ class Includes:
     def of(self, source: Source) -> str:
         """A hash of a C++ source's path, and of the texts that may give it macros.
 
-        What includes itself is told by all texts: it matters which was read first.
+        A header that includes itself depends on all texts: it matters which one was read first.
         """
         headers = self._headers()
         if headers is None:
@@ -39,8 +39,8 @@ class Includes:
             if path not in found:
                 found[path] = set(self._named(path, headers, source.text))
                 waiting.extend(found[path])
-        told = sorted(headers.texts if _has_circle(found) else found.keys() - {source.path})
-        return digest("\0".join([source.path, *(f"{path}\0{self._digest(path, headers)}" for path in told)]))
+        relevant = sorted(headers.texts if _has_circle(found) else found.keys() - {source.path})
+        return digest("\0".join([source.path, *(f"{path}\0{self._digest(path, headers)}" for path in relevant)]))
 
     def _named(self, path: str, headers: Headers, text: str) -> set[str]:
         """The texts of the run that one includes; ``text`` is that of a source which is none of them."""

@@ -17,7 +17,7 @@ class Parts:
 
     def __init__(self, store: Store, options: Options) -> None:
         self.store = store
-        self._salt = digest(_told(options))
+        self._salt = digest(_as_text(options))
         self._texts: dict[str, str] = {}
 
     def load(self, name: str, sources: Iterable[Source]) -> Part | None:
@@ -51,6 +51,6 @@ def says_the_same(part: Part) -> bool:
     return all(build_files.plain_answer(build_files.answer(str(word), str(path))) == said for path, word, said in part.built)
 
 
-def _told(options: Options) -> str:
-    told = (sorted(options.codes), options.default_stream, options.target_device, options.hidden_sync, options.evidence)
-    return repr((*told, options.user_models))
+def _as_text(options: Options) -> str:
+    values = (sorted(options.codes), options.default_stream, options.target_device, options.hidden_sync, options.evidence)
+    return repr((*values, options.user_models))

@@ -91,7 +91,7 @@ def to_part(record: list[Any]) -> Part:
 
 def to_coverage(record: dict[str, Any]) -> dict[str, object]:
     """The figures that a record was made of."""
-    return {key: [tuple(item) for item in told] if key == "opaque" else told for key, told in record.items()}
+    return {key: [tuple(item) for item in field] if key == "opaque" else field for key, field in record.items()}
 
 
 def holds(findings: list[Finding]) -> bool:

@@ -1,7 +1,7 @@
 """A whole run that is as it was: the same files, settings and build files. Then not even the files that mention CUDA are read.
 
 A file is taken to be as it was if its size, its inode and both its times are. A file that was written less than two seconds before it was
-read is hashed again next time: a second change in the same tick of the clock would leave no trace.
+read is hashed anew next time: a second change in the same tick of the clock would leave no trace.
 """
 
 from __future__ import annotations
@@ -58,18 +58,18 @@ class Runs:
     _started: int = field(default_factory=time.time_ns)
 
     def __post_init__(self) -> None:
-        told = {number: digest(repr(settings)) for number, settings in {id(file.settings): file.settings for file in self.found}.items()}
-        listed = "\0".join(f"{file.path}\0{file.language}\0{told[id(file.settings)]}\0{file.given}" for file in self.found)
+        digests = {number: digest(repr(settings)) for number, settings in {id(file.settings): file.settings for file in self.found}.items()}
+        listed = "\0".join(f"{file.path}\0{file.language}\0{digests[id(file.settings)]}\0{file.given}" for file in self.found)
         self._listed = digest(listed)
         given = sorted(file.path for file in self.found if file.given)
         roots = sorted({file.path.partition("/")[0] for file in self.found})  # runs over parts of a tree are kept apart
-        self.key = digest(repr((os.getcwd(), sorted(set(told.values())), given, roots, self.asked)))
+        self.key = digest(repr((os.getcwd(), sorted(set(digests.values())), given, roots, self.asked)))
         old = self.store.read("runs", self.key)
         self._old = old if is_run(old) and self._is_of_this(old["report"]["findings"]) else {}
         self._known = {path: Screen(*row) for path, row in self._old.get("files", {}).items()}
 
     def _is_of_this(self, findings: list[Any]) -> bool:
-        """Whether findings lie in files of this run: what is told of a place shows the text that stands there."""
+        """Whether findings lie in files of this run: the report of a place shows the text of that place."""
         paths = {file.path for file in self.found}
         return all({row[4][0], *(at[0] for _, at in row[5])} <= paths for row in findings)
 
@@ -159,7 +159,7 @@ class Runs:
             "problems": [records.of_problem(problem) for problem in problems],
             "own_rows": report.own_rows,
         }
-        self._look_again()
+        self._check_listing()
         for finding in report.findings:
             statements.at(finding.span.file, finding.span.row)
         for problem in problems:
@@ -176,7 +176,7 @@ class Runs:
         alike = all(build_files.plain_answer(build_files.answer(word, path)) == said for path, word, said in built)
         return build_files.looked_at(self._started - _TICK) if alike else None
 
-    def _look_again(self) -> None:
+    def _check_listing(self) -> None:
         """Files that had just been written when they were read: by now their times may prove something, if they are as they were."""
         fresh = [path for path, screen in self.screens.items() if screen.stat is None]
         for path in fresh if len(fresh) <= _MOST_FRESH else ():
@@ -194,7 +194,7 @@ class Runs:
 
     @staticmethod
     def stat_of(path: str) -> Stat | None:
-        """The facts by which a file is known again."""
+        """The facts that identify an unchanged file."""
         return _stat(path)
 
     @staticmethod

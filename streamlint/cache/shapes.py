@@ -59,8 +59,8 @@ def _are_screens(files: object) -> bool:
     )
 
 
-def _is_coverage(told: object) -> bool:
-    return isinstance(told, dict) and fits(told.get("opaque", []), [list])
+def _is_coverage(read: object) -> bool:
+    return isinstance(read, dict) and fits(read.get("opaque", []), [list])
 
 
 SPAN = (str, _is_number, _is_number, _is_number, _is_number)

@@ -278,13 +278,13 @@ def code_hash(python: str = sys.version, parts: tuple[str, ...] = ()) -> str:
     """A hash of the files of this streamlint, or of parts of it, the versions of what it parses with, and Python's."""
     from importlib import metadata  # start-up: for a folder without the hash
 
-    told = [FORMAT, python]
+    versions = [FORMAT, python]
     for name in LIBRARIES:
         try:
-            told.append(f"{name} {metadata.version(name)}")
+            versions.append(f"{name} {metadata.version(name)}")
         except metadata.PackageNotFoundError:
-            told.append(f"{name} none")
+            versions.append(f"{name} none")
     for path, entry in _files_of(parts):
         with open(entry.path, "rb") as file:
-            told.append(f"{path} {hashlib.sha256(file.read()).hexdigest()}")
-    return digest("\0".join(told))
+            versions.append(f"{path} {hashlib.sha256(file.read()).hexdigest()}")
+    return digest("\0".join(versions))
