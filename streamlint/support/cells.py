@@ -1,4 +1,4 @@
-"""Places in notebooks as people and machines are told of them: the number of the cell, and the row in there."""
+"""Places in notebooks as people and machines name them: the number of the cell, and the row in there."""
 
 from __future__ import annotations
 

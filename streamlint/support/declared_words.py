@@ -84,5 +84,5 @@ def said_by(words: Iterator[str]) -> Said | None:
 
 def word_of(literal: str) -> str:
     """The word that metadata says, a text with its quotes; "" if it is none of ours."""
-    bare = literal.strip("\"'").removeprefix(PREFIX).strip()
-    return bare if literal[:1] in "\"'" and bare in WORDS else ""
+    content = literal.strip("\"'").removeprefix(PREFIX).strip()
+    return content if literal[:1] in "\"'" and content in WORDS else ""

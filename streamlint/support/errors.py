@@ -35,6 +35,6 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     """``; did you mean 'x'?`` for the nearest known word, or nothing."""
     import difflib  # start-up: for mistakes alone
 
-    bare = {name.lstrip("-"): name for name in known}  # dashes in front make any two options alike
-    close = difflib.get_close_matches(word.lstrip("-"), list(bare), n=1, cutoff=0.6)
-    return f"; did you mean '{bare[close[0]]}'?" if close else ""
+    undashed = {name.lstrip("-"): name for name in known}  # dashes in front make any two options alike
+    close = difflib.get_close_matches(word.lstrip("-"), list(undashed), n=1, cutoff=0.6)
+    return f"; did you mean '{undashed[close[0]]}'?" if close else ""

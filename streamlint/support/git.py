@@ -24,7 +24,7 @@ HARMLESS = (
 )
 SECONDS = 60.0
 MOST_BYTES = 1 << 28  # of an answer
-# Hooks are told of the repository that they belong to; what is asked about is named by its folder.
+# The environment of a hook names the repository that it belongs to; what is asked about is named by its folder.
 _OTHERS = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR", "GIT_NAMESPACE", "GIT_LITERAL_PATHSPECS")
 
 
@@ -67,8 +67,8 @@ def _output(root: Path, *words: str) -> str:
     finally:
         _end(child)  # with whatever it started
     if child.returncode:
-        told = errors.decode(errors="replace").strip().splitlines()
-        raise _Refusal(f"--since: {told[0] if told else 'git failed'}")
+        lines = errors.decode(errors="replace").strip().splitlines()
+        raise _Refusal(f"--since: {lines[0] if lines else 'git failed'}")
     return out.decode("utf-8", "surrogateescape")
 
 

@@ -1,7 +1,7 @@
 """Runs that outlive their input: a file on which the linter dies, or that takes too long, costs itself and not the run.
 
 The command line runs in a child process. The child notes which file it looks at, on a page of memory that both share, and has an alarm for
-each file that ends it. If it dies, the parent starts it again and has that file left out. Native parsers overflow their stacks and run for
+each file that ends it. If it dies, the parent restarts it and has that file left out. Native parsers overflow their stacks and run for
 hours on a few kilobytes that are made for it; no handler in the same process helps there. Who uses the library is not watched.
 
 No process outlives those that it works for: what ends a process ends first what it began, and a child whose parent is gone ends.
@@ -254,7 +254,7 @@ def _bound_memory() -> None:
 
 
 def _end_alike(number: int) -> None:
-    """A run that was told to end has ended, whatever it looked at."""
+    """A run that got the signal to end has ended, whatever it looked at."""
     if number in _FORWARDED or _named(number) == "SIGPIPE":
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)

@@ -72,7 +72,7 @@ def freeze() -> None:
 
 
 def thaw() -> None:
-    """All is looked at again."""
+    """Thaw all objects."""
     global _frozen
     _frozen = False
     gc.unfreeze()

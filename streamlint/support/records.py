@@ -162,11 +162,11 @@ else:
     def _dataclass_fields(cls):
         import dataclasses  # start-up: for other programs
 
-        told = {_NOTHING: dataclasses.MISSING}
+        known = {_NOTHING: dataclasses.MISSING}
         said = {name: text for base in reversed(cls.__mro__) for name, text in getattr(base, "__annotations__", {}).items()}
         rows = []
         for name, one in cls.__record_fields__.items():
             plain = one.factory is _NOTHING and one.default is not _NOTHING
-            value = {"default": one.default} if plain else {"default_factory": told.get(one.factory, one.factory)}
+            value = {"default": one.default} if plain else {"default_factory": known.get(one.factory, one.factory)}
             rows.append((name, said[name], dataclasses.field(**value, init=one.init, hash=one.hash, kw_only=one.kw_only)))
         return dataclasses.make_dataclass(cls.__name__, rows).__dataclass_fields__

@@ -36,5 +36,5 @@ def common_folder(git: str) -> str:
 
 
 def forget_repositories() -> None:
-    """Look for them again."""
+    """Forget the repositories that were found."""
     _roots.clear()

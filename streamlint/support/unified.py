@@ -1,4 +1,4 @@
-"""What differs between two texts, as a unified diff, in time that is linear where most lines are told apart by their text.
+"""What differs between two texts, as a unified diff, in time that is linear where most lines differ by their text.
 
 `difflib` looks for the longest stretch that two texts share, and for the next one beside it: the square of the number of changes. So the
 lines that stand once in each text are paired first, and it compares only what lies between two of them.

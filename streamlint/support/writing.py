@@ -15,7 +15,7 @@ _NAME = 60  # characters of a file's name that its scratch file is known by
 def write_output(path: str | Path, text: str | bytes) -> None:
     """Write what a run makes. What is no regular file (a pipe, a terminal, ``/dev/null``) is written to as it is.
 
-    Where the folder takes no new file, or the file is a mount of its own, the file is written in place: it can be made again.
+    Where the folder takes no new file, or the file is a mount of its own, the file is written in place: it can be remade.
     """
     data = text.encode("utf-8", "backslashreplace") if isinstance(text, str) else text
     target = Path(os.path.realpath(path))
@@ -110,7 +110,7 @@ def _is_special(path: Path) -> bool:
 
 
 def settle(folder: Path) -> None:
-    """The new name outlives a power cut where the file system can be told so."""
+    """The new name outlives a power cut where the file system supports it."""
     with contextlib.suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
         try:

@@ -1,7 +1,7 @@
 """Jupyter notebooks as programs: the text of their code cells in, the places and the bytes of the notebook out.
 
 The code cells are joined to one Python text. Between two cells stands a line of form feeds, which says nothing in Python and outlives each
-edit, so a changed text falls into its cells again. Lines for IPython become ``pass`` and come back the same way (`magics`).
+edit, so a changed text still falls into its cells. Lines for IPython become ``pass`` and come back the same way (`magics`).
 """
 
 from streamlint.support.notebooks.document import NotebookError

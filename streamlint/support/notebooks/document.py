@@ -67,33 +67,33 @@ def read(data: bytes) -> Notebook:
     if not text.strip():
         raise NotebookError("no notebook: the file is empty")
     try:
-        told: Any = json.loads(text)
+        loaded: Any = json.loads(text)
     except json.JSONDecodeError as error:
         raise NotebookError(f"no notebook: not JSON: {error.msg} at line {error.lineno}, column {error.colno}") from None
     except RecursionError:
         raise NotebookError("no notebook: its JSON is nested too deeply") from None
     except ValueError as error:  # a number of more digits than Python reads
         raise NotebookError(f"no notebook: not JSON: {error}") from None
-    return Notebook(text, _language(told), tuple(_code(text, _cells(told))))
+    return Notebook(text, _language(loaded), tuple(_code(text, _cells(loaded))))
 
 
-def _cells(told: Any) -> list[Any]:
+def _cells(loaded: Any) -> list[Any]:
     """The cells, as they were parsed."""
-    if not isinstance(told, dict):
+    if not isinstance(loaded, dict):
         raise NotebookError("no notebook: its JSON is no object")
-    version = told.get("nbformat")
+    version = loaded.get("nbformat")
     if version != FORMAT or isinstance(version, bool):
         known = f"a notebook of nbformat {version}" if isinstance(version, int) else "no notebook: it names no nbformat"
         raise NotebookError(f"{known}; only nbformat {FORMAT} is read, which `jupyter nbconvert --to notebook` writes")
-    cells = told.get("cells")
+    cells = loaded.get("cells")
     if not isinstance(cells, list):
         raise NotebookError("no notebook: it has no list of cells")
     return cells
 
 
-def _language(told: Any) -> str:
+def _language(loaded: Any) -> str:
     """The language of the kernel; Python where nobody says."""
-    metadata = told.get("metadata") if isinstance(told, dict) else None
+    metadata = loaded.get("metadata") if isinstance(loaded, dict) else None
     for key, name in (("language_info", "name"), ("kernelspec", "language")):
         table = metadata.get(key) if isinstance(metadata, dict) else None
         if isinstance(table, dict) and isinstance(table.get(name), str):

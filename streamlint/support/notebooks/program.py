@@ -100,7 +100,7 @@ def same_cells(before: str, after: str) -> bool:
 def rewritten(data: bytes, text: str) -> bytes:
     """The bytes of a notebook whose program is another text: those of each cell that did not change stay as they are.
 
-    Raises NotebookError where the text cannot be told apart into the cells.
+    Raises NotebookError where the text cannot be divided into the cells.
     """
     program = _program(data)
     before = program.notebook.text
