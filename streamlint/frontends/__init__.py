@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 LOST = "this function could not be read"  # begins the problem of a whole function, which is a finding
 MISPLACED = "misplaced"  # begins the problem of a comment that declares something of nothing
-NOT_READ = "left out: no parser for "  # begins what is told once of a run, and not of each file
+NOT_READ = "left out: no parser for "  # begins a message that a run shows once, and not for each file
 
 
 class UnreadableSource(Exception):

@@ -1,7 +1,7 @@
 """Where the parts of f-strings stand, for Pythons before 3.12, whose parser gives the code in an f-string places that are not the file's.
 
 The fields of each f-string are found by the grammar of those versions: in a field stand no backslash, no comment and no quote of the
-string's own kind. The code of a field is parsed again by itself; its nodes are those of the tree in the same order, and their places,
+string's own kind. The code of a field is parsed by itself; its nodes are those of the tree in the same order, and their places,
 moved to the field's, are written into the tree.
 """
 
@@ -64,8 +64,8 @@ class _Placing:
     def _move(self, code: ast.expr, first: int, last: int) -> None:
         row, at = self._places.place(first)
         column = len(self._lines[row - 1][: at - 1].encode())  # in bytes, as Python counts
-        again: Any = compile(f"({self._text[first:last]})", "<field>", "eval", flags=ast.PyCF_ONLY_AST, dont_inherit=True)
-        found = again.body
+        reparsed: Any = compile(f"({self._text[first:last]})", "<field>", "eval", flags=ast.PyCF_ONLY_AST, dont_inherit=True)
+        found = reparsed.body
         if found.col_offset == 0:  # the parentheses around it were counted to it
             if not isinstance(found, ast.Tuple) or not found.elts:
                 raise Unplaced

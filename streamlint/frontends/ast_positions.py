@@ -1,4 +1,4 @@
-"""Where the nodes of Python's own tree stand, told as libcst tells it: without the parentheses around them."""
+"""Where the nodes of Python's own tree stand, given as libcst gives it: without the parentheses around them."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ _DEPTH = 6000
 
 
 def lower(path: str, text: str, headers: Headers | None = None, architecture: int = 0) -> Module:
-    """Lower one C++ or CUDA file, with macros of the headers at hand. What could not be read is noted in ``problems``.
+    """Lower one C++ or CUDA file, with macros of the known headers. What could not be read is noted in ``problems``.
 
     With an ``architecture`` (900) the bodies of kernels and of functions of the device are read as well, as they are compiled for it.
     """

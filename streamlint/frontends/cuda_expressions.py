@@ -301,7 +301,7 @@ class ExpressionReader(CallReader):
         return Yield(self.optional(next(iter(node.named_children), None)), at=self.at(node))
 
     def assembly(self, node: Syntax) -> Expression:
-        """``asm("griddepcontrol.wait;")`` as a call that is given its text; what it reads and writes is not told."""
+        """``asm("griddepcontrol.wait;")`` as a call that is given its text; what it reads and writes stays unknown."""
         at, text = self.at(node), self.field(node, "assembly_code")
         return Call(Name("asm", at=at), (Arg(self.expression(text)),), at, at=at) if text is not None else Unknown(at=at)
 

@@ -1,4 +1,4 @@
-"""Macros that a file gets from the headers at hand: those that work on the GPU, that call what they are given, or that name the API."""
+"""Macros that a file gets from known headers: those that work on the GPU, that call what they are given, or that name the API."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ MAX_DEPTH = 6
 _BUDGET = 6_000_000  # characters of replacements; a piece of them counts as many
 _COST = 100
 
-# Macros of libraries whose headers are out of view: those of Python's C API, and PyTorch's around it, stand where a statement would. A
+# Macros of libraries whose headers are unknown: those of Python's C API, and PyTorch's around it, stand where a statement would. A
 # ``TORCH_MODULE`` is a shared pointer to its module, and may be called as the module may.
 LIBRARY_MACROS = {
     name: Macro(name, None, False, body)
@@ -142,7 +142,7 @@ class _Site:
         self.expander.budget -= len(self.given.pieces)  # what it takes to cut the text that holds the use
         if macro.params is None:
             use = self.use()
-            return self.again([Piece(macro.body, -1, use)]) if macro.body else [Piece(" ", -1, use)]
+            return self.rescan([Piece(macro.body, -1, use)]) if macro.body else [Piece(" ", -1, use)]
         if not self.read_arguments():
             return None
         blocks = [self.is_block(argument) for argument in self.args]
@@ -160,7 +160,7 @@ class _Site:
         end = last.origin + within + 1 if last.origin >= 0 else start + len(self.name)
         return Use(start, start + len(self.name), max(end, start + len(self.name)))
 
-    def again(self, pieces: list[Piece]) -> list[Piece]:
+    def rescan(self, pieces: list[Piece]) -> list[Piece]:
         """Look for further macros in what a macro was replaced with."""
         joined = Pieces(pieces)
         self.expander.budget -= len(joined.text) + _COST * len(pieces)
@@ -240,7 +240,7 @@ class _Site:
     # --- replacements
 
     def unknown(self) -> list[Piece] | None:
-        """A macro whose definition is not at hand: its blocks run once; a semicolon is put in where a statement lacks one."""
+        """A macro without a known definition: its blocks run once; a semicolon is put in where a statement lacks one."""
         if not _DISPATCHING.fullmatch(self.name) or not self.read_arguments():
             return None
         blocks = [self.is_block(argument) for argument in self.args]
@@ -301,7 +301,7 @@ class _Site:
             rest = self.args[len(params) - 1 :]
             values[params[-1]] = Argument(rest[0].start, rest[-1].end) if rest else Argument(self.name_end, self.name_end)
         made = _Substitution(self, macro.body, values).pieces()
-        return self.again(made) if self.expander.budget > 0 else None  # what it holds was expanded meanwhile
+        return self.rescan(made) if self.expander.budget > 0 else None  # what it holds was expanded meanwhile
 
 
 class _Substitution:

@@ -39,7 +39,7 @@ class Pointers:
     def stored(self) -> frozenset[str]:
         """Those that are plainly stored through: ``p[i] = x``, ``*p += x``, ``p[i].x++``, ``atomicAdd(&p[i], x)``.
 
-        A reference to an element that is not constant (``float2& v = p[i]``) is there to be stored through. A pointer that is handed to
+        A reference to an element that is not constant (``float2& v = p[i]``) is there to be stored through. A pointer that is passed to
         another function may be stored through there; that is not plain.
         """
         referred = {found[1] for found in _REFERENCE.finditer(self._body) if "const" not in self._declared(found.start())}

@@ -1,11 +1,11 @@
 """CUDA C++ that stands in Python strings: each string that holds host code becomes a module of its own.
 
-Two kinds of strings do: those that are handed to ``load_inline``, and longer ones with a host function that launches or copies. A string
+Two kinds of strings do: arguments of ``load_inline``, and longer ones with a host function that launches or copies. A string
 of kernels alone (CuPy's RawKernel, PyCUDA's SourceModule) holds nothing that an operation could stand in.
 
 The text that is lowered has the geometry of the Python file: blank, but for the literal's content at its own rows and columns. So places
 are right by themselves. Where a literal's text is not its value (an escape such as ``\\n``, several literals side by side), what
-stands behind that is told at the literal's first line.
+stands behind that is reported at the literal's first line.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _OF_ARGUMENT = {"dedent", "join"}
 
 _LITERAL = re.compile(r"([rRuU]?)(\"\"\"|'''|\"|')((?:[^\\]|\\.)*?)\2", re.DOTALL)
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
-# Escapes that stand for one character and need not be told from a blank and that character: `\\`, `\"`, `\'`.
+# Escapes that stand for one character and need not be distinguished from a blank and that character: `\\`, `\"`, `\'`.
 _PADDED = "\\\"'"
 _HARD = frozenset("abfnrtvxuUN01234567")
 

@@ -15,7 +15,7 @@ _STRING = (
     r'''"(?:""[^"\\]*(?:(?:\\.|"(?!""))[^"\\]*)*"""|[^"\\\r\n]*(?:\\(?:\r\n|.)[^"\\\r\n]*)*")'''
     r"""|'(?:''[^'\\]*(?:(?:\\.|'(?!''))[^'\\]*)*'''|[^'\\\r\n]*(?:\\(?:\r\n|.)[^'\\\r\n]*)*')"""
 )
-# A stretch without a comment; a quote that opens no string is an error of syntax, which is told by the parser.
+# A stretch without a comment; a quote that opens no string is an error of syntax, which the parser reports.
 _CODE = re.compile(rf"(?s)(?:[^#\"']+|{_STRING}|[\"'])+")
 # An f-string that may hold its own quote, as Python 3.12 lets it.
 _NESTED = re.compile(r"""[fF][rR]?(?:"[^"\n]*\{[^}"\n]*"|'[^'\n]*\{[^}'\n]*')""")

@@ -30,7 +30,7 @@ from streamlint.support.records import record
 
 @record(eq=False)
 class Enclosing:
-    """A function or class that encloses the code at hand."""
+    """A function or class that encloses the current code."""
 
     qualname: str
     definition: Class | None = None
@@ -53,7 +53,7 @@ class Lowering:
 
     @property
     def enclosing_class(self) -> Class | None:
-        """The class whose body the code at hand belongs to, if it is one."""
+        """The class whose body the current code belongs to, if it is one."""
         return self.scopes[-1].definition if self.scopes else None
 
 

@@ -80,7 +80,7 @@ def _binding(low: Lowering, subject: cst.BaseExpression, pattern: cst.MatchPatte
     at = low.at[name]
     whole = isinstance(pattern, cst.MatchAs) and pattern.name is name
     value = expression(low, subject) if whole else None
-    # Only plain names are said twice: a call would seem to run again.
+    # Only plain names are said twice: a call would seem to run twice.
     if not isinstance(value, Name | Attr):
         value = Unknown(at=at)
     return Assign((Name(name.value, at=at),), value, at=at)

@@ -1,6 +1,6 @@
 """Where the nodes of a libcst tree stand.
 
-libcst nodes carry no positions; they come from generating the code again. `PositionProvider` needs 1.2 s a megabyte for that. Here the
+libcst nodes carry no positions; they come from regenerating the code. `PositionProvider` needs 1.2 s a megabyte for that. Here the
 generator's state writes tokens and marks into one list, with as few Python calls as libcst allows, and one loop reads it: a third.
 
 The generator calls itself for each level of the tree, through C, which Python 3.12 allows 750 times and no setting changes. Of a tree
