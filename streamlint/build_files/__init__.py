@@ -1,4 +1,4 @@
-"""What the build files beside a source say: the default stream that nvcc was told to use.
+"""What the build files beside a source say: the default stream that nvcc was given.
 
 In: paths of sources. Out: answers of CMake, setup scripts and compile commands. May import: ``support``.
 """
@@ -37,7 +37,7 @@ _questions: dict[str, Callable[..., Any]] = {}
 
 
 def question(function: Callable[[str], T]) -> Callable[[str], T]:
-    """What is asked of the build files for a source: each answer is kept, so that a cache can ask again."""
+    """What is asked of the build files for a source: each answer is kept, so that a cache can compare it."""
     kept = functools.lru_cache(maxsize=65536)(function)
 
     @functools.wraps(function)
@@ -64,7 +64,7 @@ def plain_answer(found: object) -> object:
 
 
 def forget() -> None:
-    """Read build files again: for who runs more than once, or from another folder."""
+    """Forget what build files said: for callers that run more than once, or from another folder."""
     asked.clear()
     _folders.clear()
     for kept in (*_kept, _up_to_root, _around):
@@ -92,7 +92,7 @@ def default_stream_of_python(text: str, source: str) -> bool | None:
 def per_thread_default_stream(path: str) -> bool | None:
     """Whether the build files at and above a source, up to the root of the repository, give it per-thread default streams.
 
-    False if what compiles it does not ask for them; None if nothing at hand compiles it, or if it hangs on an option.
+    False if what compiles it does not ask for them; None if no known build file compiles it, or if it hangs on an option.
     """
     return _default_stream_of(os.path.abspath(path))[0]
 
@@ -216,7 +216,7 @@ class _Folder:
         return _targets(Path(self._folder), self._cmake) if self._cmake else ()
 
     @functools.cached_property
-    def told_languages(self) -> tuple[tuple[frozenset[str], str], ...]:
+    def declared_languages(self) -> tuple[tuple[frozenset[str], str], ...]:
         """``set_source_files_properties(a.cpp b.cpp PROPERTIES LANGUAGE CUDA)``: names and language."""
         return tuple((frozenset(re.split(r"[\s/\"]+", match[1])), match[2]) for match in _LANGUAGE.finditer(self._cmake))
 
@@ -256,7 +256,7 @@ def _look(folder: str) -> _Folder:
 def looked_at(before: int) -> dict[str, list[Any]] | None:
     """By folder: all that the answers so far rest on, but for those of `lies_beside`. None if a file changed since a time.
 
-    A folder that changed since then will be listed again in any case: a second change in the same tick of the clock leaves no trace.
+    A folder that changed since then is listed anew in any case: a second change in the same tick of the clock leaves no trace.
     """
     found = {folder: here.facts() for folder, here in _folders.items()}
     for facts in found.values():
@@ -301,10 +301,10 @@ def build_root(path: str) -> str:
 
 @question
 def language_of_source(path: str) -> str:
-    """The language that CMake is told to compile a source as (``CUDA``, ``CXX``); empty where nothing is said."""
+    """The language that CMake files declare for a source (``CUDA``, ``CXX``); empty where nothing is said."""
     folder, name = os.path.split(path)
     for here in map(_look, _around(folder)):
-        for sources, language in here.told_languages:
+        for sources, language in here.declared_languages:
             if name in sources:
                 return language
         if here.is_root:

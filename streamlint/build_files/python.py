@@ -49,9 +49,9 @@ class _Reader:
             siblings = getattr(self.parents.get(node), "elts", [])
             after = siblings[siblings.index(node) + 1 :][:1] if node in siblings else []
             return bool(after) and isinstance(after[0], ast.Constant) and after[0].value == "per-thread"
-        return _FLAG.search(node.value) is not None and not self._is_told(node)
+        return _FLAG.search(node.value) is not None and not self._is_text_only(node)
 
-    def _is_told(self, node: ast.AST) -> bool:
+    def _is_text_only(self, node: ast.AST) -> bool:
         """Whether a text is only compared with, looked up in the environment, or shown to people."""
         parent = self.parents.get(node)
         if isinstance(parent, ast.keyword):
