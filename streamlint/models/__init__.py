@@ -53,11 +53,11 @@ class StepRow:
     loop: str = "training"
     source: str = ""
 
-    def covers(self, base: str, at_hand: bool) -> bool:
-        """Whether a base class, by its dotted name, is the framework's. One out of view may be by the end of its name."""
+    def covers(self, base: str, is_analysed: bool) -> bool:
+        """Whether a base class, by its dotted name, is the framework's. An unknown one may be by the end of its name."""
         if any(fnmatch.fnmatchcase(base, pattern) for pattern in self.names):
             return True
-        return not at_hand and base.rpartition(".")[2].endswith(self.unproven)
+        return not is_analysed and base.rpartition(".")[2].endswith(self.unproven)
 
 
 @record(frozen=True, slots=True)

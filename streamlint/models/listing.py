@@ -52,7 +52,7 @@ class Entry:
 
     @property
     def key(self) -> str:
-        """The name of a row of the user's, by which a run tells that it was met."""
+        """The name of a row of the user's, by which a run reports that it was used."""
         return key_of(self.source, self.kind, self.number)
 
     def fields(self) -> Iterator[tuple[Key, object]]:
@@ -113,8 +113,8 @@ def find(name: str, entries: Iterable[Entry], rows: UserRows) -> list[tuple[Entr
         return found
     rows = list(rows)
     for language in ("python", "cuda", "cython"):
-        if (met := _inherited(name, language, rows)) is not None:
-            row, why = met
+        if (inherited := _inherited(name, language, rows)) is not None:
+            row, why = inherited
             return [(entry, why) for entry in entries if entry.source == row.source and entry.names == row.names][:1]
     patterns = [entry for entry in entries if entry.matches(name)]
     return [(entry, _matched(name, entry.names)) for entry in patterns]

@@ -97,8 +97,8 @@ def _check_library(data: Mapping[str, Any], source: str) -> None:
     for kind in ("call", "attribute"):
         for (text, at), names, effect, _ in _rows(data, kind, source):
             if effect in OF_A_LIBRARY and not all("::" in name for name in names):
-                told = 'add the library whose current stream the call uses, such as library = "torch", or language = "cuda" for C++'
-                raise ModelError(f"{text}: effect '{effect}' needs the key 'library' of its table; {told}", *at)
+                advice = 'add the library whose current stream the call uses, such as library = "torch", or language = "cuda" for C++'
+                raise ModelError(f"{text}: effect '{effect}' needs the key 'library' of its table; {advice}", *at)
 
 
 def _check_names(names: Iterable[str], language: str, kind: str, place: Place) -> None:
