@@ -96,7 +96,7 @@ def _compare(options: argparse.Namespace, spawn: Spawn, programs: Sequence[Progr
         tally = _tally(session, options, programs)
     except KeyboardInterrupt:
         tally = session.tally
-    except NothingRanError as problem:  # a child could not be started again: what was found until then is kept
+    except NothingRanError as problem:  # a child could not be restarted: what was found until then is kept
         if not session.tally.runs:
             raise
         tally = session.tally

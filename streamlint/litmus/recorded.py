@@ -1,4 +1,4 @@
-"""Runs that were recorded on a GPU, held against the model again: no GPU is needed.
+"""Runs that were recorded on a GPU, compared with the model: no GPU is needed.
 
 A recording has a JSON array a line, the program's text and its outcome (``streamlint litmus --record``); ``.gz`` is unpacked.
 """

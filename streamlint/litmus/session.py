@@ -15,7 +15,7 @@ from streamlint.verify.watchdog import Message
 
 START_S = 120.0  # imports, context, buffers, the lab's kernels, one warm-up of every call
 RUN_S = 30.0  # one run; a hung one says so itself after 8 s
-REPEATS = 2  # a disagreement must show again this often
+REPEATS = 2  # a disagreement must be repeated this often
 SHRINK_S = 6.0  # for one disagreement
 PROGRESS_S = 5.0
 _ALIKE = 3  # after this many minimal programs of a kind the rest are only counted
@@ -152,13 +152,13 @@ class Session:
 
     def _all(self, programs: Iterable[Program], seconds: float, enough: Callable[[Tally], bool]) -> Tally:
         begin = time.monotonic()
-        told = begin
+        reported_at = begin
         for program in programs:
             self._one(program)
             now = time.monotonic()
             self.tally.seconds = now - begin
-            if now - told > PROGRESS_S:
-                told = now
+            if now - reported_at > PROGRESS_S:
+                reported_at = now
                 self._progress(progress_line(self.tally))
             if self.tally.seconds > seconds or enough(self.tally):
                 break
@@ -192,8 +192,8 @@ class Session:
         if self._kinds[kind] <= _ALIKE:
             program = shrink.smallest(program, self._disagrees, SHRINK_S)
             expected = observed(program, self._table)
-            again = self.outcome(program, expected)
-            seen = seen if again is None else again
+            repeated = self.outcome(program, expected)
+            seen = seen if repeated is None else repeated
             violation = violation or outside(program, seen, self._table)
             for known in self.tally.disagreements:
                 if str(known.program) == str(program):
