@@ -5,7 +5,7 @@ first, from the finding's places and the source alone. Whether a proposal holds 
 more and keeps the first one that ends the finding, brings none, and parses. So a proposal may be bold where the rules can judge it,
 and must see for itself only to what no rule knows: that the names it uses are bound there, and what else could change.
 
-This room knows findings and, for the trial, whoever lints again; it knows no check, no fact and no model.
+This room knows findings and, for the trial, a function that re-lints; it knows no check, no fact and no model.
 """
 
 from __future__ import annotations

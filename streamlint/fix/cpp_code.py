@@ -67,7 +67,7 @@ class CppCode(Lines):
     def statement_at(self, span: Span) -> Node:
         """The smallest statement around a place that stands in a block, so that a line can stand before it.
 
-        Raises NotThere, also for the condition of a loop, which is asked again.
+        Raises NotThere, also for the condition of a loop, which each round evaluates.
         """
         return self.statement_of(self.node_at(span))
 

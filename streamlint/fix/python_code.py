@@ -40,7 +40,7 @@ class PythonCode(Tree):
     def statement_at(self, span: Span) -> ast.stmt:
         """The smallest statement around a place before which a line can stand.
 
-        Raises NotThere, also for the condition of a ``while``, which is asked again.
+        Raises NotThere, also for the condition of a ``while``, which each round evaluates.
         """
         statements = [node for node in self.around(span) if isinstance(node, ast.stmt)]
         while statements:

@@ -11,7 +11,7 @@ from streamlint.fix.streams import streams_of
 
 
 def recorded(finding: Finding, code: PythonCode, allocated: Span) -> Iterator[Fix]:
-    """The allocator is told of each use that the trail shows; ``allocated`` is where the tensor was made."""
+    """``record_stream`` for each use that the trail shows; ``allocated`` is where the tensor was made."""
     made = code.call_at(allocated)
     tensor = code.target_of(made)
     for step in finding.trail:

@@ -1,4 +1,4 @@
-"""SL002: pass the stream at hand, or PyTorch's current one; give it to the handle of a library."""
+"""SL002: pass the stream in scope, or PyTorch's current one; give it to the handle of a library."""
 
 from __future__ import annotations
 

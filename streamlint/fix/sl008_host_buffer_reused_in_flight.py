@@ -1,4 +1,4 @@
-"""SL008: wait for the copy before the host writes its buffer again."""
+"""SL008: wait for the copy before the host overwrites its buffer."""
 
 from __future__ import annotations
 

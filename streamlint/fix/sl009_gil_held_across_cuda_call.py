@@ -23,7 +23,7 @@ BINDS = re.compile(r"\bnamespace\s+(\w+)\s*=\s*(pybind11|nanobind)\s*;")
 
 
 def fixes(finding: Finding, code: Code) -> Iterator[Fix]:
-    """``call_guard<gil_scoped_release>`` on the binding of a function whose text is at hand and touches no object of Python's."""
+    """``call_guard<gil_scoped_release>`` on the binding of a function whose text is known and touches no object of Python's."""
     if not isinstance(code, CppCode):
         return
     if OF_C_API.search(code.text) and not code.text.count("pybind11") and "nanobind" not in code.text:
@@ -67,7 +67,7 @@ def _of_c_api(finding: Finding, code: CppCode) -> Iterator[Fix]:
 
 
 def _may_touch_python(name: str, code: CppCode) -> bool:
-    """Whether a function may need the GIL: not CUDA's own, unless its text is at hand and says nothing of Python."""
+    """Whether a function may need the GIL: not CUDA's own, unless its text is known and says nothing of Python."""
     if re.match(r"(?:cuda|cublas|nccl|cusolver|cufft|cudnn)[A-Z]|(?:static|reinterpret)_cast\b|cu[A-Z]", name):
         return False
     found = [code.source(node) for node in _definitions(name.rpartition("::")[2], code)]
@@ -89,7 +89,7 @@ def _is_free_of_python(bound: Node, code: CppCode) -> bool:
     for node in given:
         name = re.sub(r"<.*>", "", code.source(node)).lstrip("&").rpartition("::")[2].strip()
         if node.type in ("pointer_expression", "identifier", "qualified_identifier") and name:
-            texts += [code.source(found) for found in _definitions(name, code)] or ["PyObject"]  # out of view
+            texts += [code.source(found) for found in _definitions(name, code)] or ["PyObject"]  # unknown
     return bool(texts) and not any(PYTHONIC.search(text) for text in texts)
 
 

@@ -1,4 +1,4 @@
-"""The trial of fixes: the edited file is linted again, with all rules and with the files around it.
+"""The trial of fixes: the edited file is re-linted, with all rules and with the files around it.
 
 One look at a file takes as long for many edits as for one. So the proposals of a file that do not touch each other are tried at once, and
 taken apart only where that leaves a finding which one of them is to end, brings a new one, or gives what does not parse.
