@@ -49,7 +49,7 @@ class Answer:
     def in_cells(self, at: Callable[[int], tuple[int, int, str]]) -> Answer:
         """The same answer for a notebook: ``at`` gives the cell of a line of the program, the line in there, and its text."""
 
-        def told(reason: Reason) -> Reason:
+        def in_cell(reason: Reason) -> Reason:
             def named(found: re.Match[str]) -> str:
                 row = int(found[1])
                 return f"line {at(row)[1]} of cell {at(row)[0]}" if row in reason.rows else found[0]
@@ -58,7 +58,7 @@ class Answer:
             return replace(reason, message=_LINE.sub(named, reason.message), rows=rows, cells=cells)
 
         cell, row, text = at(self.row)
-        return replace(self, row=row, cell=cell, source=text.strip(), reasons=list(map(told, self.reasons)))
+        return replace(self, row=row, cell=cell, source=text.strip(), reasons=list(map(in_cell, self.reasons)))
 
     def as_text(self) -> str:
         """For a terminal: the line, what is known of it, and why each rule is silent."""

@@ -65,7 +65,7 @@ def explain_each(paths: Sequence[str | Path], places: Sequence[str], resolver: R
         answers.append(answer)
         mine = found.get(answer.file)
         if mine is None:
-            _not_met(answer, answer.file, resolver)
+            _explain_undiscovered(answer, answer.file, resolver)
         elif (text := _read(answer, mine)) is not None:
             rows = split_lines(text)
             if answer.row > len(rows):
@@ -81,10 +81,10 @@ def explain_each(paths: Sequence[str | Path], places: Sequence[str], resolver: R
 
 
 def _explain(answer: Answer, mine: Found, text: str, group: _Group | None, report: Report) -> None:
-    told = [finding for finding in report.findings if finding.span.file == mine.path and finding.span.row == answer.row]
-    for finding in told:
+    reported = [finding for finding in report.findings if finding.span.file == mine.path and finding.span.row == answer.row]
+    for finding in reported:
         answer.add("found", f"this line is not silent: {finding.message}", finding.code)
-    if told:
+    if reported:
         return
     if group is None:
         answer.add("unread", "this file is not read: no trigger word of a rule's library occurs in it, and no file that counts needs it")
@@ -181,7 +181,7 @@ def _place_in_cell(text: str, inside: re.Match[str] | None, row: str) -> tuple[s
     return shown(file), found
 
 
-def _not_met(answer: Answer, file: str, resolver: Resolver) -> None:
+def _explain_undiscovered(answer: Answer, file: str, resolver: Resolver) -> None:
     """A file that this run would not read."""
     path = Path(os.path.abspath(file))
     settings = resolver.of_file(path)
@@ -216,7 +216,7 @@ def _tell(answer: Answer, mine: Found, text: str, places: Layout, group: _Group,
     for setting, wide, what in _wider(options):
         for finding in _at(_all(group.found(wide)), mine.path, rows):
             answer.add("hidden", f"`{finding.name}` {what} only with {setting} (--preview)", finding.code)
-    _told_elsewhere(answer, mine.path, rows, list(precedence.winners(raw)))
+    _explain_elsewhere(answer, mine.path, rows, list(precedence.winners(raw)))
     for part in group.parts:
         for problem in part.problems:
             if problem.file == mine.path:
@@ -307,7 +307,7 @@ def _unselected(finding: Finding, settings: Settings) -> str:
     return "the rule is not among those that were selected"
 
 
-def _told_elsewhere(answer: Answer, file: str, rows: tuple[int, int], findings: list[Finding]) -> None:
+def _explain_elsewhere(answer: Answer, file: str, rows: tuple[int, int], findings: list[Finding]) -> None:
     """Findings that name the line in their trail: one finding stands for several places."""
     for finding in findings:
         if any(step.span.file == file and rows[0] <= step.span.row <= rows[1] for step in finding.trail):

@@ -69,13 +69,13 @@ def dig(answer: Answer, line: Line) -> None:
             answer.add("unreached", f"nothing in this file runs: {failure}", "", failure.row)
             return
     tell_bindings(answer, line)
-    queues, told = Launches(line.context.transfer), False
+    queues, is_known = Launches(line.context.transfer), False
     for function, one in line.instructions:
         row = span_at(function, one).row
         for sentence in words.sentences(line.context, queues, function, one):
-            told = True
+            is_known = True
             answer.add("fact", f"line {row} {sentence}", "", row)
-    if not told:
+    if not is_known:
         _nothing(answer, line)
         return
     _tell_branches(answer, line)
