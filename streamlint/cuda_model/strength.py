@@ -21,7 +21,7 @@ class Fact:
     """One sentence about CUDA that a litmus run can contradict.
 
     ``says`` is the sentence, worded as if it held; ``strength`` says how far it does. ``documents`` is what documents say, with the
-    document's name, or empty where none speaks of it. ``hardware`` is where GPU and documents differ, or what only the GPU told.
+    document's name, or empty where none speaks of it. ``hardware`` is where GPU and documents differ, or what only the GPU showed.
     ``shown_by`` is a litmus program whose outcome rests on this fact.
     """
 
