@@ -25,9 +25,9 @@ def packed(at: Position) -> int | Position:
     return at
 
 
-@functools.lru_cache(maxsize=1 << 14)  # a path comes to the same places again and again
+@functools.lru_cache(maxsize=1 << 14)  # a path comes to the same places repeatedly
 def unpacked(kept: int | Position) -> Position:
-    """The position again."""
+    """The position itself."""
     if kept.__class__ is tuple:
         return kept
     row = kept >> _ROW  # type: ignore[operator]
