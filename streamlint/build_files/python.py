@@ -68,7 +68,7 @@ class _Reader:
         return any(isinstance(n, ast.If | ast.IfExp) and not any(g in ast.unparse(n.test) for g in _GUARDS) for n in self.around(flag))
 
     def reaches(self, flag: ast.AST, source: str) -> bool:
-        """Whether a flag goes to what compiles a source: all, where nobody can tell."""
+        """Whether a flag goes to what compiles a source: all, where that is unknown."""
         builders = [call for call in self.calls if flag in self._behind(call, set())]
         if not builders:
             return True

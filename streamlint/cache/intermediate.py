@@ -33,7 +33,7 @@ class IntermediateCache:
         self.store = Store(base, MADE_BY)
 
     def load(self, path: str, language: str, data: bytes, included: str = "") -> ModuleIR | None:
-        """What a file's bytes were lowered to, if that is kept. ``included`` tells what else decides it (C++: a hash of its headers)."""
+        """What a file's bytes were lowered to, if that is kept. ``included`` is what else decides it (C++: a hash of its headers)."""
         kept = self.store.read_bytes(INTERMEDIATE, _key(language, data, included))
         if kept is None:
             return None

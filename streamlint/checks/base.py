@@ -54,7 +54,7 @@ class Check:
     ) -> Finding:
         """A finding of this rule at the operation, or at ``span`` where the place is a caller's choice.
 
-        ``conflict`` is the pair of accesses that it tells of: a finding that names the cause of one of them replaces it.
+        ``conflict`` is the pair of accesses that it reports: a finding that names the cause of one of them replaces it.
         """
         return Finding(
             code=self.code,

@@ -1,4 +1,4 @@
-"""``streamlint debug waits``: what SL020 and SL021 tell of the files of a folder."""
+"""``streamlint debug waits``: what SL020 and SL021 report of the files of a folder."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ def _read(options: argparse.Namespace, file: str) -> bytes:
     try:
         return read_source(file)
     except Unreadable:
-        return b""  # the writing will tell
+        return b""  # writing it will fail
 
 
 def _encoded(text: str, file: str, data: bytes, options: argparse.Namespace) -> bytes:
@@ -76,7 +76,7 @@ def _encoded(text: str, file: str, data: bytes, options: argparse.Namespace) -> 
     try:
         return encode(text, data, language_of(file) or "python", file)
     except (UnicodeError, Unreadable):
-        return text.encode("utf-8", "surrogatepass")  # the writing will tell
+        return text.encode("utf-8", "surrogatepass")  # writing it will fail
 
 
 def passed_on(options: argparse.Namespace, done: Fixed) -> str:

@@ -147,7 +147,7 @@ def summary_line(report: Report, mended: int = 0) -> str:
 
 
 def exit_code(options: argparse.Namespace, done: fixing.Fixed) -> int:
-    """0 without findings, 1 with some, in every format alike; 2 where a fault of the linter has cost rules what they would tell."""
+    """0 without findings, 1 with some, in every format alike; 2 where a fault of the linter has cost rules what they would report."""
     report = done.report
     if any(problem.fault for problem in report.problems):
         return FAILED

@@ -78,7 +78,7 @@ def build_parser() -> Parser:
 
 
 def main(words: list[str]) -> int:
-    """Lint, read or make the recording, and tell."""
+    """Lint, read or make the recording, and report."""
     words, program = _split(words)
     parser = build_parser()
     options = parser.read(words)

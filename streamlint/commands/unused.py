@@ -36,7 +36,7 @@ def file_of(source: str) -> str:
 
 
 def warning(report: Report, paths: Sequence[str]) -> str | None:
-    """What `check` says of rows that matched nothing; None where the run cannot tell.
+    """What `check` says of rows that matched nothing; None where the run cannot know.
 
     Only rows of a configuration are judged whose folder lies in a folder that was given: other runs do not see the whole project.
     """

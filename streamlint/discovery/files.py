@@ -149,7 +149,7 @@ class _Walk:
 def _is_folder(entry: os.DirEntry[str]) -> bool:
     try:
         return entry.is_dir(follow_symlinks=False)
-    except OSError:  # of a file system that must be asked, and refuses: its reading tells
+    except OSError:  # of a file system that must be asked, and refuses: reading it will fail
         return False
 
 

@@ -148,7 +148,7 @@ class Finding:
     related: tuple[str, ...] = ()  # codes that lost against this one on the same operation
     pairs: tuple[tuple[Span, Span], ...] = ()  # of conflicts: the places of the two accesses
     fingerprint: str = ""  # outlives moved lines; made once all findings of a run are known
-    covers: tuple[Span, ...] = ()  # other places of the same rule that it tells of, which get no finding of their own
+    covers: tuple[Span, ...] = ()  # other places of the same rule that it reports, which get no finding of their own
     shown: bool = True  # that it costs or breaks something here; else it only may, and is reported on request
 
     @property
@@ -182,7 +182,7 @@ class Problem:
 
 @record()
 class Reported:
-    """What rules tell of a program, the questions about values that were not followed to their ends, and why rules ended, by code.
+    """What rules report of a program, the questions about values that were not followed to their ends, and why rules ended, by code.
 
     ``coverage`` are the figures of ``--coverage``, and ``own_rows`` the user's rows that were used, where somebody asks for them.
     """

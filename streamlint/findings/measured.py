@@ -47,7 +47,7 @@ def summary(code: str) -> dict[str, Any] | None:
 
 
 def best(found: Iterable[Mapping[str, Any]]) -> dict[str, Any] | None:
-    """The record of these that says most of a rule, as ``summary`` tells it."""
+    """The record of these that says most of a rule, as ``summary`` words it."""
     judged = [record for record in found if record.get("verdict") in VERDICTS and not record.get("asked")]
     if not judged:
         return None

@@ -1,4 +1,4 @@
-"""CUDA operations as checks tell of them: what a rule has found, with what is known of it. Checks read operations, never source."""
+"""CUDA operations as checks report them: what a rule has found, with what is known of it. Checks read operations, never source."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Operation:
     api: str = ""
     name: str = ""  # the API's name as modelled, e.g. torch.Tensor.to
     context: Context = _NOWHERE
-    trail: tuple[Step, ...] = ()  # facts about its own arguments, in the order to tell them
+    trail: tuple[Step, ...] = ()  # facts about its own arguments, in the order to show them
     refused: Refusal | None = None  # by a stream capture
 
 

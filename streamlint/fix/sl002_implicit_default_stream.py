@@ -22,7 +22,7 @@ CURRENT = re.compile(r"#\s*include\s*[<\"](?:ATen/cuda/CUDAContext\.h|c10/cuda/C
 
 
 def fixes(finding: Finding, code: Code) -> Iterator[Fix]:
-    """The stream as the last launch parameter or argument, at each place that the finding tells of: the one that the function knows,
+    """The stream as the last launch parameter or argument, at each place that the finding reports: the one that the function knows,
     else the current one of PyTorch."""
     if not isinstance(code, CppCode):
         return

@@ -29,7 +29,7 @@ class FunctionPointer(NamedTuple):
 def function_pointer(node: Syntax) -> FunctionPointer | None:
     """The pointer to a function that an expression declares; None where it is an expression.
 
-    A type of the language before it tells the two apart. So do a first value and names of which none is declared as anything but a type.
+    A type of the language before it distinguishes the two. So do a first value and names of which none is declared as anything but a type.
     """
     value = node.child_by_field_name("right") if node.type == "assignment_expression" else None
     outer = node if value is None else node.child_by_field_name("left")

@@ -1,7 +1,7 @@
 """Cython to Python of the same length, line by line, so that places stay those of the file.
 
 What Python cannot say is blanked, and noted: the types of parameters and members, the names that ``cdef extern`` blocks bring from C++,
-which functions Python cannot see. ``&x`` becomes ``~x``; the offsets tell the two apart.
+which functions Python cannot see. ``&x`` becomes ``~x``; the offsets distinguish the two.
 """
 
 from __future__ import annotations

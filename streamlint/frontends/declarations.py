@@ -1,7 +1,7 @@
 """Comments that declare something (``# streamlint: pinned``), brought to the assignment, parameter, field or function that they stand at.
 
 What a comment says of a value becomes metadata of its type, as if ``Annotated[…, "streamlint: pinned"]`` had been written there, so that
-nothing behind the front ends tells the two apart.
+nothing behind the front ends distinguishes the two.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Why rules are silent: what they would tell if nothing were ordered, or if copies were asynchronous, and what stands against it."""
+"""Why rules are silent: what they would report if nothing were ordered, or if copies were asynchronous, and what stands against it."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class _Holding(Transfer):
 
 
 def silenced(sources: Sequence[Source], options: Options, lowered: Lowered) -> Iterator[Silenced]:
-    """What the rules that are answered here would tell of the sources, and why they do not."""
+    """What the rules that are answered here would report of the sources, and why they do not."""
     options = replace(options, evidence="possible")  # another place reports what lacks only evidence
     plain = context_of(sources, options, lowered)
     reported = {(one.code, one.span) for code in sorted(registry()) for one in hazard(code).find(plain)}

@@ -50,7 +50,7 @@ def find(
     breathe: Callable[[], None] = lambda: None,
     asked: Collection[str] | None = None,
 ) -> Reported:
-    """What the rules of this package tell of the sources: those of the options, or all. A fault of ours costs the rule that it is in.
+    """What the rules of this package report of the sources: those of the options, or all. A fault of ours costs the rule that it is in.
 
     ``lowered`` gives the intermediate representation of a file. ``breathe`` is called before each rule: it raises where the work is no
     longer wanted. ``asked``: the paths of the files whose operations are looked at, where not all are.

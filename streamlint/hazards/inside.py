@@ -107,7 +107,7 @@ class Inside:
         return any(isinstance(action, Copied) and action.direction in ("h2d", "device<unknown") for action in self.actions(step))
 
     def is_work(self, step: Step) -> bool:
-        """Whether a step queues work on the device, as far as the program tells."""
+        """Whether a step queues work on the device, as far as the program shows."""
         function, one = step.function, step.instruction
         if one[0] == op.LAUNCH:
             return True

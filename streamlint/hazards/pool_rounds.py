@@ -189,7 +189,7 @@ class PoolRounds(Churning):
     def _waits_in(self, function: Function, depth: int) -> tuple[Site, ...]:
         known = self._waits_of.get(function)
         if known is None:
-            self._waits_of[function] = ()  # in a cycle, the others tell
+            self._waits_of[function] = ()  # in a cycle, the others decide
             sites = (Site(function, one) for opcode in _CALLS for one in function.by_opcode[opcode])
             waits = [(site, wait) for site in sites for wait in self._waited(site, depth)]
             known = self._waits_of[function] = tuple(wait for site, wait in waits if self.rounds.runs(site, None))

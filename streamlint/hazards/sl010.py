@@ -105,7 +105,7 @@ class _Search:
         """Whether a function may be entered while no stream of its own is current: by a thread, from outside, by such a call."""
         found = self._entered.get(function)
         if found is None:
-            self._entered[function] = False  # in a cycle, the others tell
+            self._entered[function] = False  # in a cycle, the others decide
             edges = [(*place, edge) for place in self.transfer.facts.call_places(function) for edge in self.transfer.edges(*place)]
             calls = [(caller, one, edge) for caller, one, edge in edges if edge.callee is function]
             found = self._entered[function] = not calls or any(

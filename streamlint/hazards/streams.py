@@ -98,7 +98,7 @@ class Streams:
         return ()
 
     def if_legacy(self, unit: Unit) -> str:
-        """What a message says of the default stream where no build file tells which one it is."""
+        """What a message says of the default stream where no build file says which one it is."""
         return "" if self.per_thread(unit) is not None or not unit.is_cpp else " (with --default-stream=legacy)"
 
     def made_at(self, choice: Choice) -> Span | None:

@@ -88,7 +88,7 @@ class Code:
         self.specialised: tuple[TemplateArgument, ...] = ()  # C++: what it, or the class around it, is specialised for
         self.stores: tuple[str, ...] = ()  # a kernel's: the parameters that its body plainly stores through
         self.declared: dict[int, str] = {}  # by register the annotation of what it is assigned to; C++: under NONE that of the result
-        self.parts: dict[str, tuple[str, ...]] = {}  # a kernel's: by parameter, what its body touches of it: a kind, and what tells
+        self.parts: dict[str, tuple[str, ...]] = {}  # a kernel's: by parameter, what its body touches of it: a kind, and what shows
         self.statics: tuple[int, ...] = ()  # C++: the registers with which its static variables begin
         self.first_row = 0
         self.cells: tuple[tuple[str, int], ...] = ()  # cells that the body names, each with the code that owns it
@@ -129,7 +129,7 @@ class Code:
             yield from block
 
     def dump(self) -> bytes:
-        """The code as bytes; they do not tell where it stands in its file."""
+        """The code as bytes; they do not hold its place in the file."""
         head = (self.number, self.name, self.qualname, self.kind, self.parent, self.class_name, tuple(sorted(self.flags)))
         parameters = tuple(tuple(one) for one in self.parameters)
         data: tuple[Any, ...] = (parameters, self.returns, self.cells, self.positions.tobytes(), self.registers)

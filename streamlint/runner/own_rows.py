@@ -74,7 +74,7 @@ class _Rows:
 
 
 def _spelled(source: Source) -> Iterator[str]:
-    """The full names that stand in a text, as far as its imports tell what they mean."""
+    """The full names that stand in a text, as far as its imports say what they mean."""
     meant: dict[str, str] = {}
     if source.language != "cuda":
         for module, members, plain in imports_in(source.text):

@@ -202,7 +202,7 @@ def _columns() -> int:
 
 
 def _short(path: str, room: int) -> str:
-    """The end of a path, which tells most, for a terminal."""
+    """The end of a path, which says most, for a terminal."""
     text = line(path)
     room = min(max(room, 12), ROOM)
     return text if len(text) <= room else "..." + text[3 - room :]
@@ -216,5 +216,5 @@ def _bar() -> Any:
     tqdm.set_lock(threading.RLock())  # its own may begin a process
     tqdm.monitor_interval = 0  # and a thread
     form = "{desc} {n_fmt} of {total_fmt} files |{bar:20}| {elapsed}{postfix}"
-    # nrows: some terminals tell no height, which would hide the line; delay: nothing is shown before there are counts
+    # nrows: some terminals report no height, which would hide the line; delay: nothing is shown before there are counts
     return tqdm(file=sys.stderr, leave=False, bar_format=form, total=0, nrows=20, delay=3600)

@@ -94,6 +94,6 @@ def _findings_in(
     lowered: Callable[[Source], ModuleIR | None],
     asked: Collection[str],
 ) -> list[Finding]:
-    """What the rules tell of one file. ``asked``: the files whose operations are looked at."""
+    """The findings of one file. ``asked``: the files whose operations are looked at."""
     with deeper():
         return [one for one in hazards.find(sources, options, lowered, asked=asked).findings if one.span.file == path]

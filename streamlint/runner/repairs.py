@@ -70,7 +70,7 @@ def trials(
 
 def trial_of(text: str, found: Found, relint: Relint, everywhere: bool = True) -> Trial:
     """What tries the fixes of one file."""
-    # A fix must not bring what only another selection of rules would tell.
+    # A fix must not bring what only another selection of rules would report.
     codes = found.settings.options().codes | {code for code, rule in entries().items() if rule.default != "off"}
 
     def look(path: str, after: str) -> list[Finding] | None:

@@ -167,7 +167,7 @@ def _serve(connection: Connection, work: Callable[[str], object], foreign: list[
         signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, held)
     for other in foreign:
-        other.close()  # else a sibling would hold the pipe open that tells of its death
+        other.close()  # else a sibling would hold the pipe open that shows its death
     guard.in_worker()
     progress.forget()
     while True:

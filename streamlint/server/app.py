@@ -28,7 +28,7 @@ from streamlint.support.reading import LANGUAGES, is_notebook, language_of
 CONFIGURATIONS = ("pyproject.toml", "streamlint.toml", ".streamlint.toml", ".gitignore")
 BUILDS = ("setup.py", "setup.cfg", "CMakeLists.txt", "meson.build", "compile_commands.json")
 SUFFIXES = ",".join(sorted(suffix.removeprefix(".") for suffix in LANGUAGES))
-# The languages of documents whose name has no suffix that tells.
+# The languages of documents whose name has no known suffix.
 SPOKEN = {"python": "python", "cython": "cython", "cuda": "cuda", "cuda-cpp": "cuda", "cpp": "cuda", "c": "cuda"}
 NO_FOLDER = f"{os.path.abspath(os.sep)}untitled"
 
@@ -241,7 +241,7 @@ def _workspace(server: Server) -> None:
 
 
 def _registrations(server: Server) -> Iterator[types.Registration]:
-    """What the client is asked to tell of: files that matter, and its own settings."""
+    """The notifications that the client is asked for: files that matter, and its own settings."""
     workspace = server.client_capabilities.workspace
     if workspace and workspace.did_change_watched_files and workspace.did_change_watched_files.dynamic_registration:
         patterns = [f"**/{name}" for name in (*CONFIGURATIONS, *BUILDS)] + [f"**/*.{{{SUFFIXES}}}"]

@@ -100,7 +100,7 @@ def result(params: dict[str, Any]) -> dict[str, Any]:
 
 
 def _first(stream: BinaryIO) -> bytes:
-    """The bytes of the first message, or as many as tell that it is none."""
+    """The bytes of the first message, or as many as show that it is none."""
     lines, size = [stream.readline(MOST_HEADER)], 0
     while lines[-1].strip():
         if not size and (length := _LENGTH.fullmatch(lines[-1])):

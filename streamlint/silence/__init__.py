@@ -1,7 +1,7 @@
 """Why no finding stands at a line: ``streamlint check --explain-silence FILE:LINE``.
 
 What is known of the line follows from what its instructions do. The rules are asked once more with orders left out and copies taken for
-asynchronous: what they tell then is what those orders and copies keep silent.
+asynchronous: what they report then is what those orders and copies keep silent.
 """
 
 from streamlint.silence.answer import Answer, Reason

@@ -1,4 +1,4 @@
-"""From a place to the reasons for its silence: first those that need no run, then what the paths of the program tell."""
+"""From a place to the reasons for its silence: first those that need no run, then what the paths of the program show."""
 
 from __future__ import annotations
 
@@ -207,7 +207,7 @@ def _read(answer: Answer, found: Found) -> str | None:
 
 
 def _tell(answer: Answer, mine: Found, text: str, places: Layout, group: _Group, report: Report) -> None:
-    """What the run tells of a line at which nothing is reported."""
+    """What the run knows of a line at which nothing is reported."""
     parser, options = group.parser, group.options
     raw = _all(group.parts)
     rows = places.statement_at(answer.row)
@@ -250,7 +250,7 @@ def _tell_silenced(answer: Answer, line: Line, one: Silenced) -> None:
 
 
 def _wider(options: Options) -> Iterator[tuple[str, Options, str]]:
-    """The settings that tell more than these do, and what they tell of a finding."""
+    """The settings that report more than these do, and what they report of a finding."""
     if options.hidden_sync != ALL_LOOPS:
         yield 'hidden-sync = "all-loops"', replace(options, hidden_sync=ALL_LOOPS), "looks at this loop"
     if options.evidence != POSSIBLE:

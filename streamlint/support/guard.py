@@ -125,7 +125,7 @@ def ending_first(end: Callable[[], None]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def held_back() -> Iterator[set[int]]:
-    """No signal tells this process to end while it begins another, which is then known, and listens; gives what was held back before."""
+    """No signal ends this process while it begins another, which is then known, and listens; gives what was held back before."""
     before: set[int] = set(signal.pthread_sigmask(signal.SIG_BLOCK, _FORWARDED))
     try:
         yield before
@@ -183,7 +183,7 @@ def _in_child(work: Callable[[], int]) -> int | None:
 
 
 def _pipe() -> tuple[int | None, int | None]:
-    """Its second end is held by this process alone, so that the other end tells of its death."""
+    """Its second end is held by this process alone, so that the other end shows its death."""
     try:
         return os.pipe()
     except OSError:  # no more files may be open

@@ -46,7 +46,7 @@ LARGE = 1 << 30
 
 
 def resident() -> int:
-    """How much memory this process holds, in bytes; 0 where the system does not tell."""
+    """How much memory this process holds, in bytes; 0 where the system does not say."""
     try:
         pages = int(Path("/proc/self/statm").read_bytes().split()[1])
     except (OSError, ValueError, IndexError):
@@ -61,7 +61,7 @@ def collect() -> None:
         give_back()
 
 
-_frozen = False  # by us: the number that gc tells of is never 0 in Python 3.12, and is counted anew each time
+_frozen = False  # by us: the number that gc reports is never 0 in Python 3.12, and is counted anew each time
 
 
 def freeze() -> None:

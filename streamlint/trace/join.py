@@ -90,7 +90,7 @@ def _judged(finding: Finding, costs: list[Cost], seen: Seen, statements: _Statem
 
 
 def _by_place(costs: Iterable[Cost]) -> list[list[Cost]]:
-    """The costs of each place, as a row of the table tells them together."""
+    """The costs of each place, as a row of the table adds them up."""
     places: dict[Place, list[Cost]] = defaultdict(list)
     for cost in costs:
         places[cost.place].append(cost)

@@ -24,7 +24,7 @@ class Frame:
 
     file: str
     line: int  # the line in progress; 0 where only the function is known
-    function: str  # the qualified name, as far as the recording tells it
+    function: str  # the qualified name, as far as the recording shows it
     first_line: int = 0  # where the function begins, 0 where that is not known
     lines: tuple[int, ...] = ()  # where several lines fit ("one of 42, 64"); empty where `line` is exact
     native: bool = False  # of compiled code

@@ -1,4 +1,4 @@
-"""``--since``: the lines that changed since a revision, as git tells."""
+"""``--since``: the lines that changed since a revision, by git."""
 
 from __future__ import annotations
 

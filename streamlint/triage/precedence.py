@@ -19,7 +19,7 @@ _BY_CATEGORY = (Category.ERROR, Category.DEADLOCK, Category.RACE, Category.STALL
 
 
 def best(findings: Iterable[Finding]) -> Iterable[Finding]:
-    """One finding a place and code: one that tells of other places too, else one that is shown, of these the worst with the shortest trail.
+    """One finding a place and code: one that reports other places too, else one that is shown, of these the worst with the shortest trail.
 
     It speaks for the conflicts of all.
     """

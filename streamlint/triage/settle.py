@@ -83,7 +83,7 @@ def _after_comments(report: Report, file: Found, findings: list[Finding], ran: f
 
 
 def _hold_against_baselines(report: Report, files: Mapping[str, Found], unread: Collection[str]) -> None:
-    """Put the findings aside that a baseline knows, and tell which of its entries are stale; those of code that was not read may not be."""
+    """Put the findings aside that a baseline knows, and list which of its entries are stale; those of code that was not read may not be."""
     paths = {found.settings.baseline for found in files.values()}
     if not any(paths):
         return

@@ -51,7 +51,7 @@ def by_finding(asked: Sequence[Question], results: Results, platform: str) -> di
 def as_cases(asked: Sequence[Question], results: Results, at: At) -> list[dict[str, Any]]:
     """Each distinct run in the shape of verify's JSON, with the facts that asked for it.
 
-    ``at`` tells where the findings are in notebooks.
+    ``at`` gives the places of findings in notebooks.
     """
     cases: dict[tuple[object, ...], dict[str, Any]] = {}
     for question in asked:

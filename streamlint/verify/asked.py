@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from streamlint.findings import Facts, Finding
 from streamlint.verify.cases import ANY_KIND, Case, Template
 
-_CHOSEN_BY = ("direction", "memory")  # facts that tell cases of one API from each other
+_CHOSEN_BY = ("direction", "memory")  # facts that distinguish cases of one API
 _WHOLE = 4  # templates' own sizes are known to fit: only a share far below the usual one cuts them
 _CPP = (".cu", ".cuh", ".cpp", ".cc", ".cxx", ".h", ".hpp")
 _WORD = 4  # bytes: templates hold floats

@@ -71,12 +71,12 @@ class Case:
 
     @property
     def identity(self) -> tuple[object, ...]:
-        """What tells one run from another: the key, and the facts that it runs with."""
+        """What distinguishes one run from another: the key, and the facts that it runs with."""
         return (*self.key, *self.facts)
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """What tells one case from another, in evidence too."""
+        """What distinguishes one case from another, in evidence too."""
         return (self.rule, self.name, self.api)
 
     @property

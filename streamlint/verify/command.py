@@ -76,7 +76,7 @@ def _run(options: argparse.Namespace, machine: Machine | None, stack: contextlib
 def reported_if_interrupted(cases: Sequence[Case], found: Results, tell: Callable[[], object], *, always: bool = False) -> Iterator[None]:
     """Cases that are done when Ctrl-C or a signal ends a run are reported and kept, the others are named. Another Ctrl-C ends that, too.
 
-    ``always``: there is something to tell even where nothing is through.
+    ``always``: there is something to report even where no case is done.
     """
     try:
         yield

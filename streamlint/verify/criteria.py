@@ -22,7 +22,7 @@ DOES_NOT_WAIT = 0.2
 LONG_BEATS = 20  # a call that is shorter than this many beats of the other thread says nothing of the GIL
 FREE_BEATS = 5  # a thread that comes this far runs, however busy the machine
 RESAMPLES = 2000
-SHORTEST_MS = 1e-4  # what a clock can tell
+SHORTEST_MS = 1e-4  # what a clock can measure
 DEARER = 1.1  # less than a tenth more is no cost worth a word
 
 

@@ -1,4 +1,4 @@
-"""Rounds that warm up for a capture: what they run is captured behind them, and a capture refuses what waits (SL013 tells of it there)."""
+"""Rounds that warm up for a capture: what they run is captured behind them, and a capture refuses what waits (SL013 reports it there)."""
 
 from __future__ import annotations
 

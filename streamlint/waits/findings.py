@@ -46,14 +46,14 @@ Lowered = Callable[[Source], "ModuleIR | None"]
 
 
 def find(sources: Sequence[Source], options: Options, lowered: Lowered) -> Reported:
-    """What the rules tell of the sources. ``lowered`` gives the intermediate representation of a file."""
+    """What the rules report of the sources. ``lowered`` gives the intermediate representation of a file."""
     programs = hot_waits(sources, options, lowered) if not options.codes or options.codes & CODES else []
     found = [finding for waits in programs for finding in findings_of(waits, options)]
     return Reported(sorted(found, key=Finding.sort_key), sum(waits.facts.solver.cut for waits in programs))
 
 
 def findings_of(waits: HotWaits, options: Options) -> list[Finding]:
-    """What the rules tell of a program."""
+    """What the rules report of a program."""
     rules = [rule() for rule in RULES if not options.codes or rule.code in options.codes]
     hazards = list(waits.hazards())
     found: list[Finding] = []
@@ -81,7 +81,7 @@ def _of_language(sources: Sequence[Source], language: str, options: Options, low
 
 
 def passed_over(programs: Iterable[HotWaits], path: str) -> Iterator[tuple[str, Span, str]]:
-    """The waits of a file that the rules do not tell: whose rule it would be, where it stands, and why it is none."""
+    """The waits of a file that the rules do not report: whose rule it would be, where it stands, and why it is none."""
     for waits in programs:
         for wait, why in waits.passed_over(path) if path in waits.facts.program.units else ():
             rule = DeviceSyncInHotLoop if wait.what in (DEVICE, CACHE) else HiddenSyncInHotLoop

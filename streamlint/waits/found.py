@@ -400,5 +400,5 @@ def _is_of_module(value: Object) -> bool:
 
 
 def _is_unknown(function: Function, value: Object) -> bool:
-    """Whether nothing says where a value is: of C++ the type tells that it is a tensor."""
+    """Whether nothing says where a value is: of C++ the type says that it is a tensor."""
     return isinstance(value, Unknown) or (function.is_cpp and isinstance(value, Memory) and value.space == "unknown")

@@ -52,7 +52,7 @@ class Serving:
                 yield body.graph.loops[index]
 
     def _goes_on(self, body: Body, loop: Loop, calls: list[Instruction]) -> bool:
-        """Whether a model is given what rounds before have made, but for numbers that count or tell a place."""
+        """Whether a model is given what rounds before have made, but for numbers that count or give a place."""
         function = body.function
         given = [register for one in calls for register in op.reads(one)[1:]]
         made = behind(function, given, lambda one: one[3:4] if one[0] == op.ITEM else op.reads(one))

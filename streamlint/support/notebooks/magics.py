@@ -1,6 +1,6 @@
 """What a cell holds for IPython and not for Python: magics, lines for the shell, questions for help.
 
-Such a line becomes ``pass``, or a call that nothing is known of where its result is assigned, with a mark that tells which line it was.
+Such a line becomes ``pass``, or a call that nothing is known of where its result is assigned, with a mark that names the line.
 """
 
 from __future__ import annotations

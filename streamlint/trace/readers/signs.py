@@ -1,4 +1,4 @@
-"""What an event below a user's function tells of the place that made it, and which names that place may have in the source.
+"""What an event below a user's function says of the place that made it, and which names that place may have in the source.
 
 Names come from the event itself: of a Python function its name and those below it (a decorator's wrapper says little), of a builtin
 its name. Of an operator of PyTorch (``aten::item``) they are the names that the models give one row with the method of that name, and

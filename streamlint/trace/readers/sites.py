@@ -18,7 +18,7 @@ _COMPREHENSIONS = {ast.ListComp: "<listcomp>", ast.SetComp: "<setcomp>", ast.Dic
 
 @record(frozen=True, slots=True)
 class Site:
-    """A place in a function. ``names`` are what could be seen of it; ``opaque`` says that a call's name tells nothing of what it calls."""
+    """A place in a function. ``names`` are what could be seen of it; ``opaque`` says that a call's name says nothing of what it calls."""
 
     line: int
     names: tuple[str, ...]

@@ -12,7 +12,7 @@ import secrets
 from streamlint.support.records import record
 
 VARIABLE = "STREAMLINT_RECORD_SESSION"
-# What launchers tell their ranks: the number of ranks. Source: the manuals of torchrun, Open MPI, MPICH (Hydra) and Slurm.
+# Environment variables of launchers with the number of ranks. Source: the manuals of torchrun, Open MPI, MPICH (Hydra) and Slurm.
 _SIZES = ("WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS")
 _STARTED = 19  # the field of /proc/PID/stat behind the command's name that says when the process was started
 

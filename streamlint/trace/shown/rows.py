@@ -1,4 +1,4 @@
-"""The places that a format tells one by one: what cost something, with its findings or without, the dearest first."""
+"""The places that a format reports one by one: those that cost something, with findings or without, the dearest first."""
 
 from __future__ import annotations
 

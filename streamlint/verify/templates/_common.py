@@ -98,7 +98,7 @@ def function(library: Any, name: str, result: Any, *arguments: Any) -> Any:
 class Surfacing:
     """A stream whose callbacks report: passes everything on, and notes the CUDA status that a callback failed with.
 
-    CuPy prints what a callback raises and numba warns of it; neither tells the program.
+    CuPy prints what a callback raises and numba warns of it; neither informs the program.
     """
 
     def __init__(self, stream: Any) -> None:

@@ -1,6 +1,6 @@
 """SL040: what a round of a loop gives back to the default pool goes back to the driver when the round synchronizes.
 
-The pool's own figure tells: after the last round it holds no memory (status 1), or it still does (status 0).
+The pool's own figure decides: after the last round it holds no memory (status 1), or it still does (status 0).
 """
 
 from __future__ import annotations
