@@ -7,9 +7,7 @@ from functools import cached_property
 from math import prod
 from typing import NamedTuple
 
-from streamlint.facts.aliases import SELF, path_of
 from streamlint.facts.call_graph import MOST_NAMES, CallGraph
-from streamlint.facts.decoding import feeds_back
 from streamlint.facts.effects import Effect, Effects
 from streamlint.facts.functions import Function
 from streamlint.facts.hot import TRAINING, Region
@@ -18,7 +16,6 @@ from streamlint.facts.program import Program
 from streamlint.facts.unused import Unused
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ir.graph import NOBODY
 from streamlint.models import Models, StepRow, last_part
 from streamlint.support.records import replace
 from streamlint.waits.captures import warms_up
@@ -26,25 +23,22 @@ from streamlint.waits.found import WaitFinder
 from streamlint.waits.host_rounds import HostRounds
 from streamlint.waits.idle import Idle, answers
 from streamlint.waits.indices import is_mask, is_of_array
-from streamlint.waits.losses import LossSlice
 from streamlint.waits.measuring import Measuring
 from streamlint.waits.must_execute import is_executed
 from streamlint.waits.naming import ON_DEVICE, name_of
-from streamlint.waits.operands import argument_registers, behind, taken_from
-from streamlint.waits.origins import GRADIENTS, INPUT, OUTPUT, PARAMETERS, TERM, UNSURE, ModelFacts, Place
+from streamlint.waits.operands import behind, taken_from
+from streamlint.waits.origins import GRADIENTS, INPUT, PARAMETERS, UNSURE, ModelFacts
 from streamlint.waits.passed import is_plain
 from streamlint.waits.piecemeal import Piecemeal
 from streamlint.waits.quiet import Quiet
-from streamlint.waits.regions import CALLED, DECODE, INFER, LAUNCH, ROWS, WEIGHTS, WaitRegions, serves, trains
+from streamlint.waits.regions import CALLED, INFER, LAUNCH, ROWS, WEIGHTS, WaitRegions, serves, trains
 from streamlint.waits.round_values import RoundValues
-from streamlint.waits.schedules import values_passed
+from streamlint.waits.seeds import seeds_of
 from streamlint.waits.uploads import upload_reason
 from streamlint.waits.uses import Uses
 from streamlint.waits.wait import CACHE, CAST, DEVICE, READ, SIZE, UPLOAD, Wait
 
-ASKED = "a device tensor"
 FROM_INPUT = "input-derived values"
-MODEL_INPUT = "the model's input"
 _PLACES = ("cuda", "device", "gpu", "GPU", "ccelerat", "ightning", "deepspeed", "fabric", "Parallel", "Trainer", "xpu", "mps")
 """Parts of identifiers of which one stands wherever a model, a batch or a default is put on a device, or a framework is asked to."""
 
@@ -85,44 +79,10 @@ class HotWaits:
         self.graph = CallGraph(self.facts)
         self.hot = WaitRegions(Effects(self.graph), all_loops)
         self.hot.find()
-        self.facts.plant(self._seeds())
+        self.facts.plant(seeds_of(self.hot, all_loops))
         self.graph = CallGraph(self.facts)
         self.finder = WaitFinder(self.graph, all_loops)
         self._known: dict[Wait, Hazard | str] = {}
-
-    def _seeds(self) -> dict[tuple[Function, int], str]:
-        seeds = LossSlice(self.hot).run(self.hot.reaching)
-        for function, first in self.hot.gradients.given(self.hot.regions):
-            seeds.update({(function, one[2]): GRADIENTS for one in function.by_opcode[op.PARAM] if one[3] >= first})
-            seeds.update({(function, one[2]): TERM for one in function.by_opcode[op.ATTR] if function.text(one[4]) == "saved_tensors"})
-        for function, regions in self.hot.regions.items():
-            for one in _inputs(function, regions):
-                seeds.setdefault((function, one[2]), f"{UNSURE}{INPUT}")
-            for one in function.by_opcode[op.ATTR]:
-                if function.text(one[4]) == "grad" and not function.is_parameter(one[3], 0):
-                    seeds.setdefault((function, one[3]), PARAMETERS)
-            if self.all_loops:
-                self._seed_rounds(seeds, function, regions)
-        return seeds
-
-    def _seed_rounds(self, seeds: dict[Place, str], function: Function, regions: Iterable[Region]) -> None:
-        """Add what loops that do not train give to models, and what is asked to be on a device."""
-        for region in regions:
-            if region.loop is not None and region.caller is None and not trains(region):
-                seeds.update({(function, register): MODEL_INPUT for register in values_passed(self.hot, region)})
-                for place, reason in self._fed(region):
-                    seeds.setdefault(place, reason)
-        for place in self._on_asked_device(function):
-            seeds.setdefault(place, f"{UNSURE}{ASKED}")
-
-    def _fed(self, region: Region) -> Iterator[tuple[Place, str]]:
-        """What a model gives that goes back into it, and the variables that carry it from round to round."""
-        function, body = region.function, self.hot.body(region.function)
-        loop = body.graph.loops.index(region.loop) if region.loop is not None and region.does == DECODE else NOBODY
-        for fed in feeds_back(self.graph, body, self.hot.serving.leads_to_model) if loop != NOBODY else ():
-            if fed.place == loop:
-                yield (function, fed.call[2]), f"{UNSURE}{OUTPUT}"
-                yield (function, fed.carried), f"{UNSURE}{MODEL_INPUT}"
 
     @cached_property
     def _is_on_host(self) -> bool:
@@ -404,31 +364,12 @@ class HotWaits:
 
         return any(one in computed for one in behind(function, [wait.value], onward))
 
-    def _on_asked_device(self, function: Function) -> Iterator[tuple[Function, int]]:
-        """Attributes of objects that got a device: ``schedule.prepare(device=device)``, then ``schedule.moments``."""
-        placed = {
-            path_of(function, one[3])
-            for one in function.by_opcode[op.INVOKE]
-            for kind, register in argument_registers(function, one)
-            if kind == "device" and function.constant(register) != "cpu"
-        } - {"", SELF, "torch"}
-        for one in function.by_opcode[op.ATTR]:
-            if path_of(function, one[3]) in placed:
-                yield function, one[2]
-
 
 def _reads_numbers(wait: Wait, first: Region) -> bool:
     """Whether a wait reads the numbers of a tensor; what is moved as a whole may be a module."""
     if wait.what == READ and wait.name.endswith(("item", "tolist")):
         return True
     return first.does in (INFER, ROWS) and is_of_array(wait.function, wait.value)
-
-
-def _inputs(function: Function, regions: Iterable[Region]) -> Iterator[Instruction]:
-    """The parameters of a function that a step or an unknown caller runs with its inputs."""
-    if any((isinstance(region.row, StepRow) or region.does == CALLED) and region.caller is None for region in regions):
-        has_self = function.owner is not None or function.has_receiver
-        yield from (one for one in function.by_opcode[op.PARAM] if one[3] > 0 or not has_self)
 
 
 def _valid(reasons: list[str], is_computed: bool, may_guess: bool) -> list[str]:
