@@ -59,7 +59,7 @@ class DefaultStream(StreamFiles):
 
     def _reason_cpp(self, function: Function, one: Instruction, work: Queued, choice: Choice) -> str:
         holder, place = choice.at.function, choice.at.instruction
-        if choice.how == "default" and not choice.calls and not self.streams.at_hand.is_given(holder):
+        if choice.how == "default" and not choice.calls and not self.streams.in_scope.is_given(holder):
             return ""
         beside = self.streams.beside.in_flight(holder, place)
         if self._is_apart(holder, place, work, beside):
@@ -77,7 +77,7 @@ class DefaultStream(StreamFiles):
             and not (work.kind == "copy" and work.waits)
             and self.own_stream(holder.unit) is not None
         ):
-            return "" if self.streams.at_hand.makes(holder) else "other work in this file uses a stream"
+            return "" if self.streams.in_scope.makes(holder) else "other work in this file uses a stream"
         return ""
 
     def _is_apart(self, holder: Function, place: Instruction, work: Queued, beside: list[Event]) -> bool:
@@ -190,9 +190,9 @@ class DefaultStream(StreamFiles):
 
     def _has_stream_in_scope(self, holder: Function, choice: Choice) -> bool:
         for function in self._choosers(holder):
-            if self.streams.at_hand.makes(function):
+            if self.streams.in_scope.makes(function):
                 return False
-            if self.streams.at_hand.is_named(function):
+            if self.streams.in_scope.is_named(function):
                 return True
         return False
 
@@ -236,11 +236,11 @@ class DefaultStream(StreamFiles):
     def _is_of_given_stream(self, holder: Function, place: Instruction) -> bool:
         """Whether the function itself takes a stream, and nobody has waited yet."""
         waits = (event for event in self.streams.beside.before(holder, place) if event.work is None)
-        return self.streams.at_hand.is_given(holder) and not any(True for _ in waits)
+        return self.streams.in_scope.is_given(holder) and not any(True for _ in waits)
 
     def _sets_up(self, holder: Function, place: Instruction, work: Queued) -> bool:
         """Whether it fills memory that the function has just made and keeps, before it has any stream."""
-        if work.kind not in ("copy", "memset") or self.streams.at_hand.is_given(holder):
+        if work.kind not in ("copy", "memset") or self.streams.in_scope.is_given(holder):
             return False
         if not self._fills_kept(holder, work):
             return False
@@ -265,7 +265,7 @@ class DefaultStream(StreamFiles):
         return any(self.streams.beside.leads_to(caller, one, call) for one in made)
 
     def _makes(self, edge: Edge) -> bool:
-        return edge.is_followed and self.streams.at_hand.makes(edge.callee)
+        return edge.is_followed and self.streams.in_scope.makes(edge.callee)
 
     def _is_on_own_memory(self, function: Function, work: Queued) -> bool:
         """Whether all that it works on is memory that the program has from the driver: a program of its own in the extension."""
@@ -358,10 +358,10 @@ class DefaultStream(StreamFiles):
         if not is_destructor(function):
             return False
         owner = function.method.owner if function.method is not None else None
-        if owner is None or not owner.unit.is_cpp or not self.streams.at_hand.has_members(owner):
+        if owner is None or not owner.unit.is_cpp or not self.streams.in_scope.has_members(owner):
             return True
         constructors = owner.methods.get("__init__", [])
-        return not any(self.streams.at_hand.is_given(one) for one in constructors)
+        return not any(self.streams.in_scope.is_given(one) for one in constructors)
 
     def _handles_error(self, function: Function, one: Instruction) -> bool:
         """Whether an instruction stands in a handler of exceptions."""

@@ -89,7 +89,7 @@ class Marks:
 
     def _beside(self, record: ModelledCall, choice: Choice) -> str:
         function = record.function
-        if choice.how not in (OMITTED, FIXED, "literal") or not self.streams.at_hand.is_given(function):
+        if choice.how not in (OMITTED, FIXED, "literal") or not self.streams.in_scope.is_given(function):
             return ""
         before = self.streams.beside.before(function, record.instruction)
         work = [event.choice for event in before if event.work is not None and event.choice is not None]

@@ -30,7 +30,7 @@ class Streams:
         self.launches = Launches(self.transfer, presumes)
         self.choices = Choices(self.transfer, self.transfer.one_of(Places, self.facts), Currents(self.transfer, guesses=True))
         self.beside = Beside(self.transfer, self.launches, self.choices, deepest)
-        self.at_hand = AtHand(self.transfer, self.beside)
+        self.in_scope = AtHand(self.transfer, self.beside)
         self.extensions = Extensions(self.facts.program)
         self._built: dict[Unit, bool | None] = {}
         self._blocking: dict[LibraryObject, bool | None] = {}
