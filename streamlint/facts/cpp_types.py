@@ -38,6 +38,7 @@ class CppTypes(Language):
         super().__init__(program, models)
         self.cpp = program.cpp
         self._cpp_models = cpp_models
+        program.tell("cuda", cpp_models)
         self.templates = Templates(program.cpp, lambda: self.cpp_models.constants)
         self._rows: dict[tuple[Unit, str], TypeRow | None] = {}
         self.element_types: dict[Object, tuple[Function, TypeTuple]] = {}  # what containers of C++ hold

@@ -20,6 +20,7 @@ from streamlint.facts.modules import Resolver
 from streamlint.facts.stores import Store, inner_stores
 from streamlint.ir import Code, DeclarationIR, Instruction, ModuleIR
 from streamlint.ir import opcodes as op
+from streamlint.models import Models, builtin
 from streamlint.support import declared_words
 from streamlint.support.records import field, record
 
@@ -58,6 +59,11 @@ class Unit:
 
     def __repr__(self) -> str:
         return f"<file {self.path}>"
+
+    @cached_property
+    def models(self) -> Models:
+        """The rows about what its language calls."""
+        return self.program.rows_of("cuda" if self.is_cpp else "python")
 
     @property
     def path(self) -> str:
@@ -287,8 +293,19 @@ class Program:
         self.cpp = CppScopes(self)
         self._defined: dict[str, bool] = {}
         self._near: dict[tuple[Unit, str], bool] = {}
+        self._rows: dict[str, Models] = {}
         self.handing: Handing | None = None
         """What calls run where some of the arguments are not theirs; the facts of the program set it."""
+
+    def tell(self, language: str, models: Models | None) -> None:
+        """Have the files of a language go by these rows: by those of streamlint alone if nobody says so."""
+        if models is not None:
+            self._rows[language] = models
+
+    def rows_of(self, language: str) -> Models:
+        """The rows about what a language calls."""
+        found = self._rows.get(language)
+        return found if found is not None else builtin(language)
 
     def _leave_out(self, paths: Collection[str]) -> None:
         """Nothing runs of files that cannot be imported, nor of the C++ in their strings."""

@@ -100,9 +100,9 @@ class Calls:
             return
         name = function.text(one[4])
         if not path:
-            if name not in sinks.OF_KIND:
+            if name not in function.known("of-form"):
                 yield None if self.is_forward else state.at(one[2], ())
-        elif isinstance(path[0], Member) or name in sinks.SILENT or name in sinks.KEEPS or name in sinks.EXTENDS:
+        elif isinstance(path[0], Member) or name in function.known("drops", "puts", "extends"):
             return
         elif name == "items":
             yield state.at(one[2], (None, 1, *path[1:]))
@@ -110,7 +110,7 @@ class Calls:
             yield state.at(one[2], (None, *path[1:]))
         elif name == "copy":
             yield state.at(one[2], path)
-        elif name in sinks.TAKES:
+        elif name in function.known("takes"):
             if len(one) <= 6 or fits(path[0], key_of(function, one[6])):
                 yield state.at(one[2], path[1:])
         elif not self._is_of_program(function, one[3]):
@@ -132,10 +132,10 @@ class Calls:
             yield None
         if is_text or (name in sinks.ASKS_KIND and not is_method) or (path and isinstance(path[0], Member)):
             return
-        if name in sinks.DECIDES:
+        if sinks.decides(function, name):
             if not path or name in ("any", "all"):
                 yield None
-        elif name in sinks.FACTORIES and self._is_uploaded(function, one, name):
+        elif name in function.known("of-number") and self._is_uploaded(function, one, name):
             if state.kept and self.is_whole:
                 yield None
         elif name in sinks.EXTREMES and not is_method:
@@ -144,7 +144,7 @@ class Calls:
             yield from self.holders.attribute(state, one[5], str(function.constant(one[6])))
         elif not is_method and (around := self._through(state, one, name)) is not None:
             yield from (state.at(one[2], inner) for inner in around)
-        elif is_method and name in sinks.KEEPS | sinks.EXTENDS | {"setdefault"}:
+        elif is_method and name in function.known("puts", "extends", "puts-if-absent"):
             yield from self._kept(state, one, name)
         elif is_method and name.endswith("_") and not name.endswith("__"):
             yield state.at(one[2], ())  # `weight.add_(change, alpha=x)`: work on a tensor, which takes a tensor as well
@@ -199,9 +199,9 @@ class Calls:
 
     def _forwarded(self, state: State, one: Instruction, name: str) -> Iterator[State | None]:
         """A forward hands a number to something that may take a size."""
-        if name in sinks.LOGS or any(isinstance(key, str) for key in state.path):
+        if sinks.is_kept(state.frame.function, name) or any(isinstance(key, str) for key in state.path):
             return
-        if name in sinks.ROUNDS_OFF or not state.real:
+        if sinks.rounds_off(state.frame.function, name) or not state.real:
             yield None
         yield state.at(one[2], ())
 
@@ -214,14 +214,14 @@ class Calls:
         path = state.path
         given = argument_registers(state.frame.function, one)
         if name in sinks.SAME:
-            if self.is_forward and name in sinks.ROUNDS_OFF:
+            if self.is_forward and sinks.rounds_off(state.frame.function, name):
                 return None
             return [path]
         if name == "sum":
             return [path[1:]]
-        if name in sinks.COPIES:
+        if sinks.copies(state.frame.function, name):
             return [(None, *path[1:]) if path else ()]
-        if name in sinks.DICTS:
+        if sinks.makes_dictionary(state.frame.function, name):
             return [(kind, *path) if isinstance(kind, str) else path for kind, register in given if register == state.register]
         if name == "enumerate":
             return [(None, 1, *path[1:])]
@@ -283,7 +283,7 @@ class Calls:
             if name == "setdefault":
                 yield from self.holders.put(state, one[3], (key_of(function, one[6]), *path))
                 yield state.at(one[2], path)
-            elif name in sinks.KEEPS:
+            elif name in function.known("puts"):
                 yield from self.holders.put(state, one[3], (None, *path))
             elif isinstance(kind, str):
                 yield from self.holders.put(state, one[3], (kind, *path))

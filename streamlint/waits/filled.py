@@ -11,7 +11,6 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import Graph
 from streamlint.waits.questions import alike, compares, counted_in, holds_gradients, is_new, parts_of, says_filled
-from streamlint.waits.sinks import OF_KIND
 
 
 class Edge(NamedTuple):
@@ -78,7 +77,7 @@ def _is_size_of_part(body: Body, asked: Asked, counted: int) -> bool:
         if one is None or one[0] not in (op.ATTR, op.INVOKE, op.ITEM):
             return False
         inner = function.definitions[one[3]] if one[0] == op.ITEM else one  # `x.shape[0]`
-        if inner is None or inner[0] not in (op.ATTR, op.INVOKE) or function.text(inner[4]) not in OF_KIND:
+        if inner is None or inner[0] not in (op.ATTR, op.INVOKE) or function.text(inner[4]) not in function.known("of-form"):
             return False
         one = function.definitions[inner[3]]
     while one is not None and one[0] in (op.ITEM, op.ATTR, op.UNPACK):

@@ -13,16 +13,8 @@ from streamlint.ir import opcodes as op
 from streamlint.models import Row
 from streamlint.waits.operands import argument_registers, operand_of
 
-SHAPES = frozenset(
-    "expand expand_as view view_as reshape flatten squeeze unsqueeze repeat t transpose permute contiguous detach clone cpu to type long "
-    "int short float half double bfloat16 bool".split()
-)
-"""Methods of tensors that give the same numbers in another shape or type."""
-_OF_ONE = frozenset({"tril", "triu", "flip", "diag", "bernoulli"})
-"""Functions and methods of torch that make a tensor of one other, on the same side."""
 _ELSEWHERE = frozenset({"device", "generator", "pin_memory", "out", 2})
 _READING = frozenset({op.ATTR, op.BINARY, op.COMPARE, op.UNARY, op.PHI, op.RETURN, op.BIND})
-_ASKING = frozenset({"to", "cuda", "size", "dim", "numel"})
 
 
 def how_filled(graph: CallGraph, function: Function, register: int, consumer: Instruction) -> str | None:
@@ -62,9 +54,9 @@ def _by_call(graph: CallGraph, function: Function, call: LibraryCall, row: Row) 
         return kind if is_filled else how_filled(graph, function, data, one)
     source = one[3] if call.receiver is not None else given[0][1] if given and given[0][0] is None else op.NONE
     if row.get("result") == "self":
-        is_set = kind == DRAWN or name in ("zero_", "fill_")
+        is_set = kind == DRAWN or name in function.known("fills")
         return kind if is_set and _is_new(graph, function, source, one) else None
-    if name not in _OF_ONE and (call.receiver is None or name not in SHAPES):
+    if name not in function.known("of-one") and (call.receiver is None or name not in function.known("same-numbers")):
         if name == "normal" and all(_is_number(graph, function, register) for _, register in given[:2]):
             return kind
         registers = [*([one[3]] if call.receiver is not None else []), *(register for _, register in given)]
@@ -140,7 +132,7 @@ def is_only_read(graph: CallGraph, function: Function, register: int, consumer: 
 
 def _only_asks(graph: CallGraph, function: Function, one: Instruction, register: int) -> bool:
     """Whether a call asks for a tensor's shape, or computes another one of it: ``angles.sin()``."""
-    if one[0] == op.INVOKE and one[3] == register and function.text(one[4]) in _ASKING:
+    if one[0] == op.INVOKE and one[3] == register and function.text(one[4]) in function.known("moves", "size"):
         return True
     calls = graph.of_call(function, one).libraries if one[0] in (op.CALL, op.INVOKE) else ()
     return bool(calls) and all(_is_pure(call.row) and call.name.startswith("torch.") for call in calls)
@@ -164,7 +156,7 @@ def is_size(function: Function, one: Instruction | None) -> bool:
 
 def _is_one_size(function: Function, one: Instruction) -> bool:
     if one[0] == op.INVOKE:
-        return function.text(one[4]) in ("numel", "nelement", "dim") or (function.text(one[4]) == "size" and len(one) > 6)
+        return function.text(one[4]) in function.known("count") or (function.text(one[4]) == "size" and len(one) > 6)
     if one[0] == op.CALL:
         return function.dotted(one[3]) == "len"
     if one[0] == op.ITEM:

@@ -18,7 +18,7 @@ from streamlint.ir import opcodes as op
 from streamlint.models import last_part
 from streamlint.waits.moved import moved_to_host
 from streamlint.waits.operands import argument_registers, behind, operand_of
-from streamlint.waits.origins import ANSWERS, LOSS, OUTPUT, SOURCES, TERM, UNSURE, Place, is_of_language, is_of_tensors, tensor_of
+from streamlint.waits.origins import LOSS, OUTPUT, TERM, UNSURE, Place, is_of_language, is_of_tensors, tensor_of
 from streamlint.waits.questions import alike
 from streamlint.waits.together import is_beside_host, makes_elsewhere
 
@@ -176,7 +176,9 @@ class LossSlice:
         if one[0] in (op.CALL, op.INVOKE):
             yield from self._of_call(function, one, is_element)
         elif one[0] == op.ATTR:
-            if function.text(one[4]) not in ANSWERS and not (function.is_parameter(one[3]) and function.owner is not None):
+            if function.text(one[4]) not in function.known("no-tensor") and not (
+                function.is_parameter(one[3]) and function.owner is not None
+            ):
                 yield function, one[3]
         elif one[0] in (op.DICT, op.BUILD):
             yield from ((function, operand) for operand in op.reads(one))
@@ -208,7 +210,9 @@ class LossSlice:
                 yield function, use[4]
             elif use[0] in (op.APPEND, op.PUT) and use[2] == register:
                 yield function, use[-1]
-            elif use[0] == op.INVOKE and use[3] == register and function.text(use[4]) in ("append", "add", "extend", "setdefault"):
+            elif (
+                use[0] == op.INVOKE and use[3] == register and function.text(use[4]) in function.known("puts", "extends", "puts-if-absent")
+            ):
                 yield from ((function, operand) for operand in use[6:])
 
     def _stored(self, function: Function, one: Instruction) -> Iterator[Place]:
@@ -279,7 +283,7 @@ class LossSlice:
                 self.seeds.setdefault((function, one[2]), TERM)
             yield from ((function, operand) for operand in operands)
             return
-        if name in SOURCES:
+        if name in self.facts.models.known("brings-data"):
             return
         if any(isinstance(value, External) and is_of_language(value.name) for value in self.facts.callees(function, one)):
             yield from ((function, operand) for operand in operands)

@@ -16,9 +16,6 @@ from streamlint.ir import opcodes as op
 from streamlint.models import Row
 from streamlint.models.vocabulary import Selector
 
-_OF_DATA = frozenset({"tensor", "as_tensor", "array", "asarray"})
-_OF_SHAPE = frozenset({"zeros", "ones", "empty", "rand", "randn"})
-_CLASSES = frozenset({"Tensor", "FloatTensor", "DoubleTensor", "LongTensor", "IntTensor"})
 OnDevice = Callable[[int], bool]
 Given = tuple[object, int]
 """An argument: its keyword, 1 or 2 where it is spread (``*``, ``**``), None by position; and its register."""
@@ -208,9 +205,11 @@ def makes_nothing(function: Function, one: Instruction | None) -> bool:
     name = function.text(one[4]) if one[0] == op.INVOKE else function.dotted(one[3]).rpartition(".")[2]
     every = argument_registers(function, one)
     given = [register for kind, register in every if kind is None]
-    if name in _OF_DATA:
+    if name in function.known("of-data"):
         return bool(given) and _is_empty_display(function, given[0])
-    return (name in _OF_SHAPE and any(function.constant(register) == 0 for register in given)) or (name in _CLASSES and not every)
+    return (name in function.known("of-shape") and any(function.constant(register) == 0 for register in given)) or (
+        name in function.known("tensor-class") and not every
+    )
 
 
 def _is_empty_display(function: Function, register: int) -> bool:

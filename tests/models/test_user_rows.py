@@ -21,7 +21,7 @@ for found in BLOCK.finditer(PAGE):
     EXAMPLES.setdefault(found["name"], {})[found["kind"]] = found["body"]
 
 # What is found without the rows: nothing, but where the rows silence something.
-WITHOUT = {"renamed": {(10, "SL005"), (19, "SL005")}}
+WITHOUT = {"renamed": {(10, "SL005"), (19, "SL005")}, "traits": {(9, "SL020")}}
 
 
 def marked(code: str) -> set[tuple[int, str]]:
