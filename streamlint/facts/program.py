@@ -21,6 +21,7 @@ from streamlint.facts.stores import Store, inner_stores
 from streamlint.ir import Code, DeclarationIR, Instruction, ModuleIR
 from streamlint.ir import opcodes as op
 from streamlint.models import Models, builtin
+from streamlint.program.definitions import HOLDS_CPP
 from streamlint.support import declared_words
 from streamlint.support.records import field, record
 
@@ -28,8 +29,6 @@ _IDENTIFIER = re.compile(r"[^\W\d]\w*")
 _MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)((?:[^\n\\]+|\\\n|\\.)*)", re.MULTILINE)
 _DEEPEST_MACRO = 4
 _IMPORT = re.compile(r"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+c?import[ \t]+(\([^)]*\)|[^\n;]*)|c?import[ \t]+([\w.][\w., \t]*))", re.MULTILINE)
-_HOLDS_CPP = ("load_inline", "<<<", "cudaMemcpyAsync", "cudaLaunch")
-"""Words of which one stands in a Python file whose strings hold C++ that works on the device."""
 Register = tuple[Function, int]
 
 
@@ -316,7 +315,7 @@ class Program:
 
     def _add_inline(self, unit: Unit) -> None:
         """The C++ that strings of a Python file hold, as files of their own that stand in its place."""
-        if unit.source.language != "python" or not any(word in unit.source.text for word in _HOLDS_CPP):
+        if unit.source.language != "python" or not any(word in unit.source.text for word in HOLDS_CPP):
             return
         for number, inner in enumerate(unit.ir.inline):
             source = SourceFile(unit.path, "cuda", unit.source.text, partial(_given, inner))

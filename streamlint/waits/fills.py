@@ -10,7 +10,7 @@ from streamlint.facts.objects import Memory, are_plain
 from streamlint.findings.operations import DRAWN, FILLED
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.models import Row
+from streamlint.models import Row, first_part
 from streamlint.waits.operands import argument_registers, operand_of
 
 _ELSEWHERE = frozenset({"device", "generator", "pin_memory", "out", 2})
@@ -42,7 +42,7 @@ def _of_all(graph: CallGraph, function: Function, registers: Sequence[int], cons
 def _by_call(graph: CallGraph, function: Function, call: LibraryCall, row: Row) -> str | None:
     one, name = call.instruction, call.name.rpartition(".")[2]
     given = argument_registers(function, one)
-    if not call.name.startswith(("torch.", "numpy.")) or any(kind in _ELSEWHERE for kind, _ in given):
+    if first_part(call.name) not in function.unit.models.marked("computes-on-host") or any(kind in _ELSEWHERE for kind, _ in given):
         return None
     kind = DRAWN if row.get("random") else FILLED
     if row.effect == "factory":

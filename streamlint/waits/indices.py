@@ -67,11 +67,14 @@ def _has_boolean_type(facts: Facts, function: Function, one: Instruction) -> boo
     typed = [register for kind, register in argument_registers(function, one) if kind == "dtype"]
     if one[0] == op.INVOKE and function.text(one[4]) == "to":
         typed += [register for _, register in argument_registers(function, one)]
-    return any(function.dotted(register) == "torch.bool" or _is_bool(facts, function, register) for register in typed)
+    return any(function.dotted(register) in facts.models.marked("truth-type") or _is_bool(facts, function, register) for register in typed)
 
 
 def _is_bool(facts: Facts, function: Function, register: int) -> bool:
-    return any(isinstance(value, External) and value.name in ("torch.bool", "bool") for value in facts.values(function, register).values)
+    return any(
+        isinstance(value, External) and (value.name == "bool" or value.name in facts.models.marked("truth-type"))
+        for value in facts.values(function, register).values
+    )
 
 
 def is_uploaded(facts: Facts, function: Function, register: int) -> bool:

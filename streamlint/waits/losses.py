@@ -120,7 +120,10 @@ class LossSlice:
                 pass
             elif one[0] in _PASSED_ON:
                 return one[3:4] if one[0] == op.ITEM else op.reads(one)
-            elif calls and all(is_of_tensors(call.name) if call.row is None else call.row.effect in ("compute", "view") for call in calls):
+            elif calls and all(
+                is_of_tensors(self.facts.models, call.name) if call.row is None else call.row.effect in ("compute", "view")
+                for call in calls
+            ):
                 return [*(given for _, given in argument_registers(function, one)), *(one[3:4] if one[0] == op.INVOKE else ())]
             elif one[0] != op.CONST and not (values and all(isinstance(value, External) for value in values)):
                 ends.append(False)
@@ -261,7 +264,7 @@ class LossSlice:
         operands = [register for _, register in argument_registers(function, one) if not self._is_number(function, register)]
         if one[0] == op.INVOKE:
             operands.append(one[3])
-        if library and all(call.row is None and is_of_tensors(call.name) for call in library):
+        if library and all(call.row is None and is_of_tensors(self.facts.models, call.name) for call in library):
             yield from ((function, operand) for operand in operands)
             return
         is_method = one[0] == op.INVOKE and name not in LANGUAGE_MEMBERS and not library and not self._is_of_import(function, one)

@@ -189,13 +189,13 @@ def is_element_type(facts: Facts, function: Function, register: int) -> bool:
     """Whether what stands where a device may be named is the type of elements: one is among its values, and no device."""
     values = list(facts.values(function, register).values) if register >= 0 else []
     devices = (isinstance(value, (DeviceValue, Memory)) or (isinstance(value, Constant) and value.value is not None) for value in values)
-    return any(isinstance(value, External) and _names_type(value) for value in values) and not any(devices)
+    return any(isinstance(value, External) and _names_type(facts, value) for value in values) and not any(devices)
 
 
-def _names_type(value: External) -> bool:
+def _names_type(facts: Facts, value: External) -> bool:
     """``torch.float16``, or what stands for ``x.dtype``."""
     module, _, name = value.name.rpartition(".")
-    return value.name == ELEMENT_TYPE or (value.receiver is None and module in ("torch", "numpy", "cupy") and name != "device")
+    return value.name == ELEMENT_TYPE or (value.receiver is None and module in facts.models.marked("array-package") and name != "device")
 
 
 def makes_nothing(function: Function, one: Instruction | None) -> bool:

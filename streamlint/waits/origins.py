@@ -146,7 +146,7 @@ class ModelFacts(Facts):
         super().library_call(callee, arguments, target)
         row = self.row_of(callee)
         is_of_language = callee.name.startswith(f"{TENSOR}.") and callee.name.rpartition(".")[2] in LANGUAGE_MEMBERS
-        if row is None and is_of_tensors(callee.name) and not is_of_language:  # `held.get(key)`: no tensor is asked so
+        if row is None and is_of_tensors(self.models, callee.name) and not is_of_language:  # `held.get(key)`: no tensor is asked so
             for node in [*arguments.all, *([self.holding(callee.receiver)] if callee.receiver is not None else [])]:
                 self.solver.when(node, lambda value: self._computed_there(value, target))
         elif row is not None and row.effect == "object" and (kind := str(row.get("type") or row.names[0])) in self._made_of:
@@ -223,10 +223,10 @@ def tensor_of(function: Function) -> str:
     return CPP_TENSOR if function.is_cpp else TENSOR
 
 
-def is_of_tensors(name: str) -> bool:
+def is_of_tensors(models: Models, name: str) -> bool:
     """Whether a name without a row is that of a function of a library that computes tensors of tensors."""
     head, _, last = name.replace("::", ".").rpartition(".")
-    return head.startswith("torch") and not head.startswith(("torch.utils", "torch.cuda", "torch.distributed")) and last[:1].islower()
+    return head.startswith("torch") and not head.startswith(tuple(models.marked("no-tensors"))) and last[:1].islower()
 
 
 def is_of_language(name: str) -> bool:

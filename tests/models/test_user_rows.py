@@ -41,7 +41,7 @@ def settings_with(folder: Path, rows: str) -> Settings:
 
 
 def test_the_page_has_a_facade_and_a_helper() -> None:
-    assert {name for name, parts in EXAMPLES.items() if set(parts) == {"rows", "code"}} == {"facade", "renamed", "helper"}
+    assert {name for name, parts in EXAMPLES.items() if set(parts) == {"rows", "code"}} == {"facade", "renamed", "helper", "traits"}
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
