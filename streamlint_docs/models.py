@@ -8,10 +8,19 @@ from collections.abc import Iterable, Mapping
 from streamlint.models.effects import GROUPS
 from streamlint.models.keys import HEAD, ROWS, VALUES, Effect, Key
 from streamlint.models.listing import Entry, shipped
+from streamlint.models.traits import MEANINGS
 from streamlint.models.user_rows import libraries
 from streamlint.models.vocabulary import DEFAULTS, PLACES, VERSION
 
-TITLES = {"call": "Calls", "attribute": "Attributes", "type": "Types", "constant": "Constants", "step": "Training steps", "round": "Rounds"}
+TITLES = {
+    "call": "Calls",
+    "attribute": "Attributes",
+    "type": "Types",
+    "constant": "Constants",
+    "step": "Training steps",
+    "round": "Rounds",
+    "trait": "Traits",
+}
 HEADER = """# Model reference
 
 A *row* says what a call of a library does. [Your own functions](models.md) shows how to write rows for a package of yours, and
@@ -63,6 +72,8 @@ def _rows() -> str:
         parts += [f"### {TITLES[kind]}", meaning, _keys(keys)]
         if kind == "constant":
             parts.append("| value | meaning |\n|---|---|\n" + "\n".join(f"| `{word}` | {text} |" for word, text in VALUES.items()))
+        if kind == "trait":
+            parts.append("| trait | they |\n|---|---|\n" + "\n".join(f"| `{word}` | {text} |" for word, text in MEANINGS.items()))
         if (example := _example(entry for entry in shipped() if entry.kind == kind)) is not None and kind not in ("call", "attribute"):
             parts.append(_shown(example))
     return "\n\n".join(parts)
@@ -111,6 +122,8 @@ ACCEPTED: Mapping[str, str] = {
 def _accepted(key: Key) -> str:
     if key.kind == "word" and not key.words:
         return "an [effect](#effects)"
+    if key.kind == "words":
+        return f"one of the {len(key.words)} [words](#traits) below, or a list of them"
     if key.kind == "word":
         return _listed(key.words)
     return f"{_listed(key.words)}, or a [place](#places)" if key.kind == "word or place" else ACCEPTED[key.kind]

@@ -9,7 +9,7 @@ from streamlint.findings import Finding, Span, Step
 from streamlint.support.records import replace
 
 Pairs = tuple[tuple[Span, Span], ...]
-_NAMES = {"torch": "PyTorch", "cupy": "CuPy", "numba": "numba", "cuda_python": "cuda-python"}
+NAMES = {"torch": "PyTorch", "cupy": "CuPy", "numba": "numba", "cuda_python": "cuda-python"}
 
 
 class ForeignLibraryStream(Check):
@@ -64,16 +64,16 @@ class ForeignLibraryStream(Check):
 
     def report(self, foreign: Span, library: str, other: str, trail: Iterable[Step], qualname: str, pairs: Pairs) -> Finding:
         """Work of one library on memory that another one uses on another stream, as a finding."""
-        message = f"{_NAMES[library]} works on memory that {_NAMES[other]} uses on another stream; nothing orders them"
+        message = f"{NAMES[library]} works on memory that {NAMES[other]} uses on another stream; nothing orders them"
         return replace(self.finding_at(foreign, message, trail=trail, help=_help(library), qualname=qualname), pairs=pairs)
 
     def report_opened(self, call: Span, library: str, other: str, trail: Iterable[Step], qualname: str, pairs: Pairs) -> Finding:
         """Work of an opened library on a library's stream, or on the null stream where ``library`` is empty, as a finding."""
-        home = _NAMES[other]
-        work = f"call passes {_NAMES[library]}'s stream for memory" if library in _NAMES else "default-stream library work on memory"
+        home = NAMES[other]
+        work = f"call passes {NAMES[library]}'s stream for memory" if library in NAMES else "default-stream library work on memory"
         help = f"pass the stream that {home} works on (`stream.cuda_stream`, `stream.ptr`), and launch on it"
-        if library in _NAMES:
-            help = f"pass the stream that {home} works on, or make {_NAMES[library]}'s stream wait for it"
+        if library in NAMES:
+            help = f"pass the stream that {home} works on, or make {NAMES[library]}'s stream wait for it"
         message = f"{work} that {home} uses on another stream; nothing orders them"
         return replace(self.finding_at(call, message, trail=trail, help=help, qualname=qualname), pairs=pairs)
 

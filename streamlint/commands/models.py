@@ -38,6 +38,7 @@ TITLES = {
     "constant": "constants",
     "step": "methods of training steps",
     "round": "calls of rounds",
+    "trait": "traits",
 }
 MOST_NAMES = 3  # of a row, in a list
 
@@ -200,7 +201,7 @@ def _page(word: str, entry: Entry, why: str, paint: Paint, columns: int) -> str:
     ]
     lines += [f"  {why}"] if why else []
     if meaning := meaning_of(entry):
-        lines += [f"  {entry.effect}: {meaning}" if entry.kind not in ("step", "round") else f"  {meaning}"]
+        lines += [f"  {entry.effect}: {meaning}" if entry.kind not in ("step", "round", "trait") else f"  {meaning}"]
     for key, value in entry.fields():
         if key.name == "effect":
             continue

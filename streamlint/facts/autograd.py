@@ -7,12 +7,10 @@ from streamlint.facts.hierarchy import Hierarchy
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 
-_BASES = frozenset({"torch.autograd.Function", "torch.autograd.function.Function", "torch.autograd.function.InplaceFunction"})
-
 
 def is_differentiated(hierarchy: Hierarchy, definition: ClassInfo) -> bool:
     """Whether a class is a function of autograd."""
-    return not _BASES.isdisjoint(hierarchy.libraries(definition))
+    return not definition.unit.models.marked("differentiated").isdisjoint(hierarchy.libraries(definition))
 
 
 def is_of_autograd(hierarchy: Hierarchy, method: Function) -> bool:

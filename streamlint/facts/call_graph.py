@@ -106,9 +106,7 @@ class _Found:
         return Calls(tuple(edges), tuple(self.libraries), tuple(self.unknown))
 
 
-_BINDING = frozenset(
-    {"functools.partial", "partial", "super", "staticmethod", "classmethod", "functools.wraps", "functools.update_wrapper"}
-)
+_LEAVING = frozenset({"super", "staticmethod", "classmethod"})
 """What is given a function and does not run it."""
 _ELSEWHERE = frozenset({"thread", "callback", "loader", "pipe"})
 """Effects of rows whose call has functions run by others."""
@@ -297,7 +295,11 @@ class CallGraph:
                 elsewhere |= has_run
                 if call.row is not None and call.row.get("later"):
                     continue
-                if not call.name.startswith("builtins.") and call.name not in _BINDING:
+                if (
+                    not call.name.startswith("builtins.")
+                    and call.name not in _LEAVING
+                    and call.name not in self.facts.models.marked("leaves-unrun")
+                ):
                     handed[has_run] = None
             if any(isinstance(value, Unknown) and value.reason == "external" for value in values):
                 handed[False] = None

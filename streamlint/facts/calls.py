@@ -30,9 +30,6 @@ from streamlint.facts.parameters import Parameters
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 
-FORWARDED = {"torch.nn.Module": "forward", "nn.Module": "forward"}
-"""Library classes whose ``__call__`` runs a method of this name."""
-
 PLAIN = (Constant, Scalar, Unknown)
 """Objects that are not told apart by the call that returns them."""
 
@@ -168,9 +165,8 @@ class Calls(Parameters):
 
     def forwarded(self, library: str) -> str:
         """The method that calling an object of a library's class runs; "" if none is known."""
-        if library in FORWARDED:
-            return FORWARDED[library]
-        return next((FORWARDED[one] for one in self.models.lineage(library) if one in FORWARDED), "")
+        calling = self.models.marked("calls-forward")
+        return "forward" if library in calling or not calling.isdisjoint(self.models.lineage(library)) else ""
 
     # --- entering a function
 

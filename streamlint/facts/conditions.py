@@ -327,7 +327,8 @@ class Conditions:
                 return False
         path = path_of(self.function, container)
         stores = [*self._behind(edge, op.SET_ITEM)]
-        stores += [one for one in self._behind(edge, op.INVOKE) if self.function.text(one[4]) in ("add", "append", "update", "setdefault")]
+        keeping = self.function.known("puts", "extends", "puts-if-absent")
+        stores += [one for one in self._behind(edge, op.INVOKE) if self.function.text(one[4]) in keeping]
         receivers = [store[2] if store[0] == op.SET_ITEM else store[3] for store in stores]
         return any(one == container or (path and path_of(self.function, one) == path) for one in receivers)
 

@@ -12,9 +12,6 @@ from streamlint.facts.keyword_stores import sets_keywords
 from streamlint.facts.nodes import Node
 from streamlint.facts.objects import ClassObject, FunctionObject, Instance, Key, Object, Site, SomeClass, Unknown
 
-_TUPLES = frozenset({"NamedTuple", "typing.NamedTuple"})
-_WITHOUT_CONSTRUCTOR = frozenset({"object", "abc.ABC", "typing.Generic", "typing.Protocol", "typing_extensions.Protocol"})
-
 
 class Constructions(Iteration):
     """Value flow through constructors."""
@@ -102,7 +99,7 @@ class Constructions(Iteration):
 
     def _is_tuple(self, value: Instance) -> bool:
         """Whether an object is a tuple whose elements are its fields, and gives them itself."""
-        is_named = not _TUPLES.isdisjoint(self.hierarchy.libraries(value.definition))
+        is_named = not self.models.marked("named-tuple").isdisjoint(self.hierarchy.libraries(value.definition))
         return is_named and not (self.has_method(value, "__getitem__") or self.has_method(value, "__iter__"))
 
     # --- fields
@@ -119,7 +116,7 @@ class Constructions(Iteration):
     def takes_by_position(self, definition: ClassInfo) -> bool:
         """Whether a class without a constructor in the program takes its fields by position: a dataclass, as its decorator says, and a
         named tuple do; what else derives from a library's class has the constructor of that."""
-        libraries = _WITHOUT_CONSTRUCTOR | _TUPLES
+        libraries = self.models.marked("plain-base") | self.models.marked("named-tuple")
         return any(one.ir.decorators for one in self.hierarchy.order(definition)) or libraries.issuperset(
             self.hierarchy.libraries(definition)
         )

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from streamlint.facts.cpp_calls import CppCalls
 from streamlint.facts.cpp_scopes import scope_of
-from streamlint.facts.cpp_types import CALLABLES, SMART, library_name
+from streamlint.facts.cpp_types import library_name
 from streamlint.facts.frames import Arguments, Frame
 from streamlint.facts.library import EFFECTS
 from streamlint.facts.nodes import Node
@@ -30,19 +30,6 @@ from streamlint.ir.code import TypeTuple, spelled
 from streamlint.models import Row
 from streamlint.models.vocabulary import Selector
 
-_SAME = frozenset(
-    {
-        "std::move", "std::forward", "std::ref", "std::cref", "std::addressof", "std::as_const", "std::any_cast",
-        "std::exchange",
-        "std::dynamic_pointer_cast", "std::static_pointer_cast", "std::begin", "std::end", "std::data", "std::min", "std::max",
-    }
-)  # fmt: skip
-_GROUPS = frozenset({"std::make_pair", "std::make_tuple", "std::tie", "std::forward_as_tuple", "std::pair", "std::tuple"})
-_MAKERS = frozenset({"std::make_unique", "std::make_shared", "std::make_unique_for_overwrite", "std::make_optional", "std::in_place"})
-_BINDERS = frozenset({"std::bind", "std::bind_front"})
-_INSIDE = frozenset({"begin", "end", "cbegin", "cend", "rbegin", "rend", "data", "find", "get"})
-"""Methods of containers that lead to the elements."""
-_TAKEN = frozenset({"at", "front", "back", "top", "operator[]", "value", "value_or", "first", "second"})
 PUT = {"push_back": 0, "emplace_back": 0, "push": 0, "push_front": 0, "emplace": -1, "insert": -1, "resize": 1, "assign": 1, "fill": 0,
        "try_emplace": -1, "insert_or_assign": -1, "emplace_front": 0}  # fmt: skip
 """Methods of containers that store an argument: its position, -1 for the last."""
@@ -63,7 +50,7 @@ class CppLibrary(CppCalls):
             super().library_call(callee, arguments, target)
             return
         name = callee.name
-        if name in _SAME:
+        if name in self.cpp_models.marked("gives-argument"):
             for node in arguments.positional[:1]:
                 self.solver.edge(node, target)
         elif name == "std::get" and arguments.positional:
@@ -71,12 +58,12 @@ class CppLibrary(CppCalls):
             source = arguments.positional[0]
             number = int(key) if key.isdecimal() else None
             self.solver.when(source, lambda value: self.element(value, number, target, source.site))
-        elif name in _GROUPS:
+        elif name in self.cpp_models.marked("groups"):
             self.solver.add(target, self.objects(Group, "tuple", tuple(arguments.positional)))
-        elif name in _BINDERS and arguments.positional:
+        elif name in self.cpp_models.marked("binds-cpp") and arguments.positional:
             rest = self.rest_of(arguments)
             self.solver.when(arguments.positional[0], lambda value: self.solver.add(target, self.objects(PartialObject, value, rest)))
-        elif name in _MAKERS:
+        elif name in self.cpp_models.marked("makes-held"):
             self._make(arguments, target)
         elif name.startswith("elements::"):
             self._elements_call(callee, name.removeprefix("elements::"), arguments, target)
@@ -328,15 +315,15 @@ class CppLibrary(CppCalls):
             return
         if not isinstance(value, Elements):
             return
-        if name in _INSIDE:
+        if name in self.cpp_models.known("leads-inside"):
             self.solver.add(target, value)
-        elif name in _TAKEN or name in PUT:
+        elif name in self.cpp_models.known("takes-element") or name in PUT:
             self.solver.edge(self.held_in(value), target)
         else:
             self.solver.add(target, self.scalar)
 
     def made_of_library(self, name: str, kind: TypeTuple, frame: Frame, arguments: Arguments, node: Node) -> None:
-        if name in SMART or name in CALLABLES:
+        if name in self.cpp_models.marked("smart") or name in self.cpp_models.marked("callable"):
             for given in arguments.positional[:1]:
                 self.solver.edge(given, node)
             return

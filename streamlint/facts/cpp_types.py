@@ -15,20 +15,8 @@ from streamlint.ir.code import TypeTuple
 from streamlint.ir.cpp import PLAIN
 from streamlint.models import Models, TypeRow, builtin
 
-SMART = frozenset({"std::unique_ptr", "std::shared_ptr", "std::weak_ptr", "c10::intrusive_ptr", "std::reference_wrapper", "std::optional"})
-"""Types that stand for what they hold."""
-SEQUENCES = frozenset(
-    {
-        "std::vector", "std::array", "std::deque", "std::list", "std::queue", "std::stack", "std::map", "std::unordered_map", "std::set",
-        "std::unordered_set", "std::multimap", "std::pair", "std::tuple", "std::variant", "std::priority_queue", "std::forward_list",
-        "std::initializer_list", "std::span",
-    }
-)  # fmt: skip
-"""Containers of the standard library; those of plain data are memory."""
-_OF_ONE_TYPE = frozenset({"std::vector", "std::array", "std::deque", "std::list"})
 _ENTRY_POINT = re.compile(r"PFN_(cu\w+?)(_v\d+)?(_pt[sd]s?z?)?")
 """Types of pointers to functions of the driver: ``cudaTypedefs.h`` of CUDA 12 names them after the function and its version."""
-CALLABLES = frozenset({"std::function", "std::move_only_function", "std::packaged_task"})
 
 
 class CppTypes(Language):
@@ -38,6 +26,7 @@ class CppTypes(Language):
         super().__init__(program, models)
         self.cpp = program.cpp
         self._cpp_models = cpp_models
+        program.tell("cuda", cpp_models)
         self.templates = Templates(program.cpp, lambda: self.cpp_models.constants)
         self._rows: dict[tuple[Unit, str], TypeRow | None] = {}
         self.element_types: dict[Object, tuple[Function, TypeTuple]] = {}  # what containers of C++ hold
@@ -78,7 +67,7 @@ class CppTypes(Language):
 
     def held_type(self, function: Function, kind: TypeTuple) -> TypeTuple | None:
         """The type that a smart pointer or optional holds."""
-        if kind[0] in SMART and kind[1]:
+        if kind[0] in self.cpp_models.marked("smart") and kind[1]:
             inner: TypeTuple = kind[1][0]
             return (inner[0], inner[1], inner[2] + 1, False, inner[4])
         return None
@@ -93,7 +82,7 @@ class CppTypes(Language):
         if inner is not None:
             return None if exact else self.object_of(function, inner, home, False)
         name, _, pointers, reference, array = kind
-        if array is not None or name in SEQUENCES:
+        if array is not None or name in self.cpp_models.marked("sequence"):
             return self._sequence(function, kind, home)
         if isinstance(meant, ClassInfo):
             if exact and pointers:
@@ -126,10 +115,10 @@ class CppTypes(Language):
         plain = element is not None and self.is_plain(function, element)
         if array is not None and plain:
             return self.objects(Memory, "host", "pageable", "array")
-        if array is None and name in ("std::vector", "std::array") and plain:
+        if array is None and name in self.cpp_models.marked("contiguous") and plain:
             return self.objects(Memory, "host", "pageable" if len(args) == 1 or name == "std::array" else "unknown", str(name))
         made = self.objects(Elements, "array" if array is not None else str(name).removeprefix("std::"), home)
-        if element is not None and (array is not None or name in _OF_ONE_TYPE):
+        if element is not None and (array is not None or name in self.cpp_models.marked("one-type")):
             self.element_types[made] = function, element
         return made
 

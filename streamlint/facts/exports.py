@@ -15,14 +15,9 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.code import spelled
 
-MODULES = frozenset({"PYBIND11_MODULE", "PYBIND11_EMBEDDED_MODULE", "NB_MODULE"})
-OPERATORS = frozenset({"TORCH_LIBRARY", "TORCH_LIBRARY_IMPL", "TORCH_LIBRARY_FRAGMENT"})
-"""Macros that open a function: its first parameter is the name, the last one what things are bound to."""
 _NAMED_BY_BUILD = "TORCH_EXTENSION_NAME"
-_BINDS = frozenset({"def", "def_static", "impl", "def_property", "def_property_readonly", "def_prop_ro", "def_prop_rw"})
 _REGISTERS = "RegisterOperators"
 _TABLE = "PyMethodDef"
-_MARKS = (_REGISTERS, _TABLE, "PYBIND11_MODULE", "PYBIND11_EMBEDDED_MODULE", "NB_MODULE", "class_", "module_", "module", *OPERATORS)
 
 
 class Export(NamedTuple):
@@ -39,6 +34,11 @@ class Export(NamedTuple):
     is_of_c: bool = False  # by the C API: its first argument is the module
 
 
+def marks(program: Program) -> list[str]:
+    """What stands in files that bind functions."""
+    return sorted(program.rows_of("cuda").known("module-macro", "operator-macro", "binding-type", "registers-operators"))
+
+
 class Exports:
     """All that a program's C++ exports."""
 
@@ -47,7 +47,7 @@ class Exports:
         self.functions: dict[str, list[Export]] = defaultdict(list)  # by name
         self.classes: dict[str, list[tuple[str, ClassInfo]]] = defaultdict(list)  # by name: the module and the class
         self.members: dict[tuple[ClassInfo, str], list[Export]] = defaultdict(list)
-        units = dict.fromkeys(unit for mark in _MARKS for unit in program.cpp.mentioning(mark))
+        units = dict.fromkeys(unit for mark in (_TABLE, *marks(program)) for unit in program.cpp.mentioning(mark))
         for unit in units:
             self._read(unit)
 
@@ -61,7 +61,7 @@ class Exports:
             for one in function.by_opcode[op.INVOKE]:
                 if function.text(one[4]) == "op" and len(one) > 7:
                     self._registered(function, one)
-                elif function.text(one[4]) in _BINDS and len(one) > 7:
+                elif function.text(one[4]) in function.known("binds", "binds-operator") and len(one) > 7:
                     for export in self._exported(function, one):
                         if export.definition is not None:
                             self.members[export.definition, export.name].append(export)
@@ -91,7 +91,7 @@ class Exports:
 
     def _module(self, function: Function) -> str:
         """The name of the module that a function opens; "" if it opens none, or the build names it."""
-        if function.code.name not in MODULES or not function.code.parameters:
+        if function.code.name not in function.known("module-macro") or not function.code.parameters:
             return ""
         name = function.code.parameters[0].name
         return "" if name == _NAMED_BY_BUILD else name
@@ -100,7 +100,7 @@ class Exports:
         name = function.constant(one[6])
         if not isinstance(name, str):
             return
-        if function.code.name in OPERATORS:
+        if function.code.name in function.known("operator-macro"):
             space = function.code.parameters[0].name if function.code.parameters else ""
             plain = name.partition("(")[0].rpartition("::")[2].partition(".")[0].strip()
             yield Export(function, one, one[7], plain, space, None, True)

@@ -11,6 +11,7 @@ from streamlint.facts.functions import Function
 from streamlint.facts.program import Program, Unit
 from streamlint.ir import opcodes as op
 from streamlint.ir.code import TypeTuple
+from streamlint.models import first_part
 
 _HEADERS = (
     "torch/extension.h",
@@ -24,9 +25,6 @@ _HEADERS = (
     "torch/serialize",
     "torch/csrc/stable/",
 )
-BINDINGS = ("PYBIND11_MODULE", "NB_MODULE", "TORCH_LIBRARY", "TORCH_LIBRARY_IMPL", "TORCH_LIBRARY_FRAGMENT", "RegisterOperators")
-_TENSORS = frozenset({"at::Tensor", "torch::Tensor", "at::TensorList", "torch::TensorList", "torch::stable::Tensor"})
-_NAMESPACES = ("at::", "c10::", "torch::")
 
 
 class Extensions:
@@ -36,6 +34,7 @@ class Extensions:
         self.program = program
         self._is_extension: dict[Unit, bool] = {}
         self._on_tensors: dict[Unit, bool] = {}
+        self._bindings = program.rows_of("cuda").known("module-macro", "operator-macro", "registers-operators")
 
     def has(self, unit: Unit) -> bool:
         """Whether the work of a file is done for PyTorch, on a stream that the caller has chosen."""
@@ -53,7 +52,7 @@ class Extensions:
 
     def binds(self, unit: Unit) -> bool:
         """Whether a file says what Python can call of it."""
-        return any(unit in self.program.mentioning(name) for name in BINDINGS)
+        return any(unit in self.program.mentioning(name) for name in self._bindings)
 
     def is_own_program(self, unit: Unit) -> bool:
         """Whether a file is a program that nobody calls: it has a ``main`` and binds nothing."""
@@ -74,7 +73,7 @@ class Extensions:
         return unit in self.program.mentioning("PYBIND11_MODULE")
 
     def _takes_tensors(self, unit: Unit) -> bool:
-        return any(kind[0] in _TENSORS for function in host_functions(unit) for kind in types_of(function))
+        return any(kind[0] in unit.models.marked("tensor-type") for function in host_functions(unit) for kind in types_of(function))
 
     def _is_linked(self, unit: Unit) -> bool:
         """Whether an extension declares one of the functions that stand here: kernels and launchers in a file of plain pointers."""
@@ -126,11 +125,16 @@ def types_of(function: Function) -> Iterator[TypeTuple]:
 def _speaks_of_pytorch(unit: Unit) -> bool:
     for function in unit.functions:
         if any(
-            function.text(one[3]).startswith(_NAMESPACES) for opcode in (op.NAME, op.ADDRESS_NAME) for one in function.by_opcode[opcode]
+            _is_of_tensors(function, function.text(one[3])) for opcode in (op.NAME, op.ADDRESS_NAME) for one in function.by_opcode[opcode]
         ):
             return True
         if any(function.text(one[4]) == "data_ptr" for one in function.by_opcode[op.INVOKE]):
             return True
-        if any(kind[0].startswith(_NAMESPACES) or kind[0].endswith("Tensor") for kind in types_of(function)):
+        if any(_is_of_tensors(function, kind[0]) or kind[0].endswith("Tensor") for kind in types_of(function)):
             return True
     return False
+
+
+def _is_of_tensors(function: Function, name: str) -> bool:
+    """Whether a name is one of PyTorch's own, by its namespace."""
+    return "::" in name and first_part(name) in function.unit.models.marked("tensor-namespace")

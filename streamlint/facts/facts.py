@@ -44,7 +44,6 @@ _WORD = re.compile(r"\w+")
 _NUMBERS = frozenset({"int", "bool"})
 _TEXTS = frozenset({"str"})
 _OF_WORDS = frozenset({"Optional", "Union", "None", "typing"})
-_PROTOCOLS = frozenset({"Protocol", "typing.Protocol", "typing_extensions.Protocol"})
 
 
 class Facts(Bindings):
@@ -81,7 +80,7 @@ class Facts(Bindings):
     def is_settled(self, function: Function, parameter: Parameter) -> bool:
         """Declared as a class of the program: an object of it or of one that derives from it, whichever is handed over."""
         meant = self.scopes.exactly(function.unit, parameter.annotation) if parameter.annotation and not function.is_cpp else None
-        return meant is not None and not _PROTOCOLS.intersection(self.hierarchy.libraries(meant))
+        return meant is not None and self.models.marked("protocol").isdisjoint(self.hierarchy.libraries(meant))
 
     def is_declared_number(self, function: Function, parameter: Parameter) -> bool:
         """Whether a parameter is declared as a whole number or a truth value. ``float`` is written of losses too."""

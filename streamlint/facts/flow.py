@@ -46,6 +46,7 @@ class Flow:
     def __init__(self, program: Program, models: Models | None = None) -> None:
         self.program = program
         self.models = models if models is not None else builtin("python")
+        program.tell("python", models)
         self.scopes = Scopes()
         self.hierarchy = Hierarchy(program, self.scopes)
         self.arms = CudaArms(self.models, self.scopes)

@@ -15,6 +15,7 @@ from streamlint.ir.graph import NOBODY, Graph, Loop, raising
 
 if TYPE_CHECKING:
     from streamlint.facts.program import Unit
+    from streamlint.models.traits import Trait
 
 
 class Function:
@@ -33,6 +34,14 @@ class Function:
     def name(self) -> str:
         """Its qualified name."""
         return self.code.qualname
+
+    def known(self, *traits: Trait) -> frozenset[str]:
+        """What the libraries' functions and members are called, by the last parts of their names, that have one of some traits."""
+        return self.unit.models.known(*traits)
+
+    def invokes(self, one: Instruction, *traits: Trait) -> bool:
+        """Whether an instruction calls a method that is called so."""
+        return one[0] == op.INVOKE and self.text(one[4]) in self.unit.models.known(*traits)
 
     @cached_property
     def control(self) -> Graph:

@@ -7,18 +7,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from streamlint.facts.autograd import is_of_autograd
 from streamlint.facts.call_graph import CallGraph
 from streamlint.facts.functions import Function
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-
-_OF_TENSORS = frozenset({"register_hook", "register_post_accumulate_grad_hook", "register_multi_grad_hook"})
-_OF_MODULES = frozenset({"register_full_backward_hook", "register_full_backward_pre_hook", "register_backward_hook"})
-HOOKS: Final = _OF_TENSORS | _OF_MODULES
-"""Methods and functions of torch that have a function called with gradients in each backward pass."""
 
 
 class Behind(NamedTuple):
@@ -59,11 +54,12 @@ class Gradients:
                 yield Behind(edge.instruction, one, 1)
 
     def _hooks(self, function: Function) -> Iterator[Behind]:
-        for one in function.by_opcode[op.INVOKE] if not HOOKS.isdisjoint(function.called_names) else ():
+        hooks = function.known("hooks-gradients", "hooks-module")
+        for one in function.by_opcode[op.INVOKE] if not hooks.isdisjoint(function.called_names) else ():
             name = function.text(one[4])
-            if name not in HOOKS:
+            if name not in hooks:
                 continue
             for register in one[6:]:
                 for value in self.facts.functions_in(self.facts.values(function, register).values):
                     first = 1 if value.function.has_receiver else 0
-                    yield Behind(one, value.function, first + (name in _OF_MODULES))
+                    yield Behind(one, value.function, first + (name in function.known("hooks-module")))

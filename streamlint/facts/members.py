@@ -260,7 +260,7 @@ class Members(Containers):
                 return
         if is_set:
             return
-        named = [library for library in libraries if library not in ("object", "ABC", "abc.ABC", "Generic", "typing.Generic", "Protocol")]
+        named = [library for library in libraries if library not in self.models.marked("plain-base")]
         if named:
             self.solver.add(target, self.objects(External, f"{named[0]}.{name}", value))
 

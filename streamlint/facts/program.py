@@ -20,6 +20,8 @@ from streamlint.facts.modules import Resolver
 from streamlint.facts.stores import Store, inner_stores
 from streamlint.ir import Code, DeclarationIR, Instruction, ModuleIR
 from streamlint.ir import opcodes as op
+from streamlint.models import Models, builtin
+from streamlint.program.definitions import HOLDS_CPP
 from streamlint.support import declared_words
 from streamlint.support.records import field, record
 
@@ -27,8 +29,6 @@ _IDENTIFIER = re.compile(r"[^\W\d]\w*")
 _MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)((?:[^\n\\]+|\\\n|\\.)*)", re.MULTILINE)
 _DEEPEST_MACRO = 4
 _IMPORT = re.compile(r"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+c?import[ \t]+(\([^)]*\)|[^\n;]*)|c?import[ \t]+([\w.][\w., \t]*))", re.MULTILINE)
-_HOLDS_CPP = ("load_inline", "<<<", "cudaMemcpyAsync", "cudaLaunch")
-"""Words of which one stands in a Python file whose strings hold C++ that works on the device."""
 Register = tuple[Function, int]
 
 
@@ -58,6 +58,11 @@ class Unit:
 
     def __repr__(self) -> str:
         return f"<file {self.path}>"
+
+    @cached_property
+    def models(self) -> Models:
+        """The rows about what its language calls."""
+        return self.program.rows_of("cuda" if self.is_cpp else "python")
 
     @property
     def path(self) -> str:
@@ -287,8 +292,19 @@ class Program:
         self.cpp = CppScopes(self)
         self._defined: dict[str, bool] = {}
         self._near: dict[tuple[Unit, str], bool] = {}
+        self._rows: dict[str, Models] = {}
         self.handing: Handing | None = None
         """What calls run where some of the arguments are not theirs; the facts of the program set it."""
+
+    def tell(self, language: str, models: Models | None) -> None:
+        """Have the files of a language go by these rows: by those of streamlint alone if nobody says so."""
+        if models is not None:
+            self._rows[language] = models
+
+    def rows_of(self, language: str) -> Models:
+        """The rows about what a language calls."""
+        found = self._rows.get(language)
+        return found if found is not None else builtin(language)
 
     def _leave_out(self, paths: Collection[str]) -> None:
         """Nothing runs of files that cannot be imported, nor of the C++ in their strings."""
@@ -299,7 +315,7 @@ class Program:
 
     def _add_inline(self, unit: Unit) -> None:
         """The C++ that strings of a Python file hold, as files of their own that stand in its place."""
-        if unit.source.language != "python" or not any(word in unit.source.text for word in _HOLDS_CPP):
+        if unit.source.language != "python" or not any(word in unit.source.text for word in HOLDS_CPP):
             return
         for number, inner in enumerate(unit.ir.inline):
             source = SourceFile(unit.path, "cuda", unit.source.text, partial(_given, inner))

@@ -23,8 +23,8 @@ from streamlint.models.vocabulary import Selector
 
 UNMOVED = "unmoved"
 """The space that an argument names which is no device: memory stays where it is."""
-_DEVICE_WORDS = ("cuda", "gpu")
-_HOST_WORDS = ("cpu", "meta", "mps")
+DEVICE_WORDS = frozenset({"cuda", "gpu"})
+HOST_WORDS = frozenset({"cpu", "meta", "mps"})
 
 
 class Selectors(Registers):
@@ -242,7 +242,7 @@ def space_of(value: Object, action: Callable[[str, str], None]) -> None:
     """Run an action for the space that a device argument names."""
     if isinstance(value, Constant) and isinstance(value.value, str):
         word = value.value.partition(":")[0]
-        action("device" if word in _DEVICE_WORDS else "host" if word in _HOST_WORDS else "unknown", "literal")
+        action("device" if word in DEVICE_WORDS else "host" if word in HOST_WORDS else "unknown", "literal")
     elif isinstance(value, Constant) and isinstance(value.value, int) and not isinstance(value.value, bool):
         action("device", "literal")
     elif isinstance(value, Constant) and value.value is None:

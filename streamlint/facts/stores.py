@@ -12,8 +12,8 @@ from streamlint.support.records import record
 if TYPE_CHECKING:
     from streamlint.facts.functions import Function
 
-DYNAMIC_STORES = frozenset({"register_buffer", "register_parameter", "add_module", "register_module", "__setattr__", "setattr"})
-"""Calls that set the attribute that their constant argument names."""
+
+_SETTING = frozenset({"__setattr__", "setattr"})
 
 
 @record(eq=False, slots=True)
@@ -34,8 +34,9 @@ def inner_stores(function: Function) -> Iterator[Store]:
     for one in function.by_opcode[op.INIT]:
         if len(one) > 5:
             yield Store(function, one, one[2], function.text(one[3]), one[5])
+    dynamic = function.known("registers-tensor", "registers-module") | _SETTING
     for one in function.by_opcode[op.INVOKE]:
-        if function.text(one[4]) in DYNAMIC_STORES and len(one) >= 8 and isinstance(name := function.constant(one[6]), str):
+        if function.text(one[4]) in dynamic and len(one) >= 8 and isinstance(name := function.constant(one[6]), str):
             yield Store(function, one, one[3], name, one[7])
     for one in function.by_opcode[op.CALL]:
         if len(one) == 8 and function.dotted(one[3]) == "setattr" and isinstance(name := function.constant(one[6]), str):

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 MOST_PLACES = 600
 """Registers that are followed for one function, object or container."""
 _PASSED_ON = frozenset({op.PHI, op.COPY, op.CAST, op.AWAIT, op.ENTER, op.INPLACE})
-_TAKEN_OUT = frozenset({"pop", "popleft", "get", "get_nowait", "values", "items", "popitem", "setdefault", "copy", "peek"})
 ITERATING = frozenset({"__iter__", "__next__"})
 OF_OBJECTS = frozenset({"__call__", "forward", "__enter__", "__exit__", "__aenter__"}) | ITERATING
 """Methods that are called without their names."""
@@ -157,7 +156,7 @@ class Tracker:
         name = function.text(use[4])
         if name in MUTATORS:
             self.changes[function, use] = None
-        if name in _TAKEN_OUT:
+        if name in function.known("takes", "shows"):
             self.taken_out(function, use[2], depth)
         if name in self.flow.starting:
             self.calls[function, use] = None

@@ -63,7 +63,7 @@ def is_one(aliases: Aliases, function: Function, register: int, depth: int = _DE
 def is_trial(function: Function, home: Mapping[Instruction, int], blocks: frozenset[int] | None) -> bool:
     """Whether blocks make leaves, of no data, whose gradients they read, and step nothing: a function is tried out."""
     calls = [one for one in function.by_opcode[op.INVOKE] if blocks is None or home[one] in blocks]
-    if any(function.text(one[4]) in ("step", "zero_grad") for one in calls):
+    if any(function.text(one[4]) in function.known("of-optimizer") for one in calls):
         return False
     made = {one[2] for one in calls if _makes_leaf(function, one)}
     made |= {one[3] for one in calls if function.text(one[4]) == "requires_grad_" and len(one) < 8}
@@ -78,12 +78,14 @@ def _makes_leaf(function: Function, one: Instruction) -> bool:
     return "requires_grad" in shape
 
 
-_FACTORIES = frozenset({"rand", "randn", "zeros", "ones", "empty", "full", "randint"})
-
-
 def _is_new(function: Function, register: int) -> bool:
     """Whether a tensor comes from a function that makes one of no data."""
     one = function.definitions[register]
     while one is not None and one[0] == op.INVOKE and function.text(one[4]) == "requires_grad_":
         one = function.definitions[one[3]]
-    return one is not None and one[0] == op.INVOKE and function.dotted(one[3]) == "torch" and function.text(one[4]) in _FACTORIES
+    return (
+        one is not None
+        and one[0] == op.INVOKE
+        and function.dotted(one[3]) == "torch"
+        and function.text(one[4]) in function.known("of-nothing")
+    )

@@ -14,7 +14,6 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 
 _LISTING = ("globals", "locals", "vars", "eval", "exec")
-_OF_LANGUAGE = frozenset({"object", "ABC", "abc.ABC", "Generic", "typing.Generic"})
 _OWN_DECORATORS = frozenset({"staticmethod", "classmethod"})
 _COMMAND_LINE = frozenset({"argparse", "optparse", "getopt"})
 _WORDS = re.compile(r"\w+")
@@ -80,7 +79,8 @@ class Unused:
         """Whether all classes above a class are of the program: one of a library may call what it does not have."""
         classes = [(one, self.hierarchy.bases(one)) for one in self.hierarchy.order(definition)]
         return all(
-            len(bases) == len(one.ir.bases) and all(isinstance(base, ClassInfo) or base.name in _OF_LANGUAGE for base in bases)
+            len(bases) == len(one.ir.bases)
+            and all(isinstance(base, ClassInfo) or base.name in one.unit.models.marked("plain-base") for base in bases)
             for one, bases in classes
         )
 

@@ -33,12 +33,12 @@ from streamlint.program import (
     functions_of,
     walk,
 )
+from streamlint.program.definitions import HOLDS_CPP
 from streamlint.support.lines import split_lines
 from streamlint.support.records import is_record, names_of, record
 
 TORCH_HEADER = "torch/extension.h"
 
-_HINTS = ("load_inline", "<<<", "cudaMemcpyAsync", "cudaLaunch")
 _HOST_WORK = re.compile(r"<<<|\bcudaMemcpyAsync\b|\bcudaLaunch")
 _FEWEST_BREAKS = 3  # a string of more than three lines
 # load_inline(name, cpp_sources, cuda_sources, ...)
@@ -67,7 +67,7 @@ class _Text:
 
 def modules_in(module: Module) -> list[Module]:
     """The CUDA modules in a Python module's strings, in order; their places are those of the Python file."""
-    if not any(hint in module.text for hint in _HINTS):
+    if not any(hint in module.text for hint in HOLDS_CPP):
         return []
     nodes = list(walk(module))
     given = {id(const) for const in _given_to_load_inline(nodes, module.imports)}

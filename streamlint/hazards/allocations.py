@@ -18,7 +18,6 @@ from streamlint.ordering.places import register_place
 from streamlint.transfer.contexts import Context as Calling
 from streamlint.transfer.contexts import Known
 from streamlint.transfer.modelled import ModelledCall
-from streamlint.transfer.numba_kernels import COMPILING
 
 MAKING = frozenset({"alloc", "factory", "transfer", "register"})
 DEVICE, PINNED, MANAGED, REGISTERED = "device", "pinned", "managed", "registered"
@@ -185,7 +184,7 @@ class Allocations(Churning):
                 makers = [parent.definitions[call[3]] for call in value.function.decorations]
                 calls = [*value.function.decorations, *(one for one in makers if one is not None and one[0] in (op.CALL, op.INVOKE))]
                 callees = [callee for call in calls for callee in self.facts.callees(parent, call)]
-                if any(isinstance(callee, External) and callee.name in COMPILING for callee in callees):
+                if any(isinstance(callee, External) and callee.name in self.facts.models.marked("makes-kernel") for callee in callees):
                     return True
         return False
 

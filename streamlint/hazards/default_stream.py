@@ -11,7 +11,7 @@ from streamlint.facts.objects import Constant as ConstantObject
 from streamlint.facts.objects import Memory, Scalar, Site
 from streamlint.findings import Span
 from streamlint.hazards.instead import is_chosen_by_branch
-from streamlint.hazards.stream_files import OF_PYTHON, StreamFiles, is_cython
+from streamlint.hazards.stream_files import StreamFiles, is_cython
 from streamlint.hazards.streams import lexical
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -120,7 +120,7 @@ class DefaultStream(StreamFiles):
     def _reason_python(self, function: Function, one: Instruction, work: Queued, choice: Choice) -> str:
         if work.library in _LOW_LEVEL and not is_constructor(function):
             return self._reason_cython(work, choice)
-        if work.library not in OF_PYTHON or is_constructor(function) or function.code.kind == "module":
+        if work.library not in self.facts.models.marked("explicit") or is_constructor(function) or function.code.kind == "module":
             return ""
         is_held_up = self._holds_up_streams(choice.at.function, choice.at.instruction)
         return "other streams have work in flight" if is_held_up and self._is_certain(function, one, work) else ""
@@ -142,7 +142,13 @@ class DefaultStream(StreamFiles):
     def _is_hidden(self, event: Event) -> bool:
         """Whether it is work of a library of Python on the null stream that nobody on the way has chosen."""
         work, choice = event.work, event.choice
-        if work is None or choice is None or choice.kind != NULL or choice.calls or work.library not in OF_PYTHON:
+        if (
+            work is None
+            or choice is None
+            or choice.kind != NULL
+            or choice.calls
+            or work.library not in self.facts.models.marked("explicit")
+        ):
             return False
         return self._is_certain(event.at.function, event.at.instruction, work)
 

@@ -144,7 +144,7 @@ class Events:
         elif not effects & _SILENT:
             edges = [edge for edge in self.transfer.edges(function, one) if edge.is_followed and not edge.is_handed]
             if not edges or depth >= _DEEPEST:
-                self._is_lost |= not (one[0] == op.INVOKE and function.text(one[4]) in ("push_back", "append"))
+                self._is_lost |= not (one[0] == op.INVOKE and function.text(one[4]) in function.known("puts"))
             for edge in edges if depth < _DEEPEST else ():
                 self._enter(held, one, edge.callee, depth)
 

@@ -6,6 +6,7 @@ import collections
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from streamlint.checks.sl027_foreign_library_stream import NAMES
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import Site
 from streamlint.hazards.foreign_memory import ForeignMemory, Held, home_of
@@ -18,9 +19,7 @@ from streamlint.ordering.choices import IN_VIEW
 from streamlint.transfer.launches import OPENED
 from streamlint.waits.operands import behind
 
-LIBRARIES = {"torch": "PyTorch", "cupy": "CuPy", "numba": "numba", "cuda_python": "cuda-python", OPENED: "the library"}
-_OPENING = ("ctypes", "cffi")
-"""What opens a library of the program's own C++."""
+LIBRARIES = {**NAMES, OPENED: "the library"}
 DEEPEST = 8
 """Calls between a function and the work that is looked for below it."""
 _MOST_ABOVE = 500
@@ -59,7 +58,7 @@ class ForeignWork:
     def _functions(self) -> Iterator[Function]:
         """The functions of files that name two libraries, then those that lead to work of a library whose streams are its own."""
         program = self.facts.program
-        opening = _OPENING if any(unit.is_cpp for unit in program.units.values()) else ()
+        opening = sorted(self.facts.models.marked("opens-libraries")) if any(unit.is_cpp for unit in program.units.values()) else ()
         words = {unit: libraries_of(program, unit) for unit in program.units.values() if not unit.is_cpp}
         mentioned = {word: set(program.mentioning(word)) for word in ("torch", *opening)}
         named = {unit: own | {word for word, units in mentioned.items() if unit in units} for unit, own in words.items()}

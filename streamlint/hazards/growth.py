@@ -16,7 +16,6 @@ from streamlint.waits.operands import behind, operand_of
 Edge = tuple[int, int]
 _LARGER = {">": True, ">=": True, "<": False, "<=": False}
 _THIS = ("parameter", 0)
-_OF_CONTAINERS = frozenset({"at", "size", "front", "back", "get", "find", "count", "contains"})
 _CHANGING = frozenset({op.NEXT, op.INPLACE, op.ITEM, op.CALL, op.INVOKE})
 _COMPUTING = frozenset({op.PHI, op.COPY, op.CAST, op.BINARY, op.UNARY})
 
@@ -165,7 +164,7 @@ class Growth:
         one = self.function.definitions[register] if register >= 0 else None
         while one is not None and one[0] in (op.ATTR, op.DEREF, op.COPY):
             one = self.function.definitions[one[3]]
-        if one is None or one[0] != op.INVOKE or self.function.text(one[4]) not in _OF_CONTAINERS:
+        if one is None or one[0] != op.INVOKE or self.function.text(one[4]) not in self.function.known("looks-into"):
             return None
         place = self.places.of(self.function, one[3])
         return None if place.root[0] == "register" or (self.is_new and place.root == _THIS) else _general(place)

@@ -37,7 +37,6 @@ _RUNTIME = (
 _DRIVER = "cuda.h"
 _CUDA_SOURCES = (".cu",)
 _SOURCES = (".c", ".cc", ".cpp", ".cxx", ".c++")
-_BUILDERS = frozenset(f"torch.utils.cpp_extension.{name}" for name in ("CUDAExtension", "load", "load_inline"))
 _OPTIONS = frozenset({"extra_cuda_cflags", "extra_compile_args", "define_macros"})
 _FLAG = re.compile(rf"-?-default-stream[= ]per-thread\Z|-D ?{MACRO}(?:=.*)?\Z|{MACRO}(?:=.*)?\Z")
 
@@ -161,7 +160,9 @@ class PerThread:
             for opcode in (op.CALL, op.INVOKE):
                 for one in function.by_opcode[opcode]:
                     options = [register for kind, register in argument_registers(function, one) if kind in _OPTIONS]
-                    if options and any(call.name in _BUILDERS for call in self.context.transfer.libraries(function, one)):
+                    if options and any(
+                        call.name in unit.models.marked("builds-for-device") for call in self.context.transfer.libraries(function, one)
+                    ):
                         for register in options:
                             for flag in self._flags(function, register):
                                 yield Mix(span_of(flag), "torch", span_of(Site(function, one)))

@@ -38,7 +38,6 @@ RULE = UnpinnedNonBlocking
 _CALLS = (op.CALL, op.INVOKE)
 _DEEPEST = 4
 """Computations that are gone back over for pinned memory."""
-_WHOLE = frozenset({"int32", "int64", "long", "int"})
 
 
 def find(context: Context) -> Iterator[Finding]:
@@ -174,7 +173,7 @@ class _Search:
         for register in call.all("dtype"):
             for value in self.origins.contexts.values(Known(call.function, register, ())):
                 name = value.name if isinstance(value, External) else str(value.value) if isinstance(value, Constant) else ""
-                if name.rpartition(".")[2] in _WHOLE and "." in name:
+                if name.rpartition(".")[2] in call.function.known("index-type") and "." in name:
                     return True
         return False
 

@@ -13,6 +13,7 @@ from streamlint.findings.operations import Holding
 from streamlint.hazards.context import Context, span_of
 from streamlint.hazards.once import Once
 from streamlint.ir import opcodes as op
+from streamlint.models import first_part
 from streamlint.ordering.arms import Arms, Way
 from streamlint.ordering.entries import Entry
 from streamlint.ordering.gil import FOR_DRIVER, Gil, Held
@@ -21,7 +22,6 @@ from streamlint.transfer import device
 from streamlint.transfer.device import DeviceOperation
 
 RULE = GilHeldAcrossCudaCall
-_OBJECTS = ("pybind11::", "nanobind::")
 _NO_OBJECT = ("gil_scoped", "call_guard", "error_already_set")
 
 
@@ -92,7 +92,9 @@ def _handles_objects(facts: Facts, function: Function) -> bool:
     kinds = (function.unit.ir.constants[one[3]] for code in (op.DECLARE, op.CONSTRUCT) for one in function.by_opcode[code])
     names += [str(kind[0]) for kind in kinds if kind is not None]
     full = (facts.cpp.spellings(function.unit, "", name)[0] for name in names if "::" in name)
-    return any(name.startswith(_OBJECTS) and not any(word in name for word in _NO_OBJECT) for name in full)
+    return any(
+        first_part(name) in function.unit.models.marked("python-object") and not any(word in name for word in _NO_OBJECT) for name in full
+    )
 
 
 def _named(operation: DeviceOperation, span: Span) -> ops.Operation:

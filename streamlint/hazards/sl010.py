@@ -93,7 +93,7 @@ class _Search:
         return any(one is not None and one[0] == op.ADDRESS for one in made)
 
     def _is_cuda(self, call: ModelledCall) -> bool:
-        return call.row.library.startswith(("cuda", "cupy", "numba"))
+        return call.row.library in call.facts.models.marked("driver") | call.facts.models.marked("device-alone")
 
     def _is_on_default(self, function: Function, one: Instruction, stream: Stream) -> bool:
         if stream.kind != CURRENT:

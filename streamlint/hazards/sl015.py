@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from streamlint.checks.sl015_blocking_stream import BlockingStream
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import LibraryObject, Site
+from streamlint.facts.program import Unit
 from streamlint.findings import Finding
 from streamlint.hazards.context import Context, span_of
 from streamlint.hazards.default_stream import DefaultStream
@@ -74,12 +75,18 @@ def _beside(
                 span_of(last.at),
                 span_of(null.at),
                 [span_of(call) for call in calls],
-                _library(one),
+                _library(one, function.unit),
                 streams.if_legacy(function.unit),
                 one.site.function.name,
             )
 
 
-def _library(stream: LibraryObject) -> str:
+def _library(stream: LibraryObject, unit: Unit) -> str:
     head = stream.type.partition(".")[0]
-    return head if head in ("cupy", "numba") else "cuda-driver" if stream.type.rpartition(".")[2].startswith("cuStream") else ""
+    return (
+        head
+        if head in unit.models.marked("device-alone")
+        else "cuda-driver"
+        if stream.type.rpartition(".")[2].startswith("cuStream")
+        else ""
+    )

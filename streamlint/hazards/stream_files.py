@@ -19,10 +19,7 @@ from streamlint.models.vocabulary import Selector
 from streamlint.ordering.choices import NULL
 from streamlint.waits.operands import Given, argument_registers
 
-OF_PYTHON = frozenset({"cupy", "numba", "cuda_python"})
 _FEWEST = 4
-LIBRARIES = frozenset({"cupy", "numba", "cuda"})
-"""Libraries of Python that choose streams by themselves, by the names that they are imported by."""
 _RUNTIME = "cudart"  # `torch.cuda.cudart()` gives a module of the CUDA runtime
 
 
@@ -76,7 +73,11 @@ class StreamFiles:
         found: dict[str, list[Selector]] = defaultdict(list)
         for name, row in self.facts.models.calls.items():
             stream = row.get("stream")
-            if row.library in OF_PYTHON and isinstance(stream, Selector) and row.effect not in ("synchronize", "query"):
+            if (
+                row.library in self.facts.models.marked("explicit")
+                and isinstance(stream, Selector)
+                and row.effect not in ("synchronize", "query")
+            ):
                 found[name.rpartition(".")[2]].append(stream)
         return dict(found)
 
@@ -154,10 +155,11 @@ def _is_given(selector: Selector, given: list[Given]) -> bool:
 
 def libraries_of(program: Program, unit: Unit) -> set[str]:
     """The libraries of Python besides PyTorch whose streams a file may use: those that it imports."""
-    named = {word for word in (*LIBRARIES, _RUNTIME) if unit in program.mentioning(word)}
+    explicit = unit.program.rows_of("python").marked("explicit")
+    named = {word for word in (*explicit, _RUNTIME) if unit in program.mentioning(word)}
     if not named or is_cython(unit):
         return named
-    return {module.partition(".")[0] for module, _ in unit.imports} & LIBRARIES | named & {_RUNTIME}
+    return {module.partition(".")[0] for module, _ in unit.imports} & explicit | named & {_RUNTIME}
 
 
 def _is_launched_on(function: Function, one: Instruction) -> bool:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from streamlint.models.tables import read_head, rows
+from streamlint.models.traits import Trait
 from streamlint.models.vocabulary import ModelError, Row, Selector
 from streamlint.support import toml
 from streamlint.support.records import field, record, replace
@@ -88,6 +89,7 @@ class Models:
     constants: dict[str, str] = field(default_factory=dict)
     steps: list[StepRow] = field(default_factory=list)
     rounds: list[RoundRow] = field(default_factory=list)
+    traits: dict[str, set[str]] = field(default_factory=dict)  # by trait: the names
     triggers: set[str] = field(default_factory=set)
     libraries: set[str] = field(default_factory=set)
     _patterns: list[tuple[str, list[str], Row]] = field(default_factory=list)
@@ -99,6 +101,8 @@ class Models:
     _own: dict[tuple[str, str], str] = field(default_factory=dict)
     _with: dict[str, list[tuple[str, Row]]] = field(default_factory=dict)
     _counters: dict[str, set[str]] | None = None
+    _known: dict[tuple[Trait, ...], frozenset[str]] = field(default_factory=dict)
+    _marked: dict[Trait, frozenset[str]] = field(default_factory=dict)
 
     def with_effect(self, effect: str) -> Sequence[tuple[str, Row]]:
         """The rows of calls that have an effect, each with the last part of its name."""
@@ -106,6 +110,20 @@ class Models:
             for name, row in self.calls.items():
                 self._with.setdefault(row.effect, []).append((name.replace("::", ".").rpartition(".")[2], row))
         return self._with.get(effect, ())
+
+    def known(self, *traits: Trait) -> frozenset[str]:
+        """The last parts of the names that have one of some traits: as what methods and functions of unknown values are called."""
+        found = self._known.get(traits)
+        if found is None:
+            found = self._known[traits] = frozenset(last_part(name) for trait in traits for name in self.traits.get(trait, ()))
+        return found
+
+    def marked(self, trait: Trait) -> frozenset[str]:
+        """The full names that have a trait."""
+        found = self._marked.get(trait)
+        if found is None:
+            found = self._marked[trait] = frozenset(self.traits.get(trait, ()))
+        return found
 
     def counters(self, name: str) -> Collection[str]:
         """The packages whose objects count the rounds of a loop in an attribute of a name."""
@@ -244,9 +262,14 @@ class Models:
             self.constants.update(dict.fromkeys(names, values["value"]))
         self.steps.extend(StepRow(names, **values) for names, _, values in rows(data, "step", source))
         self.rounds.extend(RoundRow(names, **values) for names, _, values in rows(data, "round", source))
+        for names, _, values in rows(data, "trait", source):
+            for trait in values["traits"]:
+                self.traits.setdefault(trait, set()).update(names)
         self._patterns.sort(key=lambda item: -len(item[0]))
         self._cache.clear()
         self._counters = None
+        self._known.clear()
+        self._marked.clear()
         self._own.clear()
         self._arrays = None
         self._no_types.clear()
@@ -304,7 +327,7 @@ def load(language: str, user_rows: tuple[tuple[str, dict[str, Any]], ...]) -> Mo
 def _loaded(language: str, user_rows: tuple[tuple[str, dict[str, Any]], ...]) -> Models:
     models = Models()
     for path in model_files():
-        if head_of(path).get("language", "") in _SPOKEN.get(language, (language,)):  # a run of Python alone needs no rows of C++
+        if head_of(path).get("language", language) in _SPOKEN.get(language, (language,)):  # a run of Python alone needs no rows of C++
             models.add(_shipped(path), path.name)
     for source, data in user_rows:
         if data.get("language", language) == language:

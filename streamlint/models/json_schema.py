@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from streamlint.models.effects import EFFECTS
-from streamlint.models.keys import ATTRIBUTE, CALL, CONSTANT, HEAD, ROUND, ROWS, STEP, TYPE, Effect, Key
+from streamlint.models.keys import ATTRIBUTE, CALL, CONSTANT, HEAD, ROUND, ROWS, STEP, TRAIT, TYPE, Effect, Key
 from streamlint.models.user_rows import libraries
 from streamlint.models.vocabulary import DEFAULTS, VERSION
 
@@ -32,7 +32,8 @@ def definitions() -> dict[str, Any]:
 def of_tables() -> dict[str, Any]:
     """Of the list of tables ``models``."""
     kinds = {"call": _of_effects(CALL), "attribute": _of_effects(ATTRIBUTE)}
-    kinds |= {kind: _row(keys) for kind, keys in (("type", TYPE), ("constant", CONSTANT), ("step", STEP), ("round", ROUND))}
+    plain = (("type", TYPE), ("constant", CONSTANT), ("step", STEP), ("round", ROUND), ("trait", TRAIT))
+    kinds |= {kind: _row(keys) for kind, keys in plain}
     rows = {kind: {"description": ROWS[kind][0], "type": "array", "items": items} for kind, items in kinds.items()}
     return {
         "type": "array",
@@ -74,6 +75,8 @@ def _value(key: Key) -> dict[str, Any]:
         return {"allOf": [{"$ref": f"#/definitions/{key.kind}"}]}  # draft 7 reads nothing beside a reference
     if key.kind == "word or place":
         return {"anyOf": [{"enum": list(key.words)}, {"$ref": "#/definitions/place"}]}
+    if key.kind == "words":
+        return {"anyOf": [{"enum": list(key.words)}, {"type": "array", "items": {"enum": list(key.words)}, "minItems": 1}]}
     simple: dict[str, dict[str, Any]] = {
         "bool": {"type": "boolean"},
         "word": {"enum": list(key.words)} if key.words else {"type": "string"},

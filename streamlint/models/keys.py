@@ -6,6 +6,7 @@ and ``effects.py``, which holds the keys of calls and attributes by their effect
 
 from __future__ import annotations
 
+from streamlint.models.traits import TRAITS
 from streamlint.support.records import record
 
 # The kinds of value, and how an error and the reference page describe them.
@@ -19,6 +20,7 @@ KINDS = {
     ),
     "cases": "a place in the call with the value that counts behind = (2:strict=true, 1:ord=nuc, 1:n=-1), or a list of them",
     "word": "one word",
+    "words": "one word, or a list of them",
     "word or place": "one word, or a place in the call (self, result, *, &0, 2, 2:keyword, :keyword, with =default if wanted)",
     "text": "a text",
     "texts": "a text or a list of texts",
@@ -47,6 +49,8 @@ class Key:
         words = ", ".join(self.words)
         if self.kind == "word":
             return f"one of {words}" if len(self.words) > 1 else words
+        if self.kind == "words":
+            return f"{words}; or a list of them"
         return f"one of {words}; or a place in the call" if self.kind == "word or place" else KINDS[self.kind]
 
 
@@ -174,6 +178,16 @@ ROUND = (
     key("source", "text", "Where the library's source or documentation says so."),
 )
 
+TRAIT = (
+    key(
+        _NAMES,
+        "names",
+        "The functions, methods, attributes, types or packages. `*.name` is a member of whatever type.",
+        needed=True,
+    ),
+    key("traits", "words", "What the rules may take for granted of them.", " ".join(TRAITS), needed=True),
+)
+
 # What the words of `constant` rows say.
 VALUES = {
     "h2d": "copy from the host to the device",
@@ -206,4 +220,5 @@ ROWS: dict[str, tuple[str, tuple[Key, ...]]] = {
     "constant": ("The meaning of a constant.", CONSTANT),
     "step": ("The methods that a framework calls in each training step.", STEP),
     "round": ("The calls by which a loop trains, decodes, denoises or serves in each round.", ROUND),
+    "trait": ("What rules ask of functions, members, types and packages, besides the effect of a call.", TRAIT),
 }

@@ -10,6 +10,7 @@ from typing import Any
 from streamlint.models import builtin, is_covered, load_file, names_of, with_user_rows
 from streamlint.models.effects import EFFECTS
 from streamlint.models.keys import ROWS, VALUES, Key
+from streamlint.models.traits import MEANINGS
 from streamlint.models.vocabulary import DEFAULTS, Selector, parse_field
 from streamlint.support.records import record, replace
 from streamlint.support.shipped import model_files, text_of
@@ -30,7 +31,7 @@ def key_of(source: str, kind: str, number: int) -> str:
 class Entry:
     """A row, where it is, and what it says."""
 
-    kind: str  # call, attribute, type, constant, step, round
+    kind: str  # call, attribute, type, constant, step, round, trait
     names: tuple[str, ...]
     table: Mapping[str, Any]
     library: str
@@ -73,7 +74,7 @@ def meaning_of(entry: Entry) -> str:
         VALUES[entry.effect]
         if entry.kind == "constant"
         else ROWS[entry.kind][0].rstrip(".").lower()
-        if entry.kind in ("step", "round")
+        if entry.kind in ("step", "round", "trait")
         else ""
     )
 
@@ -108,7 +109,7 @@ def find(name: str, entries: Iterable[Entry], rows: UserRows) -> list[tuple[Entr
     """The rows that say what a name means, the winning one first, each with why it does if that is not its own name."""
     entries = list(entries)
     exact = [entry for entry in entries if name in entry.names]
-    found = [(entry, "") for entry in sorted(exact, key=lambda entry: not entry.own)]
+    found = [(entry, "") for entry in sorted(exact, key=lambda entry: (entry.kind == "trait", not entry.own))]
     if found:
         return found
     rows = list(rows)
@@ -145,6 +146,8 @@ def in_words(key: Key, value: object) -> str:
     held = parse_field(key, value)
     if key.kind == "cases" and isinstance(held, tuple):
         return ", ".join(f"{_place(replace(case, default=None))} is {case.default}" for case in held)
+    if key.kind == "words" and isinstance(held, tuple):
+        return "they " + "; ".join(MEANINGS[word] for word in held)
     return _said(held)
 
 

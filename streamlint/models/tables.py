@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from streamlint.models.effects import EFFECTS
-from streamlint.models.keys import CONSTANT, HEAD, LANGUAGES, ROUND, ROWS, STEP, TYPE, Key
+from streamlint.models.keys import CONSTANT, HEAD, LANGUAGES, ROUND, ROWS, STEP, TRAIT, TYPE, Key
 from streamlint.models.vocabulary import VERSION, ModelError, nearest, parse_field
 
 HEADS = {one.name: one for one in HEAD}
@@ -14,7 +14,7 @@ HEADS = {one.name: one for one in HEAD}
 _OF_EFFECT = {name: {one.name: one for one in effect.keys} for name, effect in EFFECTS.items()}
 _OF_KIND = {
     kind: {one.name: one for one in keys if one.name != "names"}
-    for kind, keys in (("type", TYPE), ("constant", CONSTANT), ("step", STEP), ("round", ROUND))
+    for kind, keys in (("type", TYPE), ("constant", CONSTANT), ("step", STEP), ("round", ROUND), ("trait", TRAIT))
 }
 
 

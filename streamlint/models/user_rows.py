@@ -106,6 +106,8 @@ def _check_names(names: Iterable[str], language: str, kind: str, place: Place) -
     for name in names:
         if _PYTHON_NAME.fullmatch(name) and not (language == "cuda" and "." in name):
             continue
+        if kind == "trait" and name in libraries():
+            continue
         if "::" in name and _CPP_NAME.fullmatch(name) and language != "python":
             continue
         if name.endswith("()"):

@@ -1,6 +1,7 @@
 """The closed vocabulary of model rows: how names and places are written, and how the value of a key is read.
 
-A model file is TOML: keys of its head, then tables ``[[type]]``, ``[[call]]``, ``[[attribute]]``, ``[[constant]]``, ``[[step]]``.
+A model file is TOML: keys of its head, then tables ``[[type]]``, ``[[call]]``, ``[[attribute]]``, ``[[constant]]``, ``[[step]]``,
+``[[round]]``, ``[[trait]]``.
 ``keys.py`` and ``effects/`` describe all keys. The triggers of a shipped file are byte strings of 5 bytes or more, at least one of which
 is in any file that can hold a finding about its library.
 
@@ -128,7 +129,7 @@ def parse_field(key: Key, value: object) -> object:
     try:
         return _READERS.get(key.kind, _word)(key, value)
     except ModelError as error:
-        if str(error).endswith("?") or key.kind == "word":
+        if str(error).endswith("?") or key.kind in ("word", "words"):
             raise
         raise ModelError(f"{error}; it accepts {key.accepts}") from None
 
@@ -188,6 +189,12 @@ def _texts(key: Key, value: object) -> tuple[str, ...]:
     return tuple(_text(key, item) for item in (value if isinstance(value, list) else [value]))
 
 
+def _words(key: Key, value: object) -> tuple[str, ...]:
+    if value == []:
+        raise ModelError("an empty list names no word")
+    return tuple(_word(key, item) for item in (value if isinstance(value, list) else [value]))
+
+
 def _number(key: Key, value: object) -> str:
     if not re.fullmatch(r"[0-9]{1,4}", str(value)):
         raise ModelError(f"{value!r} must be a number")
@@ -217,6 +224,7 @@ _READERS = {
     "module": _text,
     "library": _text,
     "texts": _texts,
+    "words": _words,
     "number": _number,
     "word or place": _word_or_place,
 }

@@ -27,15 +27,13 @@ from streamlint.transfer.actions import CURRENT, HANDLE, NAMED, NULL, Copied, St
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.numba_kernels import configured
 from streamlint.transfer.transfer import Transfer
-from streamlint.transfer.work import ON_DEVICES, Worked
+from streamlint.transfer.work import Worked
 from streamlint.waits.operands import operand_of
 
 CHOOSING = frozenset({"scope", "set_stream"})
 WORKING = frozenset({"launch", "copy", "memset", "free", "transfer", "compute", "write", "read"})
 """Effects of calls that may be given a stream."""
 _MAKING = frozenset({"stream"})
-_WITH_SCOPES = ("cupy",)
-"""Libraries of which a stream that a caller gives is taken for a context manager."""
 _MOST_INSIDE = 60
 """Functions that are looked at for one that makes a stream current."""
 _MOST_FILES = 8
@@ -147,7 +145,7 @@ class Beginnings:
     def _scoped(self) -> list[Function]:
         """The functions that make a stream current."""
         found = {call.function: None for call in self.transfer.sites(CHOOSING)}
-        names = (*self.transfer.names(_MAKING), *_WITH_SCOPES)
+        names = (*self.transfer.names(_MAKING), *sorted(self.facts.models.marked("stream-scopes")))
         units = {unit.number: unit for name in names for unit in self.facts.program.mentioning(name)}
         for _, unit in sorted(units.items()):
             if not unit.is_cpp:
@@ -232,7 +230,7 @@ class Beginnings:
             found[call.function].append((call.instruction, call.stream()))
         among = [unit for unit in self.facts.program.units.values() if unit.is_cpp] if self.waiting and self._cpp else self._cpp
         for call in self.transfer.sites(WORKING, among=among):
-            if call.row.library.startswith(ON_DEVICES) and (self.waiting or not self._waits(call)):
+            if call.row.library in self.facts.models.marked("device-memory") and (self.waiting or not self._waits(call)):
                 handle = call.one("handle") if call.row.get("stream") == HANDLE else None
                 stream = Stream(HANDLE, handle, call.row.library) if handle is not None else call.stream()
                 found[call.function].append((call.instruction, stream))
@@ -258,7 +256,7 @@ class Beginnings:
 
     @cached_property
     def _cpp(self) -> list[Unit]:
-        names = (*self.transfer.names(CHOOSING | _MAKING), "cudaStream_t", "CUstream")
+        names = (*self.transfer.names(CHOOSING | _MAKING), *self.facts.models.marked("raw-stream"))
         units = {unit.number: unit for name in names for unit in self.facts.program.mentioning(name) if unit.is_cpp}
         return [unit for _, unit in sorted(units.items())]
 

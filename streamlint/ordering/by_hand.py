@@ -15,7 +15,6 @@ from streamlint.transfer.actions import NAMED, UNKNOWN, Stream
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.operands import argument_registers
 
-_STACKS = frozenset({"contextlib.ExitStack", "contextlib.AsyncExitStack"})
 _ENTERING, _LEAVING, _GIVING = "__enter__", "__exit__", "enter_context"
 
 
@@ -64,7 +63,11 @@ class ByHand:
         called = self.function.dotted(made[3])
         called = f"{called}.{self.function.text(made[4])}" if made[0] == op.INVOKE else called
         meant = self.transfer.facts.scopes.find(self.function.unit, called)
-        return holder if any(isinstance(each, ExternalName) and each.name in _STACKS for each in meant) else op.NONE
+        return (
+            holder
+            if any(isinstance(each, ExternalName) and each.name in self.function.unit.models.marked("context-stack") for each in meant)
+            else op.NONE
+        )
 
     def _stream(self, register: int) -> Stream | None:
         """The stream that a scope makes current."""

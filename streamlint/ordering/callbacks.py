@@ -17,7 +17,6 @@ from streamlint.transfer.device import DeviceOperations
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import Transfer
 
-_WAKING = frozenset({"notify", "notify_all", "notify_one", "set", "put", "put_nowait", "set_value", "release"})
 _DEEPEST = 6
 
 
@@ -185,7 +184,9 @@ class Callbacks:
         """Whether a function, or one that it calls, wakes who waits for an object."""
         seen.add(function)
         entering = self.reach.edges(function)
-        waking = (one for one in function.by_opcode[op.INVOKE] if function.text(one[4]) in _WAKING and not entering.get(one))
+        waking = (
+            one for one in function.by_opcode[op.INVOKE] if function.text(one[4]) in function.known("wakes") and not entering.get(one)
+        )
         if any(self._may_be(function, one[3], waiting.function, waiting.receiver) for one in waking):
             return True
         callees = dict.fromkeys(edge.callee for edges in entering.values() for edge in edges)

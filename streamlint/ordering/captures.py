@@ -270,7 +270,7 @@ class Captures(CaptureStreams):
         if operation.call is None:
             return one[0] == op.BINARY and function.text(one[3]) == "@"
         is_method = one[0] == op.INVOKE and self._is_value(function, one[3])
-        return operation.call.row.library in ("torch", "cupy") and not is_method
+        return operation.call.row.library in function.unit.models.marked("tensors") and not is_method
 
     def _is_value(self, function: Function, register: int) -> bool:
         return not any(isinstance(value, External) for value in self.transfer.values(function, register))
@@ -304,8 +304,13 @@ class Captures(CaptureStreams):
         if call is not None and call.row.effect != "copy" and source is None:
             source = call.one("of", call.receiver)
         if operation.direction == "d2h":
-            return source is None or call is None or call.row.library.startswith("cuda") or self._holds_device(state, source)
-        if call is None or call.row.library.startswith("cuda"):
+            return (
+                source is None
+                or call is None
+                or call.row.library in call.facts.models.marked("driver")
+                or self._holds_device(state, source)
+            )
+        if call is None or call.row.library in call.facts.models.marked("driver"):
             return True
         held = self.transfer.values(function, source) if source is not None else ()
         return any(isinstance(value, Memory) and value.space == "host" for value in held)
@@ -327,7 +332,7 @@ class Captures(CaptureStreams):
 def _runs_beside(capture: Capture, operation: DeviceOperation) -> bool:
     """Whether nobody means to run work once while it is being captured: the stream was not forked from the capture."""
     library = operation.library or capture.call.row.library
-    return library == capture.call.row.library and library in ("torch", "cupy")
+    return library == capture.call.row.library and library in capture.call.facts.models.marked("tensors")
 
 
 def mode_of(word: object) -> Mode:

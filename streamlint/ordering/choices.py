@@ -93,7 +93,7 @@ class Choices:
             if entry.stream is not OF_THREAD:
                 yield from self._of_current(entry.calls[0].function, entry.stream, entry.calls[0], entry.calls)
         if not self.entered.is_always(function, work.library) or any(entry.stream is OF_THREAD for entry in entries):
-            yield Choice(NULL if work.library in ("cupy", "numba") else AMBIENT, OMITTED, here)
+            yield Choice(NULL if work.library in function.unit.models.marked("device-alone") else AMBIENT, OMITTED, here)
 
     def _of_current(self, function: Function, stream: Stream, at: Site, calls: tuple[Site, ...]) -> Iterator[Choice]:
         if stream.register >= 0:

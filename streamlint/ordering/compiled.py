@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import NamedTuple
 
-from streamlint.facts.calls import FORWARDED
 from streamlint.facts.functions import Function
 from streamlint.facts.instructions import unnegated
 from streamlint.facts.objects import BoundMethod, FunctionObject, Instance, Object, Site
@@ -144,7 +143,6 @@ class Compiled:
             yield value.function
         elif isinstance(value, BoundMethod):
             yield value.method.function
-        elif isinstance(value, Instance):
-            for method in {FORWARDED[each] for each in self.facts.hierarchy.libraries(value.definition) if each in FORWARDED}:
-                found = self.facts.hierarchy.lookup(value.definition, method)
-                yield from found[1][-1:] if found is not None else ()
+        elif isinstance(value, Instance) and any(map(self.facts.forwarded, self.facts.hierarchy.libraries(value.definition))):
+            found = self.facts.hierarchy.lookup(value.definition, "forward")
+            yield from found[1][-1:] if found is not None else ()

@@ -9,6 +9,7 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import Instance, LibraryObject, Memory, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.models import first_part
 from streamlint.ordering.alternation import Alternation
 from streamlint.ordering.flow import BUFFER, Tracked
 from streamlint.ordering.places import rest_behind
@@ -22,8 +23,6 @@ from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.operands import operand_of
 
-_OF_TENSORS = ("torch.", "numpy.", "cupy.")
-"""Libraries whose functions take tensors and arrays: what they are given is one."""
 _GETTER = frozenset({op.PARAM, op.BIND, op.NAME, op.ATTR, op.DEREF, op.ITEM, op.COPY, op.CAST, op.CONST, op.RETURN, op.OUT})
 
 
@@ -169,7 +168,7 @@ class EarlyReads(Updating):
         held = self.updated(state, action) if isinstance(action, Updated) else held
         if not isinstance(action, Read | Updated) or held is None or state.doubts > MOST_GUESSES:
             return False
-        if not self._is_sure and not action.name.startswith(_OF_TENSORS):
+        if not self._is_sure and first_part(action.name) not in self.transfer.facts.models.marked("array-package"):
             return False
         self._tell(state, held.announced or Site(state.frame.function, one), action.name)
         return True

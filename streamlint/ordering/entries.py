@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from streamlint.facts.cpp_scopes import last_part, scope_of
-from streamlint.facts.exports import OPERATORS, Export
+from streamlint.facts.exports import Export, marks
 from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.objects import BoundMethod, FunctionObject, PartialObject, Site
 from streamlint.facts.program import Unit
@@ -17,11 +17,6 @@ from streamlint.ir.code import TypeTuple, spelled
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import Transfer
 
-_MARKS = ("PYBIND11_MODULE", "PYBIND11_EMBEDDED_MODULE", "NB_MODULE", "class_", "module_", "module")
-_BINDS = frozenset(
-    "def def_static def_property def_property_readonly def_property_static def_property_readonly_static def_prop_ro def_prop_rw "
-    "def_prop_ro_static def_prop_rw_static def_buffer".split()
-)
 _TABLES = re.compile(r"^Py(MethodDef|TypeObject|Type_Slot|GetSetDef|\w+Methods|BufferProcs)$")
 _SLOTS = re.compile(r"^(tp|nb|sq|mp|bf|am)_\w+$")
 _RELEASE = "gil_scoped_release"
@@ -56,7 +51,7 @@ class Entries:
 
     def find(self) -> Iterator[Entry]:
         """All entries, those of bindings first."""
-        units = dict.fromkeys(unit for mark in _MARKS for unit in self.program.cpp.mentioning(mark))
+        units = dict.fromkeys(unit for mark in marks(self.program) for unit in self.program.cpp.mentioning(mark))
         for unit in units:
             for function in unit.functions:
                 yield from self._bound(function)
@@ -71,15 +66,15 @@ class Entries:
     def bindings(self, unit: Unit) -> Iterator[Binding]:
         """The calls of a file that bind functions to Python."""
         for function in unit.functions:
-            is_operator = function.code.name in OPERATORS
+            is_operator = function.code.name in function.known("operator-macro")
             for one in function.by_opcode[op.INVOKE]:
-                if len(one) > 6 and (is_operator or function.text(one[4]) in _BINDS):
+                if len(one) > 6 and (is_operator or function.text(one[4]) in function.known("binds", "binds-static")):
                     lets_go = any(self._releases(function, register) for register in one[6:])
                     yield Binding(Site(function, one), lets_go, is_operator)
 
     def released(self) -> Iterator[Function]:
         """The functions that a binding releases the GIL around."""
-        for unit in dict.fromkeys(unit for mark in (*_MARKS, *OPERATORS) for unit in self.program.cpp.mentioning(mark)):
+        for unit in dict.fromkeys(unit for mark in marks(self.program) for unit in self.program.cpp.mentioning(mark)):
             for binding in self.bindings(unit):
                 function, one = binding.site
                 for register in one[6:] if binding.lets_go or binding.is_operator else ():
@@ -120,9 +115,13 @@ class Entries:
     # --- pybind11, nanobind
 
     def _bound(self, function: Function) -> Iterator[Entry]:
-        if function.code.name in OPERATORS:
+        if function.code.name in function.known("operator-macro"):
             return
-        calls = [one for one in function.by_opcode[op.INVOKE] if function.text(one[4]) in _BINDS and len(one) > 6]
+        calls = [
+            one
+            for one in function.by_opcode[op.INVOKE]
+            if function.text(one[4]) in function.known("binds", "binds-static") and len(one) > 6
+        ]
         tests = [self._says_test(function, one) for one in calls]
         is_for_tests = len(calls) >= _FEWEST and all(tests)
         for one in calls:
@@ -147,7 +146,7 @@ class Entries:
                 return
             if name == "init":
                 yield from self._constructors(function, binding, one)
-            if name in ("init", "pickle", "cpp_function"):
+            if name in function.known("hands-functions"):
                 for each in one[5:]:
                     yield from self._functions(function, binding, each)
                 return

@@ -29,8 +29,6 @@ _PASSED = frozenset({op.COPY, op.PHI, op.CAST, op.REBIND})
 _GATHERED = frozenset({op.BUILD, op.DICT, op.BINARY, op.INPLACE, op.FORMAT, op.SLICE, op.ITEM, op.UNPACK, op.ATTR})
 """What is made of a handle, or holds it."""
 _HARMLESS = frozenset({"record", "wait", "synchronize", "query", "elapsed"})
-_FILLING = frozenset({"append", "appendleft", "add", "update", "extend", "insert", "setdefault", "put", "put_nowait"})
-"""Methods of containers and queues of the language that keep what they are given."""
 
 
 class Made(NamedTuple):
@@ -242,7 +240,10 @@ class ExportedEvents:
         if len(edges) == 1 and not edges[0].is_guess and depth < _DEEPEST:
             yield from self._inside(function, held, call, edges[0].callee, depth)
         elif (
-            call[0] == op.INVOKE and function.text(call[4]) in _FILLING and held != call[3] and self.transfer.is_of_language(function, call)
+            call[0] == op.INVOKE
+            and function.text(call[4]) in function.known("puts", "extends", "puts-if-absent")
+            and held != call[3]
+            and self.transfer.is_of_language(function, call)
         ):
             yield self._holder(function, call[3], site)
         elif self.transfer.is_of_language(function, call) or (call[0] == op.INVOKE and call[3] == held) or self._is_record(function, call):

@@ -24,9 +24,7 @@ EXACT = frozenset({BUFFER, SET, FILLED})
 """Of these one element is not another: where an index cannot be named, nothing is known."""
 _SAME = {op.COPY: 3, op.AWAIT: 3, op.CAST: 4, op.REBIND: 5, op.ITER: 3, op.ENTER: 3}
 _READ = frozenset({op.ATTR, op.NAME, op.LOAD, op.ITEM, op.DEREF, op.ADDRESS_ITEM, op.ADDRESS_ATTR})
-_KEEPS = {"append": ANY, "appendleft": ANY, "add": ANY, "put": ANY, "put_nowait": ANY, "push_back": ANY, "push": ANY, "insert": ANY}
-_TAKES = frozenset({"pop", "popleft", "get", "get_nowait", "setdefault", "front", "back", "popitem"})
-_ALL = frozenset({"copy", "_asdict", "values", "list", "tuple", "reversed", "sorted", "iter"})
+_ALL = frozenset({"list", "tuple", "reversed", "sorted", "iter"})
 
 
 class Tracked(NamedTuple):
@@ -127,7 +125,7 @@ class Flow:
             yield from self.moved(tracked, places.names(function, inside), owner)
             return
         if one[0] == op.CALL:
-            if name in _ALL and given:
+            if (name in _ALL or name in function.known("whole")) and given:
                 yield from self.moved(tracked, places.names(function, given[0][1]), target)
             elif name in ("all", "any") and given:
                 said = DONE if name == "all" else LATE
@@ -145,18 +143,18 @@ class Flow:
             return
         yield from self._recorded(function, one, tracked, target)
         receiver = places.names(function, one[3])
-        if name in _KEEPS and self._is_container(function, one[3]):
+        if name in function.known("puts") and self._is_container(function, one[3]):
             for _, register in given:
                 yield from self.moved(tracked, places.names(function, register), places.of(function, one[3]).behind(ANY))
-        elif name in ("extend", "update") and given:
+        elif name in function.known("extends") and given:
             yield from self.moved(tracked, places.names(function, given[0][1]), places.of(function, one[3]))
-        elif name in _TAKES:
-            key = places.element(function, given[0][1]) if given and name in ("get", "setdefault", "pop") else ANY
+        elif name in function.known("takes", "ends"):
+            key = places.element(function, given[0][1]) if given and name in function.known("looks-up", "pops-key") else ANY
             yield from self.moved(tracked, receiver, target, (key,))
         elif name == "items":
             for held in self.moved(tracked, receiver, target, (ANY,)):
                 yield held._replace(place=target.behind(ANY, Element(1), *held.place.path))
-        elif name in _ALL or (name == "result" and self._is_outcome(function, one)):
+        elif name in _ALL or name in function.known("whole") or (name == "result" and self._is_outcome(function, one)):
             yield from self.moved(tracked, receiver, target)
 
     def _recorded(self, function: Function, one: Instruction, tracked: frozenset[Tracked], target: Place) -> Iterator[Tracked]:

@@ -240,7 +240,7 @@ class Gil:
     def why(self, function: Function, operation: DeviceOperation, on_device: bool) -> str:
         """What an operation may wait for; "" if nothing."""
         kind, call = operation.kind, operation.call
-        if call is not None and call.row.library in ("torch", "cupy", "numba", "python") and not function.is_cpp:
+        if call is not None and call.row.library in call.facts.models.marked("python-calls") and not function.is_cpp:
             return ""  # called as Python would: the library sees to the GIL itself
         if kind == device.SYNCHRONIZE:
             return FOR_GPU

@@ -20,7 +20,6 @@ from streamlint.waits.questions import Key, alike
 ELSEWHERE = "elsewhere"
 """Begins the key of an index that a function cannot name."""
 MADE_WITH = "made with"
-_LOOKING_UP = frozenset({"get", "setdefault"})
 _SHARED = ("global", "cell")
 _DEEPEST = 3
 
@@ -134,7 +133,7 @@ class Indexed(Updating):
                 found |= set.intersection(*(self._kept(function, source, depth - 1) for source in one[3:]))
             elif one[0] in (op.CALL, op.INVOKE):
                 given = argument_registers(function, one)
-                if one[0] == op.INVOKE and function.text(one[4]) in _LOOKING_UP and given:
+                if one[0] == op.INVOKE and function.text(one[4]) in function.known("looks-up") and given:
                     found.add(self.places.of(function, one[3]).behind(self.places.element(function, given[0][1])))
                 for edge in self.transfer.edges(function, one):
                     for returned in edge.callee.by_opcode[op.RETURN]:

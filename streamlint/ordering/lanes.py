@@ -16,7 +16,6 @@ from streamlint.ordering.c_api import is_of_c
 from streamlint.ordering.conditions import Frame
 from streamlint.ordering.first_rounds import FirstRounds
 from streamlint.ordering.flow import STREAM, Tracked
-from streamlint.ordering.on_device import ARRAYS
 from streamlint.ordering.on_path import as_handed
 from streamlint.ordering.places import ANY, Element, Place, Places, rest_behind
 from streamlint.ordering.rotation import turning
@@ -236,7 +235,9 @@ class Lanes:
             at = made
         inner: Frame | None = frame
         while inner is not None and at is not None:
-            is_own = stream.library in ARRAYS and not inner.function.is_cpp  # each library has a current stream of its own
+            is_own = (
+                stream.library in inner.function.unit.models.marked("arrays") and not inner.function.is_cpp
+            )  # each library has a current stream of its own
             found = self.currents.of_library(inner.function, at, stream.library) if is_own else self.currents.at(inner.function, at)
             if found is not None and (found.kind != CURRENT or found.register >= 0):
                 return self.of(inner, at, found, depth)

@@ -24,7 +24,6 @@ from streamlint.waits.operands import operand_of
 
 _DEEPEST = 9
 _MOST_ROUNDS = 6
-_SMART = frozenset({"std::unique_ptr", "std::shared_ptr"})
 Ends = Callable[[Function, Instruction], "Iterator[int]"]
 """The registers of what an instruction ends by itself."""
 
@@ -149,7 +148,7 @@ class Lifetimes:
                     yield from self.flow.moved(tracked, self.places.names(function, action.register), register_place(one[2]))
 
     def _is_smart(self, function: Function, one: Instruction) -> bool:
-        return type_name(function, one[3]) in _SMART
+        return type_name(function, one[3]) in function.unit.models.marked("owner")
 
     def _is_data(self, function: Function, register: int) -> bool:
         """Whether a register holds a tensor or an array, whose elements are no objects."""

@@ -15,7 +15,6 @@ from streamlint.transfer.transfer import Transfer
 
 Lock = tuple[object, str]
 """A lock by the class whose member it is, or the file whose variable, and its name."""
-_TYPES = ("Lock", "RLock", "mutex")
 
 
 class Locks:
@@ -45,7 +44,7 @@ class Locks:
 
     def _is_lock(self, function: Function, register: int) -> bool:
         values = self.transfer.values(function, register)
-        return any(isinstance(value, LibraryObject) and value.type.endswith(_TYPES) for value in values)
+        return any(isinstance(value, LibraryObject) and value.type in function.unit.models.marked("mutex") for value in values)
 
     def named(self, function: Function, register: int) -> Lock | None:
         """What a register names as a lock."""

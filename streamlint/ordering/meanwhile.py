@@ -16,7 +16,6 @@ from streamlint.transfer.transfer import Transfer
 
 _EFFECTS = frozenset({"block", "get"})
 _CALLS = frozenset({op.CALL, op.INVOKE, op.CONSTRUCT})
-_GUARDS = ("Lock", "RLock", "Condition", "Semaphore")
 
 
 class Meanwhile:
@@ -68,7 +67,7 @@ class Meanwhile:
 
     def _is_lock(self, function: Function, one: Instruction) -> bool:
         values = self.transfer.values(function, one[3])
-        return any(isinstance(value, LibraryObject) and value.type.endswith(_GUARDS) for value in values)
+        return any(isinstance(value, LibraryObject) and value.type in function.unit.models.marked("guard") for value in values)
 
     def _is_wait(self, function: Function, one: Instruction) -> bool:
         if one[0] == op.INVOKE and function.text(one[4]) == "get":  # lists have no such method, queues do

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from streamlint.facts.cpp_types import SEQUENCES
 from streamlint.facts.functions import Function
 from streamlint.facts.instructions import unnegated
 from streamlint.facts.objects import Site
@@ -223,7 +222,11 @@ class Neighbours:
         return all(edge.is_followed and not edge.is_handed and edge.callee not in running for edge in edges)
 
     def _works(self, function: Function, one: Instruction) -> bool:
-        rows = [each.row for each in self.transfer.libraries(function, one) if each.row is not None or each.name not in SEQUENCES]
+        rows = [
+            each.row
+            for each in self.transfer.libraries(function, one)
+            if each.row is not None or each.name not in self.transfer.facts.cpp_models.marked("sequence")
+        ]
         if any(row is None for row in rows):
             return not self.transfer.is_of_language(function, one)
         if rows:

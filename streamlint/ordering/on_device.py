@@ -10,8 +10,6 @@ from streamlint.transfer.actions import Copied, Viewed
 from streamlint.transfer.transfer import Transfer
 from streamlint.transfer.work import Worked
 
-ARRAYS = frozenset({"torch", "cupy", "numba"})
-"""Libraries with arrays, each with a current stream of its own: what one does with memory of another is the affair of SL027."""
 _DEEPEST = 12
 
 
@@ -20,6 +18,8 @@ class OnDevice:
 
     def __init__(self, transfer: Transfer) -> None:
         self.transfer = transfer
+        self.arrays = transfer.facts.models.marked("arrays")
+        """Libraries with arrays: what one does with memory of another is the affair of SL027."""
         self._devices: dict[tuple[Function, int], bool] = {}
 
     def is_on_device(self, function: Function, register: int, work: Worked, in_scope: bool, depth: int = 0) -> bool:
@@ -50,7 +50,7 @@ class OnDevice:
         """Whether an operator is given what a library with arrays has computed."""
         made = ((each, function.definitions[each]) for each in work.reads if each >= 0)
         return any(
-            before.made == each and before.library in ARRAYS
+            before.made == each and before.library in self.arrays
             for each, one in made
             for before in (self.transfer.works(function, one) if one is not None else ())
         )
@@ -112,7 +112,7 @@ class OnDevice:
         """Whether an upload is none where the memory of another library that it is given is on the device already."""
         copies = [each for each in self.transfer.of(function, one) if isinstance(each, Copied) and each.target == work.made]
         held = [value for each in copies for value in self.transfer.values(function, each.source) if isinstance(value, Memory)]
-        return any(value.space == "unknown" and value.type.partition(".")[0] in ARRAYS - {work.library} for value in held)
+        return any(value.space == "unknown" and value.type.partition(".")[0] in self.arrays - {work.library} for value in held)
 
 
 def may_be_there(values: list[Object], presumes: bool) -> bool:

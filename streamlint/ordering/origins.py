@@ -18,7 +18,6 @@ EACH = "each"
 YIELDED = "yielded"
 """The key of what an iterator has given last."""
 _SAME = frozenset({"list", "tuple", "reversed", "sorted", "iter"})
-_TAKING = frozenset({"get", "get_nowait", "popleft", "pop"})
 _DEEPEST = 8
 
 
@@ -155,7 +154,7 @@ class Origins:
         held = {value for value in self.transfer.values(function, register) if isinstance(value, Container)}
         for other in self._beside if held else ():
             for one in other.by_opcode[op.INVOKE] if other is not function else ():
-                its = self.transfer.values(other, one[3]) if other.text(one[4]) in _TAKING else ()
+                its = self.transfer.values(other, one[3]) if other.text(one[4]) in other.known("takes") else ()
                 if any(self._is_same(mine, each) for mine in held for each in its):
                     yield Site(other, one)
 

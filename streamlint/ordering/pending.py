@@ -39,6 +39,7 @@ from streamlint.transfer.actions import (
 )
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import CALLING, Transfer
+from streamlint.waits.origins import TENSOR
 from streamlint.waits.questions import Key, alike
 
 _NO_WAIT = ("h2h", "d2d")
@@ -80,7 +81,7 @@ class Pending(Holding):
     def _memory(self, function: Function, target: int) -> Iterator[Tracked]:
         """The memory of a copy, by all its names."""
         for register in self.transfer.shared(function, target):
-            kind = next((value.type for value in self.transfer.values(function, register) if isinstance(value, Memory)), "torch.Tensor")
+            kind = next((value.type for value in self.transfer.values(function, register) if isinstance(value, Memory)), TENSOR)
             for place in (*self.places.names(function, register), *self._given_back(function, register)):
                 yield Tracked(BUFFER, place, kind)
                 yield from (Tracked(BUFFER, other, type_) for other, type_ in self._views(function, place))
@@ -127,12 +128,12 @@ class Pending(Holding):
                 shared = self.transfer.shared(store.function, store.value)[1:] if name not in place.path else ()
                 if any(self.places.of(store.function, register) == place for register in shared):
                     held = (value.type for value in self.transfer.values(store.function, store.value) if isinstance(value, Memory))
-                    yield Place(place.root, (name,)), next(held, "torch.Tensor")
+                    yield Place(place.root, (name,)), next(held, TENSOR)
         for store in owner.own_stores.get(str(place.path[0]), ()):
             for register in self.transfer.shared(store.function, store.value)[1:]:
                 of = self.places.of(store.function, register)
                 if of.root == place.root and len(of.path) == 1 and of != place:
-                    yield of, "torch.Tensor"
+                    yield of, TENSOR
 
     # --- the stream
 

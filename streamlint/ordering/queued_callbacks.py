@@ -26,7 +26,7 @@ from streamlint.ordering.pending import Answer, Pending, Where
 from streamlint.ordering.places import Place
 from streamlint.ordering.states import State
 from streamlint.ordering.streams import sites_of
-from streamlint.ordering.walk import ORDERED, TAKING
+from streamlint.ordering.walk import ORDERED
 from streamlint.transfer.actions import CURRENT, NAMED, UNKNOWN, Action, Copied, Read, Stream, Synchronized
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import CALLING, Transfer
@@ -212,7 +212,9 @@ class QueuedCallbacks(Pending):
 
     def _blocks(self, function: Function, one: Instruction) -> bool:
         """Whether the host waits for another thread, which the callback may have told, or ends a capture, with which nothing has run."""
-        if one[0] == op.INVOKE and function.text(one[4]) in TAKING:  # a queue is known as a list, which has no such method
+        if one[0] == op.INVOKE and function.text(one[4]) in function.known(
+            "queue-get"
+        ):  # a queue is known as a list, which has no such method
             held = self.transfer.values(function, one[3])
             return any(isinstance(value, Container) and value.kind == "list" for value in held)
         calls = self.transfer.modelled(function, one) if one[0] in CALLING else ()

@@ -24,7 +24,7 @@ from streamlint.ordering.lanes import AMBIENT, WAITER, Lane
 from streamlint.ordering.meetings import Meeting, Meetings
 from streamlint.ordering.new_blocks import NewBlocks
 from streamlint.ordering.not_inherited import is_not_inherited, starts_under_stream
-from streamlint.ordering.on_device import ARRAYS, OnDevice, may_be_there
+from streamlint.ordering.on_device import OnDevice, may_be_there
 from streamlint.ordering.open_methods import open_methods
 from streamlint.ordering.out_of_view import OutOfView
 from streamlint.ordering.places import ANY, POINTEE, Element, Key, Place, is_around, register_place, rest_behind
@@ -34,7 +34,7 @@ from streamlint.ordering.same_streams import SameStreams
 from streamlint.ordering.settled import Settled
 from streamlint.ordering.states import State
 from streamlint.ordering.turns import asked_for_none
-from streamlint.ordering.walk import MOST_GUESSES, ORDERED, PUTTING
+from streamlint.ordering.walk import MOST_GUESSES, ORDERED
 from streamlint.ordering.weights import ModuleMemory
 from streamlint.transfer.actions import CURRENT, NAMED, UNKNOWN, Action, Asked, Copied, Lost, Read, Recorded, Stream, Synchronized, Viewed
 from streamlint.transfer.transfer import CALLING, Order, Transfer
@@ -44,7 +44,6 @@ from streamlint.waits.operands import operand_of
 from streamlint.waits.questions import alike
 
 _RANGE = "range"
-_ON_HOST = frozenset({"numpy", "python", "host-cpp"})
 _ADDRESSES = frozenset({op.ADDRESS, op.ADDRESS_NAME, op.ADDRESS_ATTR})
 _RAW = "cupy.cuda.runtime."
 _GRADIENT = "grad"
@@ -111,6 +110,8 @@ class Races(Repeated):
         self._left: dict[
             tuple[Function, tuple[Instruction, ...]], tuple[Function, ...]
         ] = {}  # by the same calls: functions up to the caller
+        self._arrays = self.transfer.facts.models.marked("arrays")
+        self._on_host = self.transfer.facts.models.marked("on-host")
         self._moves_modules = False
         self._out_of_view = ""
         self._site: Site
@@ -209,7 +210,7 @@ class Races(Repeated):
     def _follow_work(self, function: Function, one: Instruction, work: Worked) -> None:
         frame = Frame(function, None, None, 0)
         lane = self.lanes.of(frame, one, self._stream(function, work))
-        if lane.kind == UNKNOWN or work.library in _ON_HOST or self._has_waited(function, one, work):
+        if lane.kind == UNKNOWN or work.library in self._on_host or self._has_waited(function, one, work):
             return
         if work.assumed:
             self._follow_unseen(function, one, work, lane)
@@ -369,7 +370,7 @@ class Races(Repeated):
         """Whether a thread of a file puts into a queue what may be handed out to callers out of view."""
         known = self._hands_over.get(function.unit)
         if known is None:
-            putting = (each for each in function.unit.functions if not PUTTING.isdisjoint(each.called_names))
+            putting = (each for each in function.unit.functions if not each.known("queue-put").isdisjoint(each.called_names))
             known = self._hands_over[function.unit] = not function.is_cpp and any(map(self.is_thread, putting))
         return known
 
@@ -408,13 +409,15 @@ class Races(Repeated):
         if work.assumed and not runs and any(self._leads_to_order(state, register, one) for register in work.reads):
             return ORDERED
         mine = self._mine(state)
-        is_held = mine.kind == NAMED and mine.blocking is not False and work.library not in ("", "torch", *_ON_HOST)
+        is_held = mine.kind == NAMED and mine.blocking is not False and work.library not in ("", "torch", *self._on_host)
         if is_held and (null := self.lanes.of(state.frame, one, work.stream)).kind == CURRENT and null.blocking:
             if self.transfer.passed is None:
                 return ORDERED  # the null stream waits for blocking streams, and they for it
             self.transfer.passed.append(Order(self._site, Site(function, one), work, frozenset()))
         writes = [register for register in work.writes if self._touches(state, register, is_written=True, by=one)]
-        depth = 1 if work.assumed or work.library in ("torch", "cupy") else 2 if work.library == "cuda_python" else 0
+        depth = (
+            1 if work.assumed or work.library in self.transfer.facts.models.marked("tensors") else 2 if work.library == "cuda_python" else 0
+        )
         reads = [register for register in work.reads if self._touches(state, register, depth, by=one)]
         if (not (writes or moves) and not ((reads or runs) and self._writes)) or self._is_foreign(state, one, work):
             return None
@@ -454,15 +457,19 @@ class Races(Repeated):
 
     def _is_foreign(self, state: State, one: Instruction, work: Worked) -> bool:
         """Whether two libraries with arrays of their own work on the memory, or C or C++ on the null stream, or on an address."""
-        if work.library == "cuda_python" and self._work.library in ARRAYS and self.lanes.of(state.frame, one, work.stream).kind == CURRENT:
+        if (
+            work.library == "cuda_python"
+            and self._work.library in self._arrays
+            and self.lanes.of(state.frame, one, work.stream).kind == CURRENT
+        ):
             return True
         if not self._is_evident and (work.library == "cuda_python" or work.name.startswith(_RAW)):
             return True
-        is_across = state.frame.function.is_cpp and not self._site.function.is_cpp and work.library not in ARRAYS
-        if is_across and self._work.library in ARRAYS and self.lanes.of(state.frame, one, work.stream).kind == CURRENT:
+        is_across = state.frame.function.is_cpp and not self._site.function.is_cpp and work.library not in self._arrays
+        if is_across and self._work.library in self._arrays and self.lanes.of(state.frame, one, work.stream).kind == CURRENT:
             return True
         libraries = {work.library or self.memory.library(state.frame.function, work), self._work.library}
-        return len(libraries & ARRAYS) > 1
+        return len(libraries & self._arrays) > 1
 
     def _is_all(self, state: State, registers: list[int]) -> bool:
         """Whether all that is tracked is written anew."""

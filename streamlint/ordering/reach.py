@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from streamlint.facts.call_graph import Edge
 from streamlint.facts.cpp_scopes import CppScopes, scope_of
-from streamlint.facts.cpp_types import SMART
 from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.objects import ClassObject, FunctionObject, Instance, Site, are_plain
 from streamlint.ir import Instruction
@@ -97,7 +96,7 @@ class Reach:
             kind = cpp.resolved(function.unit, scope, kind)
             if str(kind[0]).startswith("std::"):
                 kinds += kind[1]
-                yield from self._deleters(function, kind) if kind[0] in SMART else ()
+                yield from self._deleters(function, kind) if kind[0] in function.unit.models.marked("smart") else ()
             elif len(kinds) > 1 and not kind[2]:
                 meant = cpp.find_class(function.unit, scope, str(kind[0]))
                 yield from self._destructors(meant, 0) if meant is not None else ()

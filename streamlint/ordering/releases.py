@@ -33,7 +33,6 @@ _PLAIN = frozenset(
 )
 """Functions of the language that keep nothing but what `flow` knows."""
 _MARK = Place(("global", "used"))
-_EMPTYING = frozenset({"pop", "popleft", "clear"})
 _OF_USE = frozenset({USED, DROPPED, STREAM, WAITER, EVENT})
 
 
@@ -320,7 +319,7 @@ class Releases(Crossing):
         if one[0] == op.UNBIND:
             gone = {("register", each[3]) for each in function.by_opcode[op.BIND] if each[2] == one[2]}
             return state._replace(tracked=frozenset(held for held in state.tracked if held.place.root not in gone or held.place.path))
-        if one[0] == op.INVOKE and function.text(one[4]) in _EMPTYING and not function.uses[one[2]]:
+        if one[0] == op.INVOKE and function.text(one[4]) in function.known("empties") and not function.uses[one[2]]:
             names = self.places.names(function, one[3])
             kept = (held for held in state.tracked if held.kind != BUFFER or not any(rest_behind(each, held.place) for each in names))
             return state._replace(tracked=frozenset(kept))

@@ -16,8 +16,6 @@ from streamlint.transfer.launches import Launches
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.operands import argument_registers, behind
 
-_ACCESSORS = frozenset({"data_ptr", "data", "get", "begin", "end", "ptr", "mutable_data_ptr", "const_data_ptr"})
-
 
 class Storages:
     """Names memory by the variables that lead to it."""
@@ -115,7 +113,7 @@ class Storages:
             return None
         if function.is_cpp and one[0] in (op.BINARY, op.INPLACE) and function.text(one[3])[:1] in ("+", "-"):
             return next((each for each in one[4:6] if not self.is_number(function, each)), None)
-        if one[0] == op.INVOKE and function.text(one[4]) in _ACCESSORS:
+        if one[0] == op.INVOKE and function.text(one[4]) in function.known("address"):
             return one[3]
         if one[0] == op.LOAD and function.is_cpp:
             return self._addressed(function, one)
@@ -152,7 +150,7 @@ class Storages:
         found: set[int] = set()
         for one in behind(function, [register], lambda one: _made_of(function, one)):
             inner = self.inside(function, one[2]) if one[0] == op.INVOKE else None
-            if inner is not None and function.text(one[4]) in _ACCESSORS:
+            if inner is not None and function.text(one[4]) in function.known("address"):
                 found.add(inner)
             elif any(isinstance(value, Memory) and value.space == "device" for value in self.facts.values(function, one[2]).values):
                 found.add(one[2])

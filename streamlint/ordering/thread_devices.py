@@ -20,8 +20,6 @@ from streamlint.transfer.spawns import THREAD, Spawn, Spawns
 from streamlint.transfer.transfer import Transfer
 from streamlint.transfer.uses import WORK, Uses
 
-_CURRENT_ONLY = frozenset({"cupy", "numba"})
-"""Libraries whose work is on the current device, whatever their arrays are on."""
 _OF_DEVICE = frozenset({"alloc", "stream", "event"})
 _WORKING = frozenset({"transfer", "factory", "module_to", "alloc", "stream", "event"})
 _MEANING = frozenset({"synchronize", "stream_of", "device"})
@@ -123,7 +121,7 @@ class ThreadDevices:
             return "cuda-runtime", function.dotted(one[3]).rpartition("::")[2] or "kernel"
         if function.unit in self._current_only:
             for use in self.uses.at(function, one):
-                if use.kind == WORK and use.library in _CURRENT_ONLY and not self._fetches(function, one):
+                if use.kind == WORK and use.library in function.unit.models.marked("device-alone") and not self._fetches(function, one):
                     return use.library, use.name
         if one[0] not in (op.CALL, op.INVOKE) or not self._may_work(function, one):
             return None
@@ -141,7 +139,12 @@ class ThreadDevices:
     @cached_property
     def _current_only(self) -> frozenset[Unit]:
         program = self.transfer.facts.program
-        return frozenset(unit for name in _CURRENT_ONLY for unit in program.mentioning(name) if not unit.is_cpp)
+        return frozenset(
+            unit
+            for name in sorted(program.rows_of("python").marked("device-alone"))
+            for unit in program.mentioning(name)
+            if not unit.is_cpp
+        )
 
     def _may_work(self, function: Function, one: Instruction) -> bool:
         """Whether a call may be one that works on the current device, by the way it is written, or by another name."""

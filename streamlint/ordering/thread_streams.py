@@ -22,7 +22,6 @@ from streamlint.transfer.waiting import Waited
 _MOST_INSIDE = 100
 """Functions that are looked at for the first work of one."""
 _HIGHEST = 3
-_LIBRARIES = {"cupy": "cupy", "numba": "numba"}
 
 
 class LostStream(NamedTuple):
@@ -96,7 +95,7 @@ class ThreadStreams:
         """The library whose current stream it is."""
         types = [value.type for value in self.transfer.values(function, stream.register) if isinstance(value, LibraryObject)]
         begin = types[0].partition(".")[0] if types else stream.library.partition("-")[0]
-        return _LIBRARIES.get(begin, "torch")
+        return begin if begin in function.unit.models.marked("device-alone") else "torch"
 
     def _made(self, function: Function, stream: Stream) -> Site | None:
         values = self.transfer.values(function, stream.register)

@@ -14,8 +14,6 @@ from streamlint.ordering.places import ANY, Element, Place, Places, rest_behind
 from streamlint.waits.operands import argument_registers
 
 _ROUND = frozenset({"%", "&", "%=", "&=", "^", "^="})
-_FIRST = frozenset({"popleft", "front", "get_nowait"})
-_ORDERS = frozenset({"sort", "reverse", "rotate", "shuffle"})
 _READING = frozenset({op.ATTR, op.NAME, op.LOAD})
 _WRITING = (op.SET_ATTR, op.SET_NAME, op.STORE)
 _DEEPEST = 6
@@ -97,7 +95,7 @@ class Pools(Flow):
 
     def _takes_first(self, function: Function, one: Instruction) -> bool:
         name, given = function.text(one[4]), argument_registers(function, one)
-        if name in _FIRST or (name == "get" and not given):
+        if name in function.known("first-out") or (name == "get" and not given):
             return True
         return name == "pop" and bool(given) and function.constant(given[0][1]) == 0
 
@@ -105,7 +103,7 @@ class Pools(Flow):
         tracked = super().after(function, one, tracked, before)
         if one[0] in (op.SET_ATTR, op.SET_ITEM):
             return tracked | set(self._flags(function, one))
-        if one[0] != op.INVOKE or function.text(one[4]) not in _ORDERS:
+        if one[0] != op.INVOKE or function.text(one[4]) not in function.known("reorders"):
             return tracked
         kept = self.places.names(function, one[3])
         return frozenset(held for held in tracked if held.kind != BUFFER or not any(rest_behind(place, held.place) for place in kept))

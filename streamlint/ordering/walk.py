@@ -47,9 +47,6 @@ MOST_STATES = 3_000
 """States of one pending operation that are looked at."""
 MOST_GUESSES = 1
 _COMPUTED = frozenset({op.ATTR, op.ITEM, op.UNARY, op.BINARY, op.COMPARE, op.CONST})
-PUTTING = frozenset({"put", "put_nowait"})
-TAKING = frozenset({"get", "get_nowait"})
-"""Methods of queues."""
 _LOUD = frozenset({op.YIELD, op.EXIT})
 _DEEPEST = 20
 
@@ -219,7 +216,7 @@ class Walk:
                 state = state._replace(tracked=state.tracked | more)
             if not state.tracked:
                 return
-            if one[0] == op.INVOKE and function.text(one[4]) in PUTTING:
+            if one[0] == op.INVOKE and function.text(one[4]) in function.known("queue-put"):
                 yield from self._taken(state, one)
         region = self._quiet.region(function, state.block) if code[-1][0] == op.BRANCH and not is_beside else None
         is_home = region is not None and origin[0] is function and origin[1][0] in region.blocks
@@ -269,7 +266,9 @@ class Walk:
         found: list[tuple[Function, Instruction]] = []
         for unit in self.facts.program.mentioning("get"):
             for function in unit.functions if not unit.is_cpp else ():
-                calls = [one for one in function.by_opcode[op.INVOKE] if function.text(one[4]) in TAKING and len(one) < 8]
+                calls = [
+                    one for one in function.by_opcode[op.INVOKE] if function.text(one[4]) in function.known("queue-get") and len(one) < 8
+                ]
                 found += [(function, one) for one in calls]
         return found
 

@@ -10,6 +10,9 @@ from streamlint.program.statements import Body, Declare
 from streamlint.support.lines import line_starts, position_at
 from streamlint.support.records import field, record
 
+HOLDS_CPP = ("load_inline", "<<<", "cudaMemcpyAsync", "cudaLaunch")
+"""Words of which one stands in a Python file whose strings hold C++ that works on the device."""
+
 
 @record(eq=False, slots=True)
 class Param:

@@ -52,7 +52,9 @@ class _Rows:
                         for name in names_of(table):
                             self._rows[language].append((name, key))
                             holder, _, last = name.rpartition("::" if "::" in name else ".")
-                            if kind in ("call", "attribute") and known.type_named(holder) is not None:
+                            if (name.startswith("*") and "*" not in last) or (
+                                kind in ("call", "attribute", "trait") and known.type_named(holder) is not None
+                            ):
                                 self._members[language].append((last, key))
 
     def used_in(self, source: Source) -> set[str]:

@@ -14,7 +14,6 @@ from streamlint.transfer.transfer import Transfer
 from streamlint.waits.operands import argument_registers
 
 _DEEPEST = 5
-_CONTAINERS = frozenset({"NamedTuple", "tuple", "list", "dict", "UserDict", "OrderedDict", "Mapping", "Sequence"})
 
 
 class Batches:
@@ -41,7 +40,7 @@ class Batches:
     def _is_pinned(self, definition: ClassInfo) -> bool:
         """Whether a loader pins the objects of a class: containers, and what can pin itself."""
         bases = {name.rpartition(".")[2] for name in self.facts.hierarchy.libraries(definition)}
-        return bool(bases & _CONTAINERS) or self.facts.hierarchy.lookup(definition, "pin_memory") is not None
+        return bool(bases & self.facts.models.known("collated")) or self.facts.hierarchy.lookup(definition, "pin_memory") is not None
 
     def _loader(self, function: Function, register: int) -> ModelledCall | None:
         """The call that made the loader which a register is a batch of."""

@@ -26,7 +26,6 @@ from streamlint.waits.tested import is_of_host
 
 Kind = TypeVar("Kind")
 CALLING = frozenset({op.CALL, op.INVOKE, op.CONSTRUCT, op.NEW, op.LAUNCH, op.ENTER, op.NEXT, op.EXIT, op.DESTROY, op.DECLARE})
-_TENSOR_HEADERS = frozenset({"torch", "ATen", "c10"})
 
 
 class Calls:
@@ -196,7 +195,7 @@ class Calls:
 
     def _has_tensors(self, unit: Unit) -> bool:
         """C++: whether a file includes PyTorch."""
-        return any(include.partition("/")[0] in _TENSOR_HEADERS for include in unit.ir.includes)
+        return any(include.partition("/")[0] in unit.models.marked("tensor-header") for include in unit.ir.includes)
 
 
 def _kind_of(receiver: Object | None) -> object:

@@ -25,9 +25,7 @@ MOST = 300
 """Steps of one question; what they have not reached is taken as it is where they end."""
 _MOST_CALLERS = 40
 _SAME = {op.COPY: 3, op.AWAIT: 3, op.CAST: 4, op.REBIND: 5, op.ITER: 3}
-_TAKING = {"get": True, "setdefault": True, "pop": True, "popleft": False, "popitem": False}
-"""Methods of containers that give an element; whether their argument says which."""
-_COPYING = frozenset({"list", "tuple", "dict", "iter", "deque"})
+_COPYING = frozenset({"list", "tuple", "dict", "iter"})
 
 
 class Key(NamedTuple):
@@ -365,11 +363,11 @@ class Carriers:
         """An element that a method of a container gives, or the elements of what a function of the language copies."""
         function = way.function
         given = argument_registers(function, one)
-        if one[0] == op.INVOKE and (name := function.text(one[4])) in _TAKING:
-            key = Key(function.constant(given[0][1])) if given and _TAKING[name] else ANY
+        if one[0] == op.INVOKE and (name := function.text(one[4])) in function.known("takes"):
+            key = Key(function.constant(given[0][1])) if given and name in function.known("looks-up", "pops-key") else ANY
             if not any(True for _ in self.transfer.modelled(function, one)):
                 yield way.part(one[3], key)
-        elif one[0] == op.CALL and way.keys and function.dotted(one[3]) in _COPYING and given:
+        elif one[0] == op.CALL and way.keys and _copies(function, function.dotted(one[3])) and given:
             yield way.at(given[0][1])
 
 
@@ -377,3 +375,8 @@ def _is_none(way: Carried) -> bool:
     """Whether a register holds None."""
     one = way.instruction
     return one is not None and one[0] == op.CONST and way.function.unit.ir.constants[one[3]] is None
+
+
+def _copies(function: Function, name: str) -> bool:
+    """Whether a function gives a container of the same values."""
+    return name in _COPYING or name in function.known("copies-container")

@@ -8,9 +8,7 @@ from streamlint.ir import opcodes as op
 from streamlint.ir.code import TypeTuple
 from streamlint.transfer.contexts import Contexts, Known, entered_by
 
-_INSIDE = frozenset({"front", "back", "at", "operator[]"})
 _DEEPEST = 4
-_POINTERS = frozenset({"std::unique_ptr", "std::shared_ptr"})
 
 
 def declared_type(contexts: Contexts, known: Known) -> TypeTuple | None:
@@ -29,7 +27,7 @@ def declared_type(contexts: Contexts, known: Known) -> TypeTuple | None:
     if one[0] == op.PARAM:
         return function.code.parameters[one[3]].type
     if one[0] in (op.ITEM, op.INVOKE):
-        if one[0] == op.INVOKE and function.text(one[4]) not in _INSIDE:
+        if one[0] == op.INVOKE and function.text(one[4]) not in function.known("element-of"):
             return None
         kind = declared_type(contexts, known._replace(register=one[3]))
         return kind[1][0] if kind is not None and kind[1] else None
@@ -53,7 +51,7 @@ def bound_type(contexts: Contexts, known: Known, kind: TypeTuple, depth: int = 0
         return kind
     receiver = known._replace(function=site.function, register=site.instruction[3])
     declared = _declared_object(contexts, receiver)
-    while declared is not None and str(declared[0]) in _POINTERS and declared[1]:
+    while declared is not None and str(declared[0]) in known.function.unit.models.marked("owner") and declared[1]:
         declared = declared[1][0]
     index = owner.ir.template.index(str(kind[0]))
     if declared is None or index >= len(declared[1]):

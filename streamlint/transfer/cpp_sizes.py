@@ -118,7 +118,7 @@ class CppSizes:
         if one is None:
             return
         kind = self.type_of(known)
-        if one[0] == op.CONSTRUCT and len(one) > 5 and kind is not None and str(kind[0]).startswith(("std::vector", "thrust::host_vector")):
+        if one[0] == op.CONSTRUCT and len(one) > 5 and kind is not None and kind[0] in function.unit.models.marked("resized"):
             yield known._replace(register=one[5])
         if one[0] == op.NAME:
             yield from self._member_counts(known, one)
@@ -154,7 +154,7 @@ class CppSizes:
 
     def _resized(self, function: Function, register: int) -> Iterator[int]:
         for use in function.uses[register]:
-            if use[0] == op.INVOKE and use[3] == register and function.text(use[4]) in ("resize", "assign") and len(use) > 6:
+            if use[0] == op.INVOKE and use[3] == register and function.text(use[4]) in function.known("resizes") and len(use) > 6:
                 yield use[6]
 
     def bytes_at(self, known: Known) -> int | None:

@@ -17,6 +17,7 @@ from streamlint.transfer.order import is_event
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.indices import is_mask, parts_of
 from streamlint.waits.operands import operand_of
+from streamlint.waits.origins import TENSOR
 
 COPY, READ, KERNEL, WORK, COMPUTE = "copy", "read", "kernel", "work", "compute"
 SYNCHRONIZE, QUERY, RECORD, WAIT = "synchronize", "query", "record", "wait"
@@ -24,12 +25,10 @@ ALLOC, FREE, TRIM, REGISTER, UNREGISTER, PIN = "alloc", "free", "trim", "registe
 STREAM, EVENT, DESTROY, CALLBACK, UPLOAD = "stream", "event", "destroy", "callback", "upload"
 OTHERS, COLLECTIVE = "others", "collective"
 """A wait for somebody else, ``memory`` says for whom; a collective of several processes."""
-_ON_HOST = frozenset({"host-cpp", "numpy", "python"})
 _CONTAINERS = (Container, Elements, Group)
 _OPERATORS = frozenset({op.BINARY, op.INPLACE, op.UNARY, op.COMPARE})
 _SOURCES = {op.ITEM: 3, op.COPY: 3, op.UNPACK: 3, op.CAST: 4, op.REBIND: 5}
 """What gives an operand back or takes a part of it, and where that stands."""
-_POOLED = frozenset({"torch", "torch-cpp", "cupy"})
 
 
 class DeviceOperation(NamedTuple):
@@ -127,7 +126,7 @@ class DeviceOperations:
             return row.library == "cupy" or self._any(function, call.operands)
         if row.effect in ("view", "same"):
             of = call.one("of", call.receiver)
-            return of is not None and call.text("type") in ("", "torch.Tensor") and self.on_device(function, of)
+            return of is not None and call.text("type") in ("", TENSOR) and self.on_device(function, of)
         return False
 
     def _find(self, function: Function, one: Instruction) -> Iterator[DeviceOperation]:
@@ -187,7 +186,7 @@ class DeviceOperations:
         held = [value for value in self.transfer.values(function, one[2]) if isinstance(value, Memory)]
         if self._is_masked(function, one[3]) and self.on_device(function, one[4]):
             yield DeviceOperation(READ, MASKING, "torch", Stream(CURRENT), one[2], (one[2],), waits=True)
-        elif held and all(value.space == "host" and value.type == "torch.Tensor" for value in held) and self.on_device(function, one[4]):
+        elif held and all(value.space == "host" and value.type == TENSOR for value in held) and self.on_device(function, one[4]):
             yield DeviceOperation(READ, "assignment", "torch", Stream(CURRENT), one[4], (one[4],), waits=True)
         elif held or _is_part(function, one[3]):
             needs = (one[2], one[4]) if held else (one[4],)
@@ -256,7 +255,7 @@ class DeviceOperations:
     def _allocated(self, call: ModelledCall) -> Iterator[DeviceOperation]:
         row, effect = call.row, call.row.effect
         memory = call.text("memory") or "device"
-        if row.library in _ON_HOST or memory == "pageable":
+        if row.library in call.facts.models.marked("on-host") or memory == "pageable":
             return
         stream = call.stream() if row.get("stream") is not None else None
         of = _subject(call) if effect == FREE else op.NONE
@@ -269,7 +268,9 @@ class DeviceOperations:
         if "device" in space and library == "torch" and self._uploads(call):
             yield DeviceOperation(UPLOAD, name, library, Stream(CURRENT), direction="h2d", waits=True, call=call)
         if "device" in space or row.get("space") == "device":
-            yield DeviceOperation(ALLOC, name, library, needs=(call.result,), memory="device", cached=library in _POOLED, call=call)
+            yield DeviceOperation(
+                ALLOC, name, library, needs=(call.result,), memory="device", cached=library in call.facts.models.marked("pooled"), call=call
+            )
         elif any(value.pinning == "pinned" for value in call.memory(call.result)):
             yield DeviceOperation(PIN, name, library, memory="pinned", cached=True, call=call)
 

@@ -11,6 +11,7 @@ from streamlint.facts.objects import Constant, External, Memory
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Row
+from streamlint.models.traits import Trait
 from streamlint.models.vocabulary import Selector
 from streamlint.transfer.contexts import Context, Contexts, Known, entered_by
 from streamlint.transfer.modelled import operands_of
@@ -23,7 +24,7 @@ _OTHER = {"device": "host", "host": "device", "pinned": "", "": ""}
 _NAMES = {"cuda": "device", "cpu": "host"}
 _EQUAL = {"==": True, "is": True, "!=": False, "is not": False}
 _CASES = frozenset({"lower", "upper", "strip"})
-_MODULES = {"numpy": "host", "cupy": "device"}
+_ARRAYS: tuple[tuple[str, Trait], ...] = (("host", "host-arrays"), ("device", "device-arrays"))
 _INTERFACE = "__cuda_array_interface__"
 
 
@@ -132,8 +133,8 @@ class Guards:
         operator, word = function.text(one[3]), function.constant(one[5])
         asked, says = self._array_asked(function, one[4]), ""
         if asked != op.NONE and operator in _EQUAL:
-            meant = (_MODULES.get(getattr(value, "name", ""), "") for value in self.transfer.values(function, one[5]))
-            says = next(filter(None, meant), "")
+            names = [getattr(value, "name", "") for value in self.transfer.values(function, one[5])]
+            says = next((space for name in names for space, trait in _ARRAYS if name in function.unit.models.marked(trait)), "")
         elif operator in ("==", "!=") and isinstance(word, str) and word in _NAMES:
             asked = _attribute_of(function, _attribute_of(function, one[4], "type"), "device")
             says = _NAMES[word] if asked != op.NONE else ""

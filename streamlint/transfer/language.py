@@ -15,8 +15,6 @@ OPERATORS = frozenset({op.BINARY, op.INPLACE, op.COMPARE, op.UNARY, op.FORMAT, o
 ELEMENTS = frozenset({op.ITEM, op.DEREF, op.NEXT, op.SET_ITEM, op.SET_DEREF})
 OF_RECORDS = frozenset({"_asdict", "_replace"})
 """Methods that named tuples alone have: they look at nothing, and wait for nothing."""
-_FILLING = frozenset({"readinto", "readinto1", "recv_into", "recvfrom_into"})
-"""Methods of files and sockets that fill the memory that they are given, before they return."""
 _WAITING = {op.FORMAT: "format", op.BRANCH: "bool"}
 _ON_HOST = frozenset({"is", "is not", "in", "not in"})
 
@@ -74,7 +72,7 @@ def _taken(function: Function, one: Instruction, held: list[Memory], values: Val
 
 def filled(function: Function, one: Instruction) -> Iterator[Action]:
     """``file.readinto(view)``, whoever has the method."""
-    if one[0] == op.INVOKE and not function.is_cpp and len(one) > 6 and function.text(one[4]) in _FILLING:
+    if one[0] == op.INVOKE and not function.is_cpp and len(one) > 6 and function.text(one[4]) in function.known("reads-into"):
         yield Written(one[6], function.text(one[4]))
 
 

@@ -196,7 +196,7 @@ class Launches(LaunchRows):
 
     def _modelled(self, call: ModelledCall) -> Iterator[Queued]:
         row, effect = call.row, call.row.effect
-        if row.library.startswith(("host", "numpy")) or self._asks_for_size(call):
+        if row.library in call.facts.models.marked("reads-pointers") or self._asks_for_size(call):
             return
         how, operand = self.chosen(call)
         if effect in ("copy", "transfer"):
@@ -260,7 +260,7 @@ class Launches(LaunchRows):
 
     def _is_on_device(self, call: ModelledCall) -> bool:
         """Whether work of a Python library runs on a device: of its own arrays, or of values there."""
-        if call.row.library in ("cupy", "numba"):
+        if call.row.library in call.facts.models.marked("device-alone"):
             return call.row.effect != "factory" or not (self._leaves_empty(call) or call.is_on_host(call.result))
         if call.function.is_cpp:
             return False

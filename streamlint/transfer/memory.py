@@ -12,8 +12,6 @@ from streamlint.waits.operands import argument_registers
 
 DEEP = (0, 1, 2, 3)
 """How many containers around memory a library looks into."""
-_OF_POINTERS = "host-cpp"
-"""The library whose calls read through pointers of the host: they see what is there, and wait for nothing."""
 
 
 def read(call: ModelledCall) -> Iterator[Action]:
@@ -24,7 +22,7 @@ def read(call: ModelledCall) -> Iterator[Action]:
     if call.name.rpartition(".")[2] == "int" and any(held.type == "pointer" for register in given for held in call.memory(register)):
         yield from (Viewed(register) for register in given)  # an address as a number
         return
-    waits = call.row.library != _OF_POINTERS
+    waits = call.row.library not in call.facts.models.marked("reads-pointers")
     yield from (Read(register, call.name, waits, call.receiver in given, DEEP) for register in given)
 
 

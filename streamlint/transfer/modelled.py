@@ -246,7 +246,7 @@ def packed_arguments(call: ModelledCall) -> list[int]:
 def stream_held(function: Function, register: int, values: list[Object], library: str) -> Stream:
     """The stream that a register holds which may have some values, as a call of a library takes it."""
     if _are_all(values, None) or _are_all(values, 0):
-        is_current = library in ("torch", "cupy") and _are_all(values, None)
+        is_current = library in function.unit.models.marked("tensors") and _are_all(values, None)
         return Stream(CURRENT if is_current else NULL, library=library)
     kinds = {value.detail for value in values if isinstance(value, LibraryObject) and value.kind == "stream"}
     has_unknown = any(isinstance(value, Unknown) for value in values)

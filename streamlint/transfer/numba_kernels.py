@@ -15,9 +15,6 @@ from streamlint.transfer.modelled import ModelledCall, operands_of
 from streamlint.transfer.work import Worked
 
 Libraries = Callable[[Function, Instruction], Iterable[LibraryCall]]
-COMPILING = frozenset({"numba.cuda.jit", "numba.cuda.autojit"})
-"""Decorators that make kernels."""
-_COMMUTING = frozenset({"add", "sub", "min", "max", "and_", "or_", "xor"})
 _PLAIN = frozenset({op.ATTR, op.ITEM, op.PHI, op.BRANCH})
 
 
@@ -31,7 +28,7 @@ def kernel_in(facts: Facts, libraries: Libraries, function: Function, register: 
             made = parent.definitions[call[3]]
             if made is not None and made[0] in (op.CALL, op.INVOKE):
                 names |= {each.name for each in libraries(parent, made)}
-            if names & COMPILING:
+            if names & facts.models.marked("makes-kernel"):
                 return value.function
     return None
 
@@ -67,7 +64,7 @@ def added(kernel: Function) -> dict[str, str]:
     found: dict[str, str] = {}
     for index, parameter in enumerate(kernel.code.parameters):
         kinds = {kind for kind, _ in _uses(kernel, index)}
-        if len(kinds) == 1 and (kind := kinds.pop()) in _COMMUTING:
+        if len(kinds) == 1 and (kind := kinds.pop()) in kernel.known("commutes"):
             found[parameter.name] = kind
     return found
 

@@ -9,9 +9,6 @@ from streamlint.ir import opcodes as op
 from streamlint.transfer.actions import CURRENT, DEVICE, NULL, Action, Asked, Freed, Lost, Recorded, Signalled, Stream, Synchronized, Viewed
 from streamlint.transfer.modelled import ModelledCall
 
-_ON_HOST = frozenset({"host-cpp", "numpy", "python", "torch"})
-"""Libraries whose ``free`` gives back memory without waiting for a device."""
-
 
 def synchronize(call: ModelledCall) -> Iterator[Action]:
     """The host waits for a stream, an event or the device."""
@@ -45,7 +42,7 @@ def record(call: ModelledCall) -> Iterator[Action]:
 def query(call: ModelledCall) -> Iterator[Action]:
     """A question whether work is done: a truth value, or a status of the runtime."""
     of = call.one("of", call.receiver)
-    yield Asked(op.NONE if of is None else of, call.row.library.startswith("cuda") or ".runtime." in call.name)
+    yield Asked(op.NONE if of is None else of, call.row.library in call.facts.models.marked("driver") or ".runtime." in call.name)
 
 
 def capture(call: ModelledCall) -> Iterator[Action]:
@@ -67,7 +64,7 @@ def callback(call: ModelledCall) -> Iterator[Action]:
 
 def free(call: ModelledCall) -> Iterator[Action]:
     """Memory that the driver frees: the host waits; that of the heap goes at once."""
-    if call.row.library in _ON_HOST:
+    if call.row.library in call.facts.models.marked("frees-at-once"):
         if (memory := call.one("of")) is not None:
             yield Freed(memory, call.name)
     elif call.row.get("stream") is None:

@@ -15,7 +15,6 @@ from streamlint.transfer.origin_calls import Made
 
 _PLACES = {"first": 0, "second": 1}
 _WORDS = re.compile(r"\w+")
-_LISTS = frozenset({"list", "List", "ndarray", "NDArray"})
 
 
 class Parts(Made):
@@ -136,7 +135,7 @@ class Parts(Made):
         """Whether a parameter is such an index, by its annotation, or because a caller gives one; None where neither tells."""
         words = _WORDS.findall(known.function.code.parameters[parameter[3]].annotation or "")
         if words:
-            return not _LISTS.isdisjoint(words[:2] + words[-3:]) and "tuple" not in words
+            return not self.facts.models.known("list-type").isdisjoint(words[:2] + words[-3:]) and "tuple" not in words
         return any(self._is_gathered(each, each.register, seen) for each in self._arguments(known, parameter)) or None
 
     def _arguments(self, known: Known, parameter: Instruction) -> Iterator[Known]:

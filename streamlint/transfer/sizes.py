@@ -10,9 +10,10 @@ from streamlint.facts.instructions import last_name
 from streamlint.facts.objects import Constant, Container, External, Group, Memory, are_plain
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.models.traits import Trait
 from streamlint.transfer.contexts import Context, Known
 from streamlint.transfer.cpp_declared import bound_type
-from streamlint.transfer.cpp_sizes import WHOLE, CppSizes
+from streamlint.transfer.cpp_sizes import WHOLE, WIDTHS, CppSizes
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.origin import Origin, appended
 from streamlint.transfer.origins import Origins
@@ -20,18 +21,9 @@ from streamlint.waits.operands import argument_registers, makes_nothing
 
 STAGED = 1 << 16
 """Bytes up to which the driver stages pageable memory without a wait."""
-_WIDTHS = {
-    "float64": 8, "double": 8, "complex64": 8, "int64": 8, "long": 8, "uint64": 8, "float32": 4, "float": 4, "int32": 4, "int": 4,
-    "uint32": 4, "float16": 2, "half": 2, "bfloat16": 2, "int16": 2, "short": 2, "uint16": 2, "uint8": 1, "int8": 1, "bool": 1,
-    "bool_": 1, "byte": 1, "complex128": 16, "char": 1, "unsigned char": 1, "size_t": 8, "uint8_t": 1, "int8_t": 1, "uint16_t": 2,
-    "int16_t": 2, "uint32_t": 4, "int32_t": 4, "uint64_t": 8, "int64_t": 8, "unsigned": 4, "unsigned int": 4, "kHalf": 2, "kFloat": 4,
-}  # fmt: skip
-_WHOLE = frozenset({"int64", "int32", "int", "long", "uint32", "uint64", "int16", "short", "bool", "bool_"})
-_CLASSES = {"LongTensor": "int64", "IntTensor": "int32", "ShortTensor": "int16", "BoolTensor": "bool", "ByteTensor": "uint8"}
-_PICKING = ("index_select", "gather", "take", "repeat_interleave", "repeat")
-_PUTTING_TOGETHER = frozenset({"stack", "cat", "concatenate", "concat", "hstack", "vstack"})
+_BYTES: tuple[tuple[Trait, int], ...] = (("bytes-1", 1), ("bytes-2", 2), ("bytes-4", 4), ("bytes-8", 8), ("bytes-16", 16))
 _DEEPEST = 6
-_CPP_TYPES = frozenset({"pointer", "array", "std::vector", "std::array", "thrust::host_vector", "element"})
+_CPP_TYPES = frozenset({"pointer", "array", "element"})
 
 
 class Size(NamedTuple):
@@ -53,6 +45,9 @@ class Sizes:
         self.contexts = origins.contexts
         self.transfer = origins.transfer
         self.cpp = CppSizes(origins.contexts)
+        models = self._models = self.transfer.facts.models
+        self._widths = {**WIDTHS, **{name: width for trait, width in _BYTES for name in models.known(trait)}}
+        self._whole, self._truth = models.known("whole-type"), models.known("truth-type")
         self._known: dict[tuple[Known, str, str, int], Size] = {}
 
     def _number(self, known: Known) -> int | None:
@@ -74,7 +69,7 @@ class Sizes:
             return Size()
         function, one = site.function, site.instruction
         context = origin.known.context
-        if function.is_cpp and origin.type in _CPP_TYPES:
+        if function.is_cpp and (origin.type in _CPP_TYPES or origin.type in function.unit.models.marked("contiguous")):
             return Size(self.cpp.bytes_at(origin.known), self._holds_counts(origin))
         if one[0] == op.ITEM and _picks_numbers(function, one):
             return self._joined(origin, [one[4]], depth)
@@ -104,7 +99,7 @@ class Sizes:
         for register in call.all("dtype"):
             for value in self.contexts.values(Known(call.function, register, context)):
                 name = value.name if isinstance(value, External) else str(value.value) if isinstance(value, Constant) else ""
-                if (last := name.rpartition(".")[2]) in _WIDTHS:
+                if (last := name.rpartition(".")[2]) in self._widths:
                     return last
         return ""
 
@@ -112,10 +107,10 @@ class Sizes:
         row, name = call.row, call.name.rpartition(".")[2]
         if makes_nothing(call.function, call.instruction):
             return Size(0)
-        dtype = self.dtype(call, context) or _CLASSES.get(name, "")
-        if row.get("counts") or (name in ("randint", "randperm") and not dtype):
+        dtype = self.dtype(call, context) or (name if name in self._widths and name in self._models.known("tensor-class") else "")
+        if row.get("counts") or (name in self._models.known("whole-numbers") and not dtype):
             dtype = dtype or "int64"
-        width = _WIDTHS.get(dtype, 8 if row.library == "numpy" else 4)
+        width = self._widths.get(dtype, 4)
         data = call.one("data")
         if data is not None and not (row.get("shape") and self._are_numbers(Known(call.function, data, context))):
             return self._of_data(Known(call.function, data, context), dtype, width, depth)
@@ -127,9 +122,9 @@ class Sizes:
         known = [size for size in dimensions if size is not None]
         total, unknown = math.prod(known), len(dimensions) - len(known)
         if not dimensions:
-            return Size(None, dtype in _WHOLE)
+            return Size(None, dtype in self._whole)
         if unknown:
-            return self._at_least(total * width, dtype == "bool" or (dtype in _WHOLE and unknown == 1 and total <= 16) or counts)
+            return self._at_least(total * width, dtype in self._truth or (dtype in self._whole and unknown == 1 and total <= 16) or counts)
         return Size((max(known) if counts and len(known) == 2 else total) * width)
 
     def _dimensions(self, known: Known) -> list[int | None]:
@@ -155,14 +150,14 @@ class Sizes:
         if any(isinstance(value, Memory) for value in values):
             found = [self.of(each, depth + 1) for each in self.origins.of(*known)]
             joined = self._largest(found)
-            return joined._replace(counts=joined.counts or (dtype in _WHOLE and joined.bytes is None))
+            return joined._replace(counts=joined.counts or (dtype in self._whole and joined.bytes is None))
         if self._are_numbers(known):
             return Size(width)
         number = self._elements(known, depth)
         if number is not None:
             return Size(number * width)
         is_list = any(isinstance(value, (Container, Group)) for value in values)
-        return Size(None, dtype in _WHOLE or is_list)
+        return Size(None, dtype in self._whole or is_list)
 
     def _are_numbers(self, known: Known) -> bool:
         """Whether a register holds numbers alone: of a constructor that takes data or sizes they are sizes."""
@@ -194,15 +189,15 @@ class Sizes:
         one = call.instruction
         name = call.function.text(one[4]) if one[0] == op.INVOKE else call.name.rpartition(".")[2]
         asked = self.dtype_of_keyword(origin, call)
-        if call.row.get("counts") or (call.row.get("cast") and name in _WHOLE) or asked in _WHOLE:
+        if call.row.get("counts") or (call.row.get("cast") and name in self._whole) or asked in self._whole:
             return Size(None, True)
-        if call.row.get("cast") and name in _WIDTHS:
+        if call.row.get("cast") and name in self._widths:
             return self._joined(origin, list(call.operands), depth)._replace(counts=False)
-        if name in ("stack", "cat", "concatenate", "pad_sequence", "repeat", "expand", "tile", "concat", "hstack", "vstack"):
+        if name in self._models.known("enlarges"):
             joined = self._joined(origin, list(call.operands), depth)
-            total = self._of_display(origin, call, depth) if name in _PUTTING_TOGETHER else None
+            total = self._of_display(origin, call, depth) if name in self._models.known("joins") else None
             return self._at_least(joined.bytes, joined.counts) if total is None else Size(total)
-        if name in _PICKING:
+        if name in self._models.known("picks"):
             context = origin.known.context
             memory = [each for each in call.operands if self.origins.of(call.function, each, context)]
             return self._joined(origin, memory[:1], depth)
@@ -223,7 +218,7 @@ class Sizes:
         """The type of numbers that any argument of a call names."""
         for register in call.operands:
             for value in self.contexts.values(Known(call.function, register, origin.known.context)):
-                if isinstance(value, External) and (last := value.name.rpartition(".")[2]) in _WIDTHS and "." in value.name:
+                if isinstance(value, External) and (last := value.name.rpartition(".")[2]) in self._widths and "." in value.name:
                     return last
         return ""
 
@@ -274,7 +269,9 @@ class LeastSizes(Sizes):
     def _joined(self, origin: Origin, registers: list[int], depth: int) -> Size:
         """The size of what is computed from operands: that of the largest, of which indices may pick a few."""
         site = origin.site
-        picks = site is not None and (site.instruction[0] == op.ITEM or last_name(site.function, site.instruction) in _PICKING)
+        picks = site is not None and (
+            site.instruction[0] == op.ITEM or last_name(site.function, site.instruction) in self._models.known("picks")
+        )
         return Size() if picks else super()._joined(origin, registers, depth)
 
     def given(self, call: ModelledCall, context: Context) -> int | None:

@@ -55,10 +55,6 @@ EFFECTS: dict[str, Effect] = {
 
 _OF_LANGUAGE = ("builtins.", "elements::")
 _OF_PYTHON = frozenset({"next", "iter", "enumerate", "zip", "reversed", "range", "super"})
-_PREPARING = frozenset({"functools.partial", "functools.partialmethod"})
-"""Functions that keep what they are given for a later call."""
-_INSIDE = frozenset({"begin", "end", "cbegin", "cend", "data", "get", "front", "back", "at"})
-"""Methods of C++ containers and smart pointers that lead to their memory."""
 
 
 class Order(NamedTuple):
@@ -232,7 +228,7 @@ class Transfer(CallSites):
 
     def _is_inside(self, function: Function, one: Instruction) -> bool:
         """C++: whether a method of a container or smart pointer leads to its memory."""
-        if not function.is_cpp or one[0] != op.INVOKE or len(one) > 6 or function.text(one[4]) not in _INSIDE:
+        if not function.is_cpp or one[0] != op.INVOKE or len(one) > 6 or function.text(one[4]) not in function.known("leads-to-memory"):
             return False
         return not any(edge.is_followed for edge in self.edges(function, one))
 
@@ -255,7 +251,10 @@ class Transfer(CallSites):
         made = function.definitions[one[3]] if one[0] == op.CALL and one[3] >= 0 and not function.is_cpp else None
         if made is not None and made[0] == op.CALL and len(made) == 6 and function.dotted(made[3]) == "type":
             return True
-        return any(call.name.startswith(_OF_LANGUAGE) or call.name in _OF_PYTHON | _PREPARING for call in self.libraries(function, one))
+        return any(
+            call.name.startswith(_OF_LANGUAGE) or call.name in _OF_PYTHON or call.name in self.facts.models.marked("binds-arguments")
+            for call in self.libraries(function, one)
+        )
 
     def _is_capture(self, function: Function, register: int) -> bool:
         """Whether a context manager captures what is done in it."""

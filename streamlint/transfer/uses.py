@@ -23,7 +23,6 @@ _OPERATORS = frozenset({op.BINARY, op.INPLACE, op.UNARY, op.COMPARE})
 _PASSED_ON = frozenset({op.ITEM, op.COPY, op.AWAIT, op.UNPACK, op.NEXT, op.ITER})
 _COMPUTING = frozenset({"compute", "view", "same"})
 _DEEPEST = 8
-_ON_HOST = frozenset({"numpy", "python", "host-cpp"})
 
 
 class Use(NamedTuple):
@@ -90,7 +89,7 @@ class Uses:
 
     def _of_call(self, call: ModelledCall) -> Iterator[Use]:
         row, effect = call.row, call.row.effect
-        if row.library in _ON_HOST:
+        if row.library in call.facts.models.marked("on-host"):
             return
         if effect in _RUNTIME:
             if self.transfer.is_by_name(call):  # `query` of a database
@@ -119,7 +118,7 @@ class Uses:
     def _is_between(self, call: ModelledCall, copied: Copied) -> bool:
         """Whether a copy is to or from a device for sure."""
         if copied.direction == "d2h":
-            return self.on_device(call.function, copied.source) or call.row.library not in ("torch", "cupy")
+            return self.on_device(call.function, copied.source) or call.row.library not in call.facts.models.marked("tensors")
         if copied.direction in ("h2d", "d2d", "peer"):
             is_named = call.row.effect == "copy" or call.device_spaces() == {"device"}
             return is_named or not self.on_host(call.function, call.result)

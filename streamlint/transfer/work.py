@@ -20,8 +20,6 @@ from streamlint.waits.operands import operand_of
 _NUMBERS = frozenset({"bool", "char", "double", "float", "half", "int", "long", "long long", "short", "size_t", "unsigned", "unsigned int"})
 Modelled = Callable[[Function, Instruction], Iterable[ModelledCall]]
 """The calls of libraries that an instruction makes."""
-ON_DEVICES = ("cuda", "thrust")
-"""How the names of libraries begin that work on nothing but memory of devices."""
 _DEEPEST = 6
 _FIRST = 6
 """Where the configuration of a launch begins among the operands of its instruction."""
@@ -287,7 +285,7 @@ def _launch(call: ModelledCall) -> Iterator[Worked]:
         return
     handle = call.one("handle") if row.get("stream") == HANDLE else None
     stream = Stream(HANDLE, handle, row.library) if handle is not None else call.stream()
-    yield Worked(stream, reads, writes, call.name, row.library, op.NONE, False, row.library.startswith(ON_DEVICES))
+    yield Worked(stream, reads, writes, call.name, row.library, op.NONE, False, row.library in call.facts.models.marked("device-memory"))
 
 
 def _by_policy(call: ModelledCall) -> Worked:

@@ -11,7 +11,7 @@ from streamlint.facts.objects import Constant, Object, Scalar
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Graph
-from streamlint.waits.sinks import SAYS, called_name
+from streamlint.waits.sinks import called_name, is_said
 
 _PLAIN = frozenset(
     {op.CONST, op.NAME, op.LOAD, op.ATTR, op.BINARY, op.INPLACE, op.UNARY, op.COMPARE, op.FORMAT, op.ITEM, op.BUILD, op.COPY, op.CAST}
@@ -35,7 +35,7 @@ def chosen(facts: Facts, body: Body, branch: Instruction) -> tuple[int, ...] | N
         if one[0] in _KEEPING:
             found.append(one[_KEEPING[one[0]]])
         elif one[0] in (op.CALL, op.INVOKE):
-            if function.uses[one[2]] or called_name(function, one) not in SAYS:
+            if function.uses[one[2]] or not is_said(function, called_name(function, one)):
                 return None
         elif one[0] not in _CHOOSING:
             return None

@@ -79,9 +79,9 @@ class Calls:
             return
         name = function.text(one[4])
         if not path:
-            if name not in sinks.OF_KIND:
+            if name not in function.known("of-form"):
                 yield None if self.is_forward else state.at(one[2], ())
-        elif isinstance(path[0], Member) or name in sinks.SILENT or name in sinks.KEEPS or name in sinks.EXTENDS:
+        elif isinstance(path[0], Member) or name in function.known("drops", "puts", "extends"):
             return
         elif name == "items":
             yield state.at(one[2], (None, 1, *path[1:]))
@@ -89,7 +89,7 @@ class Calls:
             yield state.at(one[2], (None, *path[1:]))
         elif name == "copy":
             yield state.at(one[2], path)
-        elif name in sinks.TAKES:
+        elif name in function.known("takes"):
             if len(one) <= 6 or fits(path[0], key_of(function, one[6])):
                 yield state.at(one[2], path[1:])
         elif not self._is_of_program(function, one[3]):
@@ -123,15 +123,15 @@ class Calls:
 
     def _by_name(self, state: State, one: Instruction, name: str) -> Iterable[State | None] | None:
         """What a function or a method that is known by its name makes of an argument; None for others."""
-        if name in sinks.DECIDES:
+        if sinks.decides(state.frame.function, name):
             return (None,) if not state.path or name in ("any", "all") else ()
-        if name in sinks.FACTORIES and self._is_uploaded(state.frame.function, one, name):
+        if name in state.frame.function.known("of-number") and self._is_uploaded(state.frame.function, one, name):
             return (None,) if state.kept and self.is_whole else ()
         return self._by_method(state, one, name) if one[0] == op.INVOKE else self._by_builtin(state, one, name)
 
     def _by_method(self, state: State, one: Instruction, name: str) -> Iterable[State | None] | None:
         """What a method that is known by its name makes of an argument; None for other methods."""
-        if name in sinks.KEEPS | sinks.EXTENDS | {"setdefault"}:
+        if name in state.frame.function.known("puts", "extends", "puts-if-absent"):
             return self._kept(state, one, name)
         if name.endswith("_") and not name.endswith("__"):
             return (state.at(one[2], ()),)  # `weight.add_(change, alpha=x)`: work on a tensor, which takes a tensor as well
@@ -188,9 +188,9 @@ class Calls:
 
     def _forwarded(self, state: State, one: Instruction, name: str) -> Iterator[State | None]:
         """A forward hands a number to something that may take a size."""
-        if name in sinks.LOGS or any(isinstance(key, str) for key in state.path):
+        if sinks.is_kept(state.frame.function, name) or any(isinstance(key, str) for key in state.path):
             return
-        if name in sinks.ROUNDS_OFF or not state.real:
+        if sinks.rounds_off(state.frame.function, name) or not state.real:
             yield None
         yield state.at(one[2], ())
 
@@ -203,14 +203,14 @@ class Calls:
         path = state.path
         given = argument_registers(state.frame.function, one)
         if name in sinks.SAME:
-            if self.is_forward and name in sinks.ROUNDS_OFF:
+            if self.is_forward and sinks.rounds_off(state.frame.function, name):
                 return None
             return [path]
         if name == "sum":
             return [path[1:]]
-        if name in sinks.COPIES:
+        if sinks.copies(state.frame.function, name):
             return [(None, *path[1:]) if path else ()]
-        if name in sinks.DICTS:
+        if sinks.makes_dictionary(state.frame.function, name):
             return [(kind, *path) if isinstance(kind, str) else path for kind, register in given if register == state.register]
         if name == "enumerate":
             return [(None, 1, *path[1:])]
@@ -262,7 +262,7 @@ class Calls:
             if name == "setdefault":
                 yield from self.holders.put(state, one[3], (key_of(function, one[6]), *path))
                 yield state.at(one[2], path)
-            elif name in sinks.KEEPS:
+            elif name in function.known("puts"):
                 yield from self.holders.put(state, one[3], (None, *path))
             elif isinstance(kind, str):
                 yield from self.holders.put(state, one[3], (kind, *path))

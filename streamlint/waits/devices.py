@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import Constant, Object
+from streamlint.facts.selectors import DEVICE_WORDS, HOST_WORDS
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 
-_GPU, _HOST = frozenset({"cuda", "gpu"}), frozenset({"cpu", "mps"})
 _DEVICE = "device"
 
 
@@ -19,15 +19,15 @@ def on_gpu(function: Function, one: Instruction) -> list[int]:
     """The registers of a choice that hold what it gives where there is a GPU; all of them where it is no such choice."""
     registers = list(one[3:])
     words = {register: _words(function, register, set()) for register in registers}
-    if any(_GPU.intersection(each) for each in words.values()):
-        return [register for register in registers if not words[register] or not words[register] <= _HOST]
+    if any(DEVICE_WORDS.intersection(each) for each in words.values()):
+        return [register for register in registers if not words[register] or not words[register] <= HOST_WORDS]
     moved = {source for register in registers if (source := _moved_from(function, register)) is not None}
     return [register for register in registers if register not in moved]
 
 
 def names_gpu(value: Object) -> bool:
     """Whether a value is a text that names a GPU."""
-    return isinstance(value, Constant) and isinstance(value.value, str) and value.value.partition(":")[0] in _GPU
+    return isinstance(value, Constant) and isinstance(value.value, str) and value.value.partition(":")[0] in DEVICE_WORDS
 
 
 def _words(function: Function, register: int, seen: set[int]) -> frozenset[str]:

@@ -11,7 +11,6 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import Graph
 from streamlint.waits.questions import alike, compares, counted_in, holds_gradients, is_new, parts_of, says_filled
-from streamlint.waits.sinks import OF_KIND
 
 
 class Edge(NamedTuple):
@@ -85,7 +84,7 @@ def _measured(function: Function, counted: int) -> Instruction | None:
     one = function.definitions[counted]
     if one is not None and one[0] == op.ITEM:
         one = function.definitions[one[3]]
-    is_size = one is not None and one[0] in (op.ATTR, op.INVOKE) and function.text(one[4]) in OF_KIND
+    is_size = one is not None and one[0] in (op.ATTR, op.INVOKE) and function.text(one[4]) in function.known("of-form")
     return function.definitions[one[3]] if one is not None and is_size else None
 
 

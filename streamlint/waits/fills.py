@@ -10,19 +10,11 @@ from streamlint.facts.objects import Memory, are_plain
 from streamlint.findings.operations import DRAWN, FILLED
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.models import Row
+from streamlint.models import Row, first_part
 from streamlint.waits.operands import argument_registers, first_given, operand_of
 
-SHAPES = frozenset(
-    "expand expand_as view view_as reshape flatten squeeze unsqueeze repeat t transpose permute contiguous detach clone cpu to type long "
-    "int short float half double bfloat16 bool".split()
-)
-"""Methods of tensors that give the same numbers in another shape or type."""
-_OF_ONE = frozenset({"tril", "triu", "flip", "diag", "bernoulli"})
-"""Functions and methods of torch that make a tensor of one other, on the same side."""
 _ELSEWHERE = frozenset({"device", "generator", "pin_memory", "out", 2})
 _READING = frozenset({op.ATTR, op.BINARY, op.COMPARE, op.UNARY, op.PHI, op.RETURN, op.BIND})
-_ASKING = frozenset({"to", "cuda", "size", "dim", "numel"})
 
 
 def how_filled(graph: CallGraph, function: Function, register: int, consumer: Instruction) -> str | None:
@@ -50,16 +42,16 @@ def _of_all(graph: CallGraph, function: Function, registers: Sequence[int], cons
 def _by_call(graph: CallGraph, function: Function, call: LibraryCall, row: Row) -> str | None:
     one, name = call.instruction, call.name.rpartition(".")[2]
     given = argument_registers(function, one)
-    if not call.name.startswith(("torch.", "numpy.")) or any(kind in _ELSEWHERE for kind, _ in given):
+    if first_part(call.name) not in function.unit.models.marked("computes-on-host") or any(kind in _ELSEWHERE for kind, _ in given):
         return None
     if row.effect == "factory":
         return _by_factory(graph, function, call, row) if _is_of_host(graph, function, one[2]) else None
     kind = _kind(row)
     source = one[3] if call.receiver is not None else first_given(given)
     if row.get("result") == "self":
-        is_set = kind == DRAWN or name in ("zero_", "fill_")
+        is_set = kind == DRAWN or name in function.known("fills")
         return kind if is_set and _is_new(graph, function, source, one) else None
-    if name in _OF_ONE or (call.receiver is not None and name in SHAPES):
+    if name in function.known("of-one") or (call.receiver is not None and name in function.known("same-numbers")):
         inner = how_filled(graph, function, source, one)
         return kind if inner == FILLED else inner
     return _by_computation(graph, function, call, row)
@@ -154,7 +146,7 @@ def is_only_read(graph: CallGraph, function: Function, register: int, consumer: 
 
 def _only_asks(graph: CallGraph, function: Function, one: Instruction, register: int) -> bool:
     """Whether a call asks for a tensor's shape, or computes another one of it: ``angles.sin()``."""
-    if one[0] == op.INVOKE and one[3] == register and function.text(one[4]) in _ASKING:
+    if one[0] == op.INVOKE and one[3] == register and function.text(one[4]) in function.known("moves", "size"):
         return True
     calls = graph.of_call(function, one).libraries if one[0] in (op.CALL, op.INVOKE) else ()
     return bool(calls) and all(_is_pure(call.row) and call.name.startswith("torch.") for call in calls)
@@ -178,7 +170,7 @@ def is_size(function: Function, one: Instruction | None) -> bool:
 
 def _is_one_size(function: Function, one: Instruction) -> bool:
     if one[0] == op.INVOKE:
-        return function.text(one[4]) in ("numel", "nelement", "dim") or (function.text(one[4]) == "size" and len(one) > 6)
+        return function.text(one[4]) in function.known("count") or (function.text(one[4]) == "size" and len(one) > 6)
     if one[0] == op.CALL:
         return function.dotted(one[3]) == "len"
     if one[0] == op.ITEM:

@@ -22,11 +22,10 @@ from streamlint.waits.operands import argument_registers, behind
 from streamlint.waits.origins import UNSURE
 from streamlint.waits.passed import passed
 from streamlint.waits.questions import alike, parts_of
-from streamlint.waits.sinks import COMPUTES, FRACTIONS, KEEP_KIND, SAYS, SHAPES, called_name, is_float_type
+from streamlint.waits.sinks import called_name, is_float_type, is_said
 from streamlint.waits.steady import steadiness_of
 from streamlint.waits.wait import Wait
 
-_KINDS = frozenset({"shape", "device", "dtype"})
 _PLAIN = frozenset(
     {op.CONST, op.NAME, op.LOAD, op.ATTR, op.BINARY, op.UNARY, op.COMPARE, op.BUILD, op.ITEM, op.JUMP, op.BIND, op.UNBIND, op.UNDEF}
 )
@@ -145,7 +144,7 @@ def _only_limits(body: Body, block: int, edge: int, asked: int, says: bool) -> b
         if _gives(function, one, asked):
             limits = True
         elif one[0] in (op.CALL, op.INVOKE):
-            if not function.uses[one[2]] and not (says and called_name(function, one) in SAYS):
+            if not function.uses[one[2]] and not (says and is_said(function, called_name(function, one))):
                 return False
         elif one[0] not in _PLAIN:
             return False
@@ -192,7 +191,7 @@ def scales_gradient(wait: Wait) -> bool:
     def onward(one: Instruction) -> Iterable[int]:
         if one[0] in (op.BINARY, op.UNARY, op.COMPARE, op.PHI):
             return op.reads(one)
-        return one[3:4] if one[0] == op.ITEM or (one[0] == op.INVOKE and function.text(one[4]) in SHAPES) else ()
+        return one[3:4] if one[0] == op.ITEM or (function.invokes(one, "same-numbers", "number")) else ()
 
     return any(one[0] == op.PARAM and one[3] > 0 for one in behind(function, [wait.value], onward))
 
@@ -239,9 +238,9 @@ def is_known_before(hot: HotRegions, wait: Wait, region: Region) -> bool:
         return False  # whether there is anything at all: `if meters:`
     body = hot.body(wait.function)
     element = _element(body, region.loop)
-    if element is not None and _rests_on(body, wait.value, region.loop, element, SHAPES) is not None:
+    if element is not None and _rests_on(body, wait.value, region.loop, element, wait.function.known("same-numbers", "number")) is not None:
         return True
-    if _rests_on(body, wait.value, region.loop, element, SHAPES | COMPUTES) is not False:
+    if _rests_on(body, wait.value, region.loop, element, wait.function.known("same-numbers", "number", "pure")) is not False:
         return False
     sources = list(_sources(body, wait.value, region.loop))
     if any(_may_change(body.function, one, region.loop) for one in sources):
@@ -325,7 +324,7 @@ def _rests_on(body: Body, register: int, loop: Loop, element: Instruction | None
         elif one[0] in (op.CONST, op.NAME, op.LOAD, op.ATTR):
             if path_of(function, one[2]) in changed:
                 return None
-            waiting += [one[3]] if one[0] == op.ATTR and function.text(one[4]) not in _KINDS else []
+            waiting += [one[3]] if one[0] == op.ATTR and function.text(one[4]) not in function.known("of-form") else []
         elif one[0] in (op.CALL, op.INVOKE):
             if not _may_make(function, one, methods):
                 return None
@@ -390,7 +389,7 @@ def _kind_from(function: Function, one: Instruction, region: Region | None) -> l
         return [given] if given is not None else []
     if one[0] in _OF_TWO or one[0] in (op.PHI, op.UNARY, op.COPY, op.CAST):
         return [(function, part, region) for part in op.reads(one)]
-    if one[0] == op.ATTR and function.text(one[4]) in KEEP_KIND:
+    if one[0] == op.ATTR and function.text(one[4]) in function.known("same-kind"):
         return [(function, one[3], region)]
     answer = _gives_fraction(function, one) if one[0] in _CALLS else None
     if answer is True:
@@ -405,10 +404,10 @@ def _gives_fraction(function: Function, one: Instruction) -> int | bool | None:
     if types:
         return True if any(is_float_type(function, register) for register in types) else None
     has_fraction = any(isinstance(_constant(function, register), float) for _, register in given)
-    if name in FRACTIONS or (name.startswith("clamp") and has_fraction):
+    if name in function.known("fraction") or (name.startswith("clamp") and has_fraction):
         return True
     if one[0] == op.INVOKE and not _is_module(function, one[3]):
-        return one[3] if name in KEEP_KIND else _is_inherited(function, one[3], name) or None
+        return one[3] if name in function.known("same-kind") else _is_inherited(function, one[3], name) or None
     return given[0][1] if given else None
 
 

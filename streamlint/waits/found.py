@@ -38,10 +38,6 @@ _GIVING = frozenset({"compute", "view", "factory", "transfer", "same"})
 _FORCED = Selector("argument", 0, "force")
 """Asked by it, ``Tensor.numpy`` copies to the host first; else it refuses memory of a device."""
 _SCATTER = "use x.scatter_(dim, index, number) or x.index_fill_(dim, index, number), which upload nothing"
-_RAISED = frozenset({"LinAlgError", "RuntimeError", "ValueError", "Exception", "BaseException"})
-"""What calls raise that have looked at values of the device."""
-_NO_CHECKS = "set_default_validate_args"
-"""Turns the checks of all distributions off or on."""
 _COMPUTING = frozenset({"compute", "launch", "collective"})
 
 
@@ -217,7 +213,7 @@ class WaitFinder:
             kinds = function.definitions[each[4]] if each[0] == op.CATCHES and each[4] >= 0 else None
             parts = kinds[4:] if kinds is not None and kinds[0] == op.BUILD else each[4:5] if kinds is not None else ()
             values = (value for part in parts for value in self.facts.values(function, part).values)
-            if any(isinstance(value, External) and value.name.rpartition(".")[2] in _RAISED for value in values):
+            if any(isinstance(value, External) and value.name.rpartition(".")[2] in function.known("raised") for value in values):
                 return True
         return False
 
@@ -227,7 +223,11 @@ class WaitFinder:
         given = [selected(function, one, selector, False) for selector in selectors(row, "checks")]
         is_said = any(register is not None for register in given)
         is_asked = any(self._may_hold(function, one, selector, True, False) for selector in selectors(row, "checks"))
-        checks = row.get("checks") and not (is_said and not is_asked) and not self.facts.program.mentioning(_NO_CHECKS)
+        checks = (
+            row.get("checks")
+            and not (is_said and not is_asked)
+            and not any(map(self.facts.program.mentioning, function.known("no-checks")))
+        )
         if checks or self._makes_wait(function, one, row, False):
             yield from self._fetched(function, call, row, False)
         elif row.get("uploads") and any(self.reasons(function, register) for _, register in argument_registers(function, one)):

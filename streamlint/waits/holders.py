@@ -13,7 +13,6 @@ from streamlint.facts.objects import Instance
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.waits.operands import operand_of
-from streamlint.waits.sinks import EXTENDS, KEEPS, TAKES
 
 MOST_KEYS = 4
 """How many containers around a value are distinguished."""
@@ -261,7 +260,9 @@ class Holders:
         not what callers, or keys that are computed, had put there."""
         key, before = key_of(function, read[4]), partial(self._is_before, function)
         puts = [one for one in function.by_opcode[op.SET_ITEM] if one[2] == read[3]]
-        puts += [one for one in function.by_opcode[op.INVOKE] if one[3] == read[3] and function.text(one[4]) in EXTENDS | KEEPS]
+        puts += [
+            one for one in function.by_opcode[op.INVOKE] if one[3] == read[3] and function.text(one[4]) in function.known("extends", "puts")
+        ]
         same = [one for one in puts if one[0] == op.SET_ITEM and key_of(function, one[3]) == key and before(one, read)]
         others = [one for one in puts if one[0] != op.SET_ITEM or key_of(function, one[3]) in (None, ANY_TEXT)]
         return isinstance(key, str) and any(all(before(one, last) or before(read, one) for one in others) for last in same)
@@ -298,7 +299,7 @@ def _sources(function: Function, one: Instruction, path: Path) -> Iterator[tuple
 
 def _sources_of_method(function: Function, one: Instruction, path: Path) -> Iterator[tuple[int, Path]]:
     name = function.text(one[4])
-    if name in TAKES:
+    if name in function.known("takes"):
         yield one[3], (key_of(function, one[6]) if len(one) > 6 else None, *path)
     elif name == "values":
         yield one[3], path

@@ -17,10 +17,8 @@ from streamlint.facts.objects import Container, Instance, Object, Unknown
 from streamlint.facts.program import Unit
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import Loop
-from streamlint.waits.placing import MOVING, Placing
+from streamlint.waits.placing import Placing
 from streamlint.waits.together import makes_elsewhere
-
-_PARAMETERS = frozenset({"parameters", "named_parameters"})
 
 
 class HostRounds:
@@ -97,12 +95,12 @@ class HostRounds:
 
     @cached_property
     def _trained(self) -> list[Object]:
-        return self._receivers(_PARAMETERS)
+        return self._receivers(self.facts.models.known("parameters"))
 
     @cached_property
     def _moved(self) -> list[Object]:
         """The modules that the program moves or hands to what may move them, and those that they hold."""
-        found = dict.fromkeys(self._receivers(MOVING))
+        found = dict.fromkeys(self._receivers(self.facts.models.known("places")))
         for value in (waiting := list(found)):
             held = [each for each in (*self._held(value), *filter(self._is_module, self._elements(value))) if each not in found]
             found.update(dict.fromkeys(held))

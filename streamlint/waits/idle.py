@@ -17,7 +17,7 @@ from streamlint.facts.instructions import unnegated
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY
-from streamlint.waits.numbers import ELEMENT_BY_ELEMENT, on_numbers
+from streamlint.waits.numbers import on_numbers
 from streamlint.waits.questions import alike
 from streamlint.waits.quiet import Quiet
 from streamlint.waits.steady import steadiness_of
@@ -25,7 +25,6 @@ from streamlint.waits.wait import CAST, DEVICE, FETCH, NUMBER, READ, UPLOAD, Wai
 
 _FETCHES = frozenset({"float", "int", "bool", "complex", "str", "repr", "print", "format"})
 """Casts that do nothing but fetch; others compare tensors first."""
-_ASKS = frozenset({"any", "all", "sum", "isclose", *ELEMENT_BY_ELEMENT})
 _IMPLIED = frozenset({"indexing", "assignment"})
 """Uploads of indices that are on the device where the tensor is: whether they wait is not known."""
 _DEEPEST = 6
@@ -402,7 +401,7 @@ class Idle:
                 waiting += op.reads(one)
             elif one[0] in (op.CALL, op.INVOKE):
                 name = function.text(one[4]) if one[0] == op.INVOKE else function.dotted(one[3]).rpartition(".")[2]
-                if name in _ASKS:
+                if name in function.known("summary", "elementwise"):
                     yield one
                     waiting += op.reads(one)
 

@@ -13,10 +13,6 @@ from streamlint.waits.operands import argument_registers, behind
 
 LIST = "list"
 """The type of what a library gives as a list of numbers."""
-_OF_ONE_DIMENSION = frozenset({"arange", "randperm"})
-"""Factories of torch whose tensors have one dimension."""
-_RESHAPED = frozenset({"to", "view", "reshape", "flatten", "squeeze", "unsqueeze", "expand", "expand_as", "detach", "clone", "contiguous"})
-_BOOLEAN = frozenset({"logical_and", "logical_or", "logical_not", "logical_xor", "isnan", "isinf", "isfinite", "bool"})
 
 
 def parts_of(function: Function, register: int) -> list[int]:
@@ -40,7 +36,7 @@ def is_mask(facts: Facts, function: Function, register: int) -> bool:
         joins = one[0] in (op.BINARY, op.UNARY) and function.text(one[3]) in ("&", "|", "^", "~")
         if one[0] == op.PHI or joins:
             return op.reads(one)
-        return one[3:4] if one[0] == op.INVOKE and function.text(one[4]) in _RESHAPED else ()
+        return one[3:4] if function.invokes(one, "same-elements") else ()
 
     made = behind(function, [register], onward)
     return any(one[0] == op.COMPARE or _has_boolean_type(facts, function, one) for one in made)
@@ -53,7 +49,11 @@ def is_masked(facts: Facts, function: Function, index: int) -> bool:
 
 def is_of_numbers(facts: Facts, function: Function, register: int) -> bool:
     """Whether a register holds a tensor of indices: a factory counts them, or an operation that finds places (``argmax``, ``nonzero``)."""
-    made = behind(function, [register], lambda one: one[3:4] if one[0] == op.INVOKE and function.text(one[4]) in _RESHAPED else ())
+    made = behind(
+        function,
+        [register],
+        lambda one: one[3:4] if function.invokes(one, "same-elements") else (),
+    )
     return any(row.get("counts") for one in made if one[0] in (op.CALL, op.INVOKE) for row in facts.rows(function, one))
 
 
@@ -62,16 +62,19 @@ def _has_boolean_type(facts: Facts, function: Function, one: Instruction) -> boo
     if one[0] not in (op.CALL, op.INVOKE):
         return False
     names = [value.name for value in facts.callees(function, one) if isinstance(value, External)]
-    if any(name.startswith("torch.") and name.rpartition(".")[2] in _BOOLEAN for name in names):
+    if any(name.startswith("torch.") and name.rpartition(".")[2] in function.known("boolean") for name in names):
         return True
     typed = [register for kind, register in argument_registers(function, one) if kind == "dtype"]
     if one[0] == op.INVOKE and function.text(one[4]) == "to":
         typed += [register for _, register in argument_registers(function, one)]
-    return any(function.dotted(register) == "torch.bool" or _is_bool(facts, function, register) for register in typed)
+    return any(function.dotted(register) in facts.models.marked("truth-type") or _is_bool(facts, function, register) for register in typed)
 
 
 def _is_bool(facts: Facts, function: Function, register: int) -> bool:
-    return any(isinstance(value, External) and value.name in ("torch.bool", "bool") for value in facts.values(function, register).values)
+    return any(
+        isinstance(value, External) and (value.name == "bool" or value.name in facts.models.marked("truth-type"))
+        for value in facts.values(function, register).values
+    )
 
 
 def is_uploaded(facts: Facts, function: Function, register: int) -> bool:
@@ -108,7 +111,7 @@ def is_new_index(facts: Facts, function: Function, register: int) -> bool:
     if row is None or row.effect != "factory" or row.library != "torch":
         return False
     if row.get("data") is None:
-        return names[0].rpartition(".")[2] in _OF_ONE_DIMENSION
+        return names[0].rpartition(".")[2] in function.known("one-dimension")
     given = argument_registers(function, one)
     made = function.definitions[given[0][1]] if given else None
     return made is not None and made[0] == op.BUILD

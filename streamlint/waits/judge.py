@@ -39,8 +39,6 @@ from streamlint.waits.uses import Uses
 from streamlint.waits.wait import CACHE, CAST, DEVICE, READ, SIZE, UPLOAD, Wait
 
 FROM_INPUT = "input-derived values"
-_PLACES = ("cuda", "device", "gpu", "GPU", "ccelerat", "ightning", "deepspeed", "fabric", "Parallel", "Trainer", "xpu", "mps")
-"""Parts of identifiers of which one stands wherever a model, a batch or a default is put on a device, or a framework is asked to."""
 
 
 NO_LOOP = "it stands in no loop that trains"
@@ -88,7 +86,8 @@ class HotWaits:
     def _is_on_host(self) -> bool:
         """Whether the program makes modules of its own, and no file of it names a device, or what would choose one."""
         program = self.facts.program
-        if "to" in program.identifiers or any(word in name for name in program.identifiers for word in _PLACES):
+        words = self.facts.models.known("device-word", "trainer-word")
+        if "to" in program.identifiers or any(word in name for name in program.identifiers for word in words):
             return False
         classes = (one for unit in program.units.values() for one in unit.classes)
         modules = (one for one in classes if any(map(self.facts.forwarded, self.facts.hierarchy.libraries(one))))

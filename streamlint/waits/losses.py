@@ -17,7 +17,7 @@ from streamlint.ir import opcodes as op
 from streamlint.models import Row
 from streamlint.waits.moved import moved_to_host
 from streamlint.waits.operands import argument_registers, behind, inputs_of, operand_of
-from streamlint.waits.origins import ANSWERS, LOSS, OUTPUT, SOURCES, TERM, UNSURE, Place, is_of_language, is_of_tensors, tensor_of
+from streamlint.waits.origins import LOSS, OUTPUT, TERM, UNSURE, Place, is_of_language, is_of_tensors, tensor_of
 from streamlint.waits.questions import alike
 from streamlint.waits.sinks import called_name
 from streamlint.waits.together import is_beside_host, makes_elsewhere
@@ -130,7 +130,9 @@ class LossSlice:
         if one[0] in _PASSED_ON:
             return one[3:4] if one[0] == op.ITEM else op.reads(one)
         calls = self.graph.of_call(function, one).libraries if one[0] in (op.CALL, op.INVOKE) else ()
-        if calls and all(is_of_tensors(call.name) if call.row is None else call.row.effect in ("compute", "view") for call in calls):
+        if calls and all(
+            is_of_tensors(self.facts.models, call.name) if call.row is None else call.row.effect in ("compute", "view") for call in calls
+        ):
             return inputs_of(function, one)
         is_name = bool(values) and all(isinstance(value, External) for value in values)
         return () if one[0] == op.CONST or is_name else False
@@ -189,7 +191,9 @@ class LossSlice:
         if one[0] in (op.CALL, op.INVOKE):
             yield from self._of_call(function, one, is_element)
         elif one[0] == op.ATTR:
-            if function.text(one[4]) not in ANSWERS and not (function.is_parameter(one[3]) and function.owner is not None):
+            if function.text(one[4]) not in function.known("no-tensor") and not (
+                function.is_parameter(one[3]) and function.owner is not None
+            ):
                 yield function, one[3]
         elif one[0] in (op.DICT, op.BUILD):
             yield from ((function, operand) for operand in op.reads(one))
@@ -221,7 +225,9 @@ class LossSlice:
                 yield function, use[4]
             elif use[0] in (op.APPEND, op.PUT) and use[2] == register:
                 yield function, use[-1]
-            elif use[0] == op.INVOKE and use[3] == register and function.text(use[4]) in ("append", "add", "extend", "setdefault"):
+            elif (
+                use[0] == op.INVOKE and use[3] == register and function.text(use[4]) in function.known("puts", "extends", "puts-if-absent")
+            ):
                 yield from ((function, operand) for operand in use[6:])
 
     def _stored(self, function: Function, one: Instruction) -> Iterator[Place]:
@@ -273,7 +279,7 @@ class LossSlice:
     def _computes(self, function: Function, one: Instruction) -> bool | None:
         """Whether a call computes its result from its operands, which also marks it as a term; None where nothing says what it does."""
         library = self.graph.of_call(function, one).libraries
-        if library and all(call.row is None and is_of_tensors(call.name) for call in library):
+        if library and all(call.row is None and is_of_tensors(self.facts.models, call.name) for call in library):
             return True
         rows = [call.row for call in library if call.row is not None] if library else self._rows_of_method(function, one)
         if not rows:
@@ -288,7 +294,7 @@ class LossSlice:
 
     def _computes_without_row(self, function: Function, one: Instruction) -> bool | None:
         """Whether a function that no row describes computes its result from its operands, as those of the language do."""
-        if called_name(function, one) in SOURCES:
+        if called_name(function, one) in self.facts.models.known("brings-data"):
             return False
         return any(isinstance(value, External) and is_of_language(value.name) for value in self.facts.callees(function, one)) or None
 

@@ -16,7 +16,6 @@ from streamlint.waits.operands import ahead, behind
 from streamlint.waits.wait import CACHE, DEVICE, Wait
 
 _FILES = frozenset("test tests benchmark benchmarks bench profile profiler conftest".split())
-_FIGURES = frozenset({"elapsed_time", "reset_peak_memory_stats", "reset_max_memory_allocated", "reset_max_memory_cached"})
 _KEPT_WITH = frozenset({"clock", "elapsed", "event", "record", "synchronize"})
 """Effects of what a timer calls besides functions of the language."""
 
@@ -80,7 +79,7 @@ class Measuring:
         ``with_peaks``: or at the time between events, or at a peak of memory.
         """
         calls = self.graph.calls(function)
-        yield from (call.instruction for call in calls.libraries if _is_clock(call) or (with_peaks and _is_figure(call)))
+        yield from (call.instruction for call in calls.libraries if _is_clock(call) or (with_peaks and _is_figure(function, call)))
         yield from (edge.instruction for edge in calls.edges if edge.is_followed and self._keeps_time(edge.callee))
         for one in function.by_opcode[op.ENTER]:
             entered = (value for value in self.graph.facts.values(function, one[3]).values if isinstance(value, LibraryObject))
@@ -99,7 +98,7 @@ class Measuring:
             calls = self.graph.calls(function)
             if not calls.unknown and all(map(_is_kept_with, calls.libraries)):
                 inner = {self._is_timer(edge.callee) if edge.is_followed else None for edge in calls.edges}
-                looks = any(_is_clock(call) or _is_figure(call) for call in calls.libraries)
+                looks = any(_is_clock(call) or _is_figure(function, call) for call in calls.libraries)
                 self._timers[function] = None if None in inner else looks or True in inner
         return self._timers[function]
 
@@ -108,8 +107,8 @@ def _is_clock(call: LibraryCall) -> bool:
     return (call.row is not None and call.row.effect == "clock") or call.name.endswith("clock::now")
 
 
-def _is_figure(call: LibraryCall) -> bool:
-    return call.name.rpartition(".")[2] in _FIGURES or (call.row is not None and call.row.effect == "elapsed")
+def _is_figure(function: Function, call: LibraryCall) -> bool:
+    return call.name.rpartition(".")[2] in function.known("figures") or (call.row is not None and call.row.effect == "elapsed")
 
 
 def _is_kept_with(call: LibraryCall) -> bool:

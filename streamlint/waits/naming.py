@@ -10,7 +10,7 @@ from streamlint.facts.objects import Memory, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.waits.operands import behind
-from streamlint.waits.origins import GRADIENTS, LOSS, MOVES, OUTPUT, PARAMETERS, TERM, UNSURE, Place
+from streamlint.waits.origins import GRADIENTS, LOSS, OUTPUT, PARAMETERS, TERM, UNSURE, Place
 from streamlint.waits.wait import Wait
 
 ON_DEVICE = "a device value"
@@ -44,7 +44,7 @@ def _moves(graph: CallGraph, site: Site) -> bool:
     function, one = site.function, site.instruction
     if one[0] in (op.CALL, op.INVOKE):
         rows = [call.row for call in graph.of_call(function, one).libraries]
-        return any(row is not None and row.effect == "transfer" for row in rows) or (one[0] == op.INVOKE and function.text(one[4]) in MOVES)
+        return any(row is not None and row.effect == "transfer" for row in rows) or (function.invokes(one, "moves"))
     return one[0] not in _OPERATORS
 
 

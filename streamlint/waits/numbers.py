@@ -12,7 +12,6 @@ from streamlint.waits.operands import argument_registers, behind
 from streamlint.waits.wait import CAST, READ, Wait
 
 _OPERATORS = frozenset({op.BINARY, op.INPLACE, op.UNARY, op.COMPARE})
-ELEMENT_BY_ELEMENT = frozenset("isnan isfinite isinf clone detach float double half abs sqrt square exp log neg sub add mul div".split())
 _OF_ONE = frozenset({"float", "int", "bool", "complex"})
 """Functions of the language that take a tensor only if it has one element."""
 
@@ -34,7 +33,7 @@ def _is_element_by_element(function: Function, one: Instruction) -> bool:
     """Whether an instruction gives a tensor of as many elements as its operands have."""
     if one[0] in _OPERATORS:
         return function.text(one[3]) not in ("@", "@=")
-    return one[0] == op.INVOKE and function.text(one[4]) in ELEMENT_BY_ELEMENT
+    return function.invokes(one, "elementwise")
 
 
 def _numbers(waits: Iterable[Wait]) -> Iterator[int]:

@@ -16,9 +16,6 @@ from streamlint.ir import opcodes as op
 from streamlint.models import Row
 from streamlint.models.vocabulary import Selector
 
-_OF_DATA = frozenset({"tensor", "as_tensor", "array", "asarray"})
-_OF_SHAPE = frozenset({"zeros", "ones", "empty", "rand", "randn"})
-_CLASSES = frozenset({"Tensor", "FloatTensor", "DoubleTensor", "LongTensor", "IntTensor"})
 OnDevice = Callable[[int], bool]
 Given = tuple[object, int]
 """An argument: its keyword, 1 or 2 where it is spread (``*``, ``**``), None by position; and its register."""
@@ -208,13 +205,13 @@ def is_element_type(facts: Facts, function: Function, register: int) -> bool:
     """Whether what stands where a device may be named is the type of elements: one is among its values, and no device."""
     values = list(facts.values(function, register).values) if register >= 0 else []
     devices = (isinstance(value, (DeviceValue, Memory)) or (isinstance(value, Constant) and value.value is not None) for value in values)
-    return any(isinstance(value, External) and _names_type(value) for value in values) and not any(devices)
+    return any(isinstance(value, External) and _names_type(facts, value) for value in values) and not any(devices)
 
 
-def _names_type(value: External) -> bool:
+def _names_type(facts: Facts, value: External) -> bool:
     """``torch.float16``, or what stands for ``x.dtype``."""
     module, _, name = value.name.rpartition(".")
-    return value.name == ELEMENT_TYPE or (value.receiver is None and module in ("torch", "numpy", "cupy") and name != "device")
+    return value.name == ELEMENT_TYPE or (value.receiver is None and module in facts.models.marked("array-package") and name != "device")
 
 
 def makes_nothing(function: Function, one: Instruction | None) -> bool:
@@ -224,9 +221,11 @@ def makes_nothing(function: Function, one: Instruction | None) -> bool:
     name = function.text(one[4]) if one[0] == op.INVOKE else function.dotted(one[3]).rpartition(".")[2]
     every = argument_registers(function, one)
     given = [register for kind, register in every if kind is None]
-    if name in _OF_DATA:
+    if name in function.known("of-data"):
         return bool(given) and _is_empty_display(function, given[0])
-    return (name in _OF_SHAPE and any(function.constant(register) == 0 for register in given)) or (name in _CLASSES and not every)
+    return (name in function.known("of-shape") and any(function.constant(register) == 0 for register in given)) or (
+        name in function.known("tensor-class") and not every
+    )
 
 
 def _is_empty_display(function: Function, register: int) -> bool:

@@ -34,21 +34,6 @@ INPUT = "a module's input"
 TENSOR = "torch.Tensor"
 CPP_TENSOR = "at::Tensor"
 _BATCHES = "torch.utils.data.BatchSampler"
-_OF_MEMBERS = {"parameters": PARAMETERS, "named_parameters": PARAMETERS, "clip_grad_norm_": GRADIENTS, "get_total_norm": GRADIENTS}
-"""Library names of functions and methods that give what training works on."""
-SOURCES = frozenset(
-    "sample next get get_batch pop popleft fetch read load draw recv __next__ tokenize tokenizer collate gather_object".split()
-)
-"""Methods of unknown objects that bring data from somewhere, on whichever side it is."""
-ANSWERS = frozenset(
-    (
-        "shape dtype device ndim is_cuda requires_grad layout itemsize nbytes is_leaf name config training grad_fn is_sparse keys "
-        "batch_sizes batch_size batch_dims"
-    ).split()
-)
-"""Members of tensors and outputs that are no tensors, or tensors of the host: the sizes of a packed sequence."""
-MOVES = frozenset({"to", "cuda", "cpu"})
-_REGISTER = frozenset({"register_buffer", "register_parameter"})
 Place = tuple[Function, int]
 
 
@@ -89,7 +74,7 @@ class ModelFacts(Facts):
             self._grow(node, GRADIENTS)
         elif instruction[0] in (op.INVOKE, op.CALL):
             self._by_member(frame, instruction, node)
-        if instruction[0] == op.INVOKE and (name := frame.function.text(instruction[4])) in MOVES:
+        if instruction[0] == op.INVOKE and (name := frame.function.text(instruction[4])) in frame.function.known("moves"):
             self.solver.when(self.register(frame, instruction[3]), lambda value: self._moved(value, name, frame, instruction, node))
 
     def from_default(self, frame: Frame, parameter: Parameter, node: Node) -> None:
@@ -97,6 +82,12 @@ class ModelFacts(Facts):
         super().from_default(frame, parameter, node)
         default = Node(lambda found: self.default(frame, frame.function.code.parameters.index(parameter), found))
         self.solver.when(default, lambda value: self.solver.add(node, value) if names_gpu(value) else None)
+
+    def _said_by(self, name: str) -> str | None:
+        """What a function or a method of a library gives that training works on."""
+        if name in self.models.known("parameters"):
+            return PARAMETERS
+        return GRADIENTS if name in self.models.known("gradients") else None
 
     def _moved(self, value: Object, name: str, frame: Frame, one: Instruction, node: Node) -> None:
         """``batch.to(device)`` of a value of which nothing is known: only tensors, and what holds some, are moved."""
@@ -107,7 +98,7 @@ class ModelFacts(Facts):
     def _by_member(self, frame: Frame, one: Instruction, node: Node) -> None:
         function = frame.function
         name = function.text(one[4]) if one[0] == op.INVOKE else function.dotted(one[3]).rpartition(".")[2]
-        reason = _OF_MEMBERS.get(name)
+        reason = self._said_by(name)
         if name in ("items", "values") and one[0] == op.INVOKE:
             self.solver.when(self.register(frame, one[3]), lambda value: self._entries(value, name, node))
         if reason is None or self.program.defines(name):
@@ -134,7 +125,12 @@ class ModelFacts(Facts):
     def library_member(self, value: Object, name: str, target: Node) -> None:
         """A member of what a model gives is where that is."""
         super().library_member(value, name, target)
-        if not isinstance(value, Memory) or not _is_reason(value.evidence) or name in ANSWERS or name in ("items", "values"):
+        if (
+            not isinstance(value, Memory)
+            or not _is_reason(value.evidence)
+            or name in self.models.known("no-tensor")
+            or name in ("items", "values")
+        ):
             return
         if self.models.part_type(value.type, name) is not None:
             return
@@ -150,7 +146,7 @@ class ModelFacts(Facts):
         super().library_call(callee, arguments, target)
         row = self.row_of(callee)
         is_of_language = callee.name.startswith(f"{TENSOR}.") and callee.name.rpartition(".")[2] in LANGUAGE_MEMBERS
-        if row is None and is_of_tensors(callee.name) and not is_of_language:  # `held.get(key)`: no tensor is asked so
+        if row is None and is_of_tensors(self.models, callee.name) and not is_of_language:  # `held.get(key)`: no tensor is asked so
             for node in [*arguments.all, *([self.holding(callee.receiver)] if callee.receiver is not None else [])]:
                 self.solver.when(node, lambda value: self._computed_there(value, target))
         elif row is not None and row.effect == "object" and (kind := str(row.get("type") or row.names[0])) in self._made_of:
@@ -189,7 +185,7 @@ class ModelFacts(Facts):
     def _registers(self, store: Store) -> bool:
         function, one = store.function, store.function.definitions[store.value]
         if store.instruction[0] == op.INVOKE:
-            return function.text(store.instruction[4]) in _REGISTER and (one is None or one[0] != op.CONST)
+            return function.text(store.instruction[4]) in function.known("registers-tensor") and (one is None or one[0] != op.CONST)
         if one is None or one[0] not in (op.CALL, op.INVOKE):
             return False
         called = function.dotted(one[3])
@@ -207,7 +203,7 @@ class ModelFacts(Facts):
         """The result of unknown code is where its arguments are."""
         super().unknown_call(reason, arguments, target)
         name = _called(arguments)
-        if name in SOURCES:
+        if name in self.models.known("brings-data"):
             return
         for node in arguments.all:
             self.solver.when(node, lambda value: self._escape(value, target))
@@ -227,10 +223,10 @@ def tensor_of(function: Function) -> str:
     return CPP_TENSOR if function.is_cpp else TENSOR
 
 
-def is_of_tensors(name: str) -> bool:
+def is_of_tensors(models: Models, name: str) -> bool:
     """Whether a name without a row is that of a function of a library that computes tensors of tensors."""
     head, _, last = name.replace("::", ".").rpartition(".")
-    return head.startswith("torch") and not head.startswith(("torch.utils", "torch.cuda", "torch.distributed")) and last[:1].islower()
+    return head.startswith("torch") and not head.startswith(tuple(models.marked("no-tensors"))) and last[:1].islower()
 
 
 def is_of_language(name: str) -> bool:

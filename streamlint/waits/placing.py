@@ -13,15 +13,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.waits.operands import argument_registers, is_element_type
 
-MOVING = frozenset({"to", "cuda", "to_empty", "xpu", "npu", "prepare", "distribute"})
-"""Methods that put modules and tensors on a device."""
-_WORDS = ("cuda", "device", "gpu", "GPU", "xpu", "mps", "Parallel")
-"""Parts of names of which one stands wherever something is put on a device."""
-_FRAMEWORKS = ("accelerate", "lightning", "pytorch_lightning", "deepspeed", "ignite", "fabric", "composer", "fastai")
-"""Libraries that put modules on a device themselves."""
 _DEVICE, _TO = "device", "to"
-_OF_TENSORS = frozenset("dtype shape ndim dim size numel float double detach clone unsqueeze squeeze view reshape sum mean".split())
-"""Members that say of their object that it is a tensor."""
 _OF_LOCALS = frozenset({op.BIND, op.UNBIND, op.UNDEF, op.LOAD, op.STORE, op.SET_NAME, op.DEL_NAME, op.CLASS, op.FUNCTION})
 _COMPUTING = (op.BINARY, op.UNARY, op.COMPARE, op.ITEM)
 
@@ -31,13 +23,17 @@ class Placing:
 
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
+        self._moving = facts.models.known("places")
+        self._words = sorted(facts.models.known("device-word"))
         self._known: dict[Unit, bool] = {}
         self._is_nowhere: bool | None = None
 
     def is_nowhere(self) -> bool:
         """Whether no file of the program chooses a device."""
         if self._is_nowhere is None:
-            words = [name for name in sorted(self.facts.program.identifiers) if name in MOVING or any(word in name for word in _WORDS)]
+            words = [
+                name for name in sorted(self.facts.program.identifiers) if name in self._moving or any(word in name for word in self._words)
+            ]
             words.sort(key=lambda word: word in (_DEVICE, _TO))  # these two are also in prose
             units = dict.fromkeys(unit for name in words for unit in self.facts.program.mentioning(name))
             self._is_nowhere = not any(map(self.chooses, units))
@@ -50,14 +46,20 @@ class Placing:
         return self._known[unit]
 
     def _chooses(self, unit: Unit) -> bool:
-        if any(module.partition(".")[0] in _FRAMEWORKS for module, _ in unit.imports):
+        if any(module.partition(".")[0] in self.facts.models.marked("places-modules") for module, _ in unit.imports):
             return True
-        is_named = any(map(_is_of_device, _names(unit.ir.constants)))
+        is_named = any(map(self._is_of_device, _names(unit.ir.constants)))
         if not is_named or unit.is_cpp:
             return is_named
-        if any(_is_of_device(name) and name not in (_DEVICE, _TO) for name in _names(_asked_for(unit))):
+        if any(self._is_of_device(name) and name not in (_DEVICE, _TO) for name in _names(_asked_for(unit))):
             return True
         return any(self._places(function, one) for function in unit.functions for one in function.code.instructions())
+
+    def _is_of_device(self, name: str) -> bool:
+        """Whether a name or a text is one that puts something on a device; prose is none."""
+        if name in self._moving or name.startswith("cuda"):
+            return True
+        return name.isidentifier() and any(_has_word(name, word) for word in self._words)
 
     def _places(self, function: Function, one: Instruction) -> bool:
         """Whether an instruction puts something elsewhere than where a tensor is, or names a device."""
@@ -97,7 +99,7 @@ class Placing:
         held = function.definitions[one[3]] if one[3] >= 0 else None
         uses = function.uses[one[3]] if held is not None and held[0] not in (op.NAME, op.IMPORT) else ()
         members = (function.text(use[4]) for use in uses if use[0] in (op.ATTR, op.INVOKE) and use[3] == one[3])
-        return not _OF_TENSORS.isdisjoint(members) or any(use[0] in _COMPUTING for use in uses)
+        return not function.known("shows-tensor").isdisjoint(members) or any(use[0] in _COMPUTING for use in uses)
 
 
 def _stored(function: Function, one: Instruction) -> Iterator[tuple[Function, int]]:
@@ -125,11 +127,6 @@ def _names(constants: Iterable[object]) -> Iterator[str]:
             yield value
         elif isinstance(value, tuple):
             yield from (part for part in value if isinstance(part, str))
-
-
-def _is_of_device(name: str) -> bool:
-    """Whether a name or a text is one that puts something on a device; prose is none."""
-    return name in MOVING or name.startswith("cuda") or (name.isidentifier() and any(_has_word(name, word) for word in _WORDS))
 
 
 def _has_word(name: str, word: str) -> bool:

@@ -11,12 +11,6 @@ from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY
 
 Key = tuple[object, ...]
-_ODD = {"isnan": True, "isinf": True, "isposinf": True, "isneginf": True, "isfinite": False}
-"""By the name of a question about numbers: whether the answer is yes for what is none."""
-_ONE_OF = frozenset({"any", "all", "item", "sum", "bool", "detach", "cpu", "max", "is_true"})
-_EXPORTS = frozenset("is_tracing is_scripting is_in_onnx_export is_exporting is_compiling is_dynamo_compiling is_torchscript".split())
-_LOUD = frozenset({"isEnabledFor"})
-_TRAINS = frozenset({"is_grad_enabled"})
 _DEEPEST = 8
 _ASKED_AGAIN = frozenset(
     {op.ATTR, op.ITEM, op.UNARY, op.BINARY, op.COMPARE, op.CALL, op.INVOKE, op.NAME, op.LOAD, op.CONST}
@@ -71,9 +65,9 @@ def says_odd(function: Function, register: int) -> bool | None:
             return (function.text(one[3]) == "!=") != turned
         elif one[0] in (op.CALL, op.INVOKE):
             name, given = _called(function, one), list(one[6 if one[0] == op.INVOKE else 5 :])
-            if name in _ODD:
-                return _ODD[name] != turned
-            if name not in _ONE_OF:
+            if name in function.known("odd-if-true", "odd-if-false"):
+                return (name in function.known("odd-if-true")) != turned
+            if name not in function.known("same-question"):
                 return None
             is_of_value = one[0] == op.INVOKE and _is_value(function, one[3])
             register = one[3] if is_of_value else given[0] if given else op.NONE
@@ -89,7 +83,7 @@ def is_set_aside(function: Function, one: Instruction, holds: bool) -> bool:
     if one[0] not in (op.CALL, op.INVOKE):
         return False
     name = _called(function, one)
-    return (holds and name in _EXPORTS | _LOUD) or (not holds and name in _TRAINS)
+    return name in (function.known("exporting", "loud") if holds else function.known("asks-gradients"))
 
 
 def compares(function: Function, register: int) -> tuple[str, int, object] | None:

@@ -17,13 +17,8 @@ _QUIET_OPCODES = frozenset(
     }
 )
 _ARITHMETIC = frozenset({op.UNARY, op.BINARY, op.INPLACE, op.COMPARE})
-_FETCHING = frozenset({"item", "tolist", "cpu", "numpy", "detach"})
-"""Methods of tensors that put no work on a stream but what they wait for."""
-_LISTING = frozenset({"state_dict", "parameters", "named_parameters", "buffers", "modules", "named_modules", "children"})
-"""Methods of modules that give what is there."""
-_SIZES = frozenset({"size", "numel", "nelement", "dim", "element_size", "get_device"})
+_HANDED_ON = frozenset({"range", "super", "getattr", "enumerate", "zip", "reversed"})
 _NUMBERS = frozenset({"float", "int", "bool", "complex", "str", "repr", "len", "isinstance", "hasattr", "callable"})
-_HANDED_ON = frozenset({"range", "super", "getattr", "enumerate", "zip", "reversed", "functools.partial", "typing.cast"})
 _HOST = ("none", "same", "view")
 _WAITING = frozenset({"read", "query", "elapsed", "clock", "synchronize"})
 _MOST = 200
@@ -126,7 +121,7 @@ class Quiet:
     def _is_number(self, function: Function, one: Instruction) -> bool:
         """Whether a call gives a number whatever it is called on."""
         if one[0] == op.INVOKE:
-            return function.text(one[4]) in (_SIZES | {"item"}) and not self.entered(function, one)
+            return function.text(one[4]) in function.known("size", "number") and not self.entered(function, one)
         return one[0] == op.CALL and function.dotted(one[3]) in _NUMBERS and not self.entered(function, one)
 
     def _is_container(self, function: Function, register: int) -> bool:
@@ -174,7 +169,11 @@ class Quiet:
     def _calls(self, function: Function, one: Instruction) -> bool:
         calls = self.library(function, one)
         is_unknown = one in self.graph.calls(function).unknown
-        if one[0] == op.INVOKE and function.text(one[4]) in (_FETCHING | _SIZES | _LISTING) and not self.entered(function, one):
+        if (
+            one[0] == op.INVOKE
+            and function.text(one[4]) in function.known("to-host", "size", "listing")
+            and not self.entered(function, one)
+        ):
             return any(call.row is not None and self._works(function, call) for call in calls)
         if is_unknown or not (calls or self.entered(function, one)):
             return not self._only_tells(function, one)
@@ -207,7 +206,12 @@ class Quiet:
 
     def _works_without_row(self, function: Function, call: LibraryCall) -> bool:
         name = call.name.removeprefix("builtins.")
-        if name in _HANDED_ON or name.startswith("container.") or self._only_tells(function, call.instruction):
+        if (
+            name in _HANDED_ON
+            or name in self.facts.models.marked("hands-on")
+            or name.startswith("container.")
+            or self._only_tells(function, call.instruction)
+        ):
             return False
         is_of_host = call.receiver is None or isinstance(call.receiver, (Constant, Scalar))
         return not (call.name.startswith("builtins.") and is_of_host and self._is_given_plain(function, call.instruction))

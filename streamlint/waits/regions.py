@@ -182,7 +182,7 @@ class WaitRegions(HotRegions):
     def _looks_at_gradients(self, function: Function, inside: Iterable[Instruction], elements: frozenset[int]) -> bool:
         """``for p in parameters: p.grad.norm()``. Who looks for NaN needs what he finds."""
         asks = any(one[0] == op.ATTR and function.text(one[4]) == "grad" and one[3] in elements for one in inside)
-        return asks and not any(one[0] == op.INVOKE and function.text(one[4]) in ("isnan", "isinf", "isfinite") for one in inside)
+        return asks and not any(function.invokes(one, "odd-if-true", "odd-if-false") for one in inside)
 
     def _reads_parts(self, function: Function, inside: list[Instruction], elements: frozenset[int], loop: Loop) -> bool:
         """``for i in range(n): counts[i].item()`` in a module's method: each layer waits for each part."""

@@ -23,7 +23,6 @@ from streamlint.waits.operands import argument_registers, behind
 _CALLS = (op.CALL, op.INVOKE)
 _JOINS = frozenset({"zip", "enumerate", "dict", "len", "isinstance"})
 """Functions of the language that put values side by side, or only ask for their kind."""
-_TO_HOST = frozenset({"cpu", "numpy", "tolist", "item"})
 
 
 class Serving:
@@ -164,7 +163,7 @@ def _brings_together(function: Function, one: Instruction, outputs: set[int], ot
     """Whether an instruction takes what a model gave and other data of the round, or fetches that."""
     if one[0] not in (*_CALLS, op.COMPARE, op.BINARY):
         return False
-    if one[0] == op.INVOKE and function.text(one[4]) in _TO_HOST and one[3] in others:
+    if function.invokes(one, "to-host") and one[3] in others:
         return True
     reads = set(op.reads(one))
     return bool(reads & outputs and reads & others) and not (one[0] == op.CALL and function.dotted(one[3]) in _JOINS)

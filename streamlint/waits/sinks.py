@@ -12,46 +12,48 @@ from streamlint.ir import opcodes as op
 TEXT = frozenset({"str", "repr", "format", "print"})
 ASKS_KIND = frozenset({"len", "isinstance", "issubclass", "type", "hasattr", "callable", "id"})
 """Builtins whose answer does not hang on the number."""
-DECIDES = frozenset({"isnan", "isfinite", "isinf", "range", "bool", "any", "all"})
 EXTREMES = frozenset({"max", "min"})
 SAME = frozenset({"float", "int", "round", "abs"})
-COPIES = frozenset({"list", "tuple", "sorted", "reversed", "deque", "set", "frozenset", "iter"})
-DICTS = frozenset({"dict", "OrderedDict", "defaultdict"})
-KEEPS = frozenset({"append", "add", "appendleft", "insert", "push_back", "emplace_back", "put", "put_nowait"})
-EXTENDS = frozenset({"extend", "extendleft", "update"})
-TAKES = frozenset({"get", "pop", "setdefault", "popleft", "popitem", "get_nowait"})
-SILENT = frozenset({"clear", "sort", "reverse", "remove", "discard", "join", "keys"})
-"""Methods of containers whose result has none of their values."""
-FACTORIES = frozenset({"full", "tensor", "as_tensor", "new_full", "new_tensor", "full_like"})
-OF_GROUPS = frozenset({"lr", "momentum", "weight_decay", "eps", "betas", "initial_lr", "max_lr"})
-"""The entries of an optimizer's ``param_groups`` that its step computes with."""
-OF_KIND = frozenset("shape dtype device ndim size numel dim is_cuda requires_grad layout itemsize nbytes element_size nelement".split())
-"""Members of a tensor or an array that do not hang on its values."""
-SHAPES = frozenset("expand view reshape flatten squeeze unsqueeze repeat detach cpu to long int float item clone".split())
-"""Methods that change a tensor's shape or place, and compute nothing."""
-COMPUTES = frozenset("sum mean max min amax amin any all norm prod argmax argmin count_nonzero std var abs ne eq gt lt ge le bool".split())
-"""Methods that make a tensor of a tensor and nothing else: each call gives the same."""
-SAYS = frozenset({"print", "warn", "warning", "info", "debug", "error"})
-LOGS = frozenset("append extend add appendleft update setdefault print info debug warning warn log add_scalar".split())
-"""What keeps or shows a number, where a module's forward may give it."""
-ROUNDS_OFF = frozenset({"int", "round", "ceil", "floor"})
+_DECIDES = frozenset({"range", "bool", "any", "all"})
+_ROUNDS_OFF = frozenset({"int", "round"})
+_COPIES = frozenset({"list", "tuple", "sorted", "reversed", "set", "frozenset", "iter"})
 _STEERING = frozenset("adapt adjust control schedule stop lr scale temperature threshold priority priorities".split())
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
-FRACTIONS = frozenset(
-    "float double half bfloat16 mean norm std var sqrt rsqrt exp log log2 log10 softmax log_softmax sigmoid tanh cross_entropy mse_loss "
-    "l1_loss nll_loss kl_div smooth_l1_loss binary_cross_entropy binary_cross_entropy_with_logits cosine_similarity logsumexp div".split()
-)
-"""Functions and methods that give fractions: no sizes."""
-KEEP_KIND = frozenset(
-    "sum max min amax amin clamp clamp_ detach abs squeeze unsqueeze view reshape flatten cpu clone item contiguous cumsum new_tensor "
-    "new_full mul add sub neg data square pow".split()
-)
-_FLOATS = frozenset({"float", "float32", "float16", "float64", "half", "double", "bfloat16"})
 
 
 def called_name(function: Function, one: Instruction) -> str:
     """The last part of the name of what is called."""
     return function.text(one[4]) if one[0] == op.INVOKE else function.dotted(one[3]).rpartition(".")[2].rpartition("::")[2]
+
+
+def is_said(function: Function, name: str) -> bool:
+    """Whether a call prints or logs what it is given."""
+    return name == "print" or name in function.known("logs")
+
+
+def is_kept(function: Function, name: str) -> bool:
+    """Whether a call keeps or shows a number, where a module's forward may give it."""
+    return is_said(function, name) or name in function.known("puts", "extends", "puts-if-absent")
+
+
+def decides(function: Function, name: str) -> bool:
+    """Whether a call asks something of a number."""
+    return name in _DECIDES or name in function.known("odd-if-true", "odd-if-false")
+
+
+def rounds_off(function: Function, name: str) -> bool:
+    """Whether a call gives a whole number of a fraction."""
+    return name in _ROUNDS_OFF or name in function.known("rounds-off")
+
+
+def copies(function: Function, name: str) -> bool:
+    """Whether a call gives a container of the same values."""
+    return name in _COPIES or name in function.known("copies-container")
+
+
+def makes_dictionary(function: Function, name: str) -> bool:
+    """Whether a call makes a dictionary of its keywords."""
+    return name == "dict" or name in function.known("keyed")
 
 
 def steers(name: str) -> bool:
@@ -62,7 +64,7 @@ def steers(name: str) -> bool:
 
 def is_float_type(function: Function, register: int) -> bool:
     """``torch.float``."""
-    return function.dotted(register).rpartition(".")[2] in _FLOATS
+    return function.dotted(register).rpartition(".")[2] in function.known("float-type")
 
 
 def may_be_absent(function: Function, register: int) -> bool:
@@ -90,7 +92,7 @@ def is_group_entry(function: Function, register: int) -> bool:
     if one is None or one[0] not in (op.ITEM, op.INVOKE):
         return False
     key = one[4] if one[0] == op.ITEM else one[6] if len(one) > 6 and function.text(one[4]) == "get" else -1
-    return key >= 0 and function.constant(key) in OF_GROUPS and _is_of_groups(function, one[3])
+    return key >= 0 and function.constant(key) in function.known("group-entry") and _is_of_groups(function, one[3])
 
 
 def _is_of_groups(function: Function, register: int) -> bool:

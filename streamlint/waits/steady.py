@@ -22,14 +22,7 @@ from streamlint.ir.graph import NOBODY
 
 KINDS = frozenset({"isinstance", "hasattr", "callable", "issubclass", "type"})
 """Builtins that ask what a value is."""
-_OF_KIND = frozenset({"device", "dtype", "ndim", "is_cuda", "is_sparse", "is_quantized", "requires_grad", "layout", "is_leaf", "training"})
-_ASK_KIND = frozenset({"is_tensor", "is_floating_point", "is_complex", "is_storage", "dim", "get_device"})
-_PURE = frozenset(
-    "asdict zip enumerate range reversed len getattr int bool float str abs min max all any round tuple list sorted vars".split()
-)
-_METHODS = frozenset("startswith endswith get keys values items lower upper strip split count".split())
-_CHANGING = frozenset({"time", "random", "datetime", "secrets", "uuid"})
-_FILLING = frozenset("append add update extend pop popleft appendleft clear setdefault insert remove discard put popitem".split())
+_PURE = frozenset("zip enumerate range reversed len getattr int bool float str abs min max all any round tuple list sorted vars".split())
 _FROM_PARTS = frozenset({op.UNARY, op.COPY, op.CAST, op.DEREF, op.UNPACK, op.FORMAT, op.MATCH, op.SLICE})
 _FIXED = frozenset({op.CONST, op.IMPORT, op.FUNCTION, op.CLASS, op.UNDEF, op.MORE})
 _DEEPEST = 16
@@ -162,7 +155,7 @@ class Steadiness:
     def _attribute(self, region: Region, one: Instruction, seen: Seen, depth: int) -> bool:
         function, name = region.function, region.function.text(one[4])
         holder = function.definitions[one[3]]
-        if name in _OF_KIND or (holder is not None and is_context(function, holder) and name != "saved_tensors"):
+        if name in function.known("steady") or (holder is not None and is_context(function, holder) and name != "saved_tensors"):
             return True
         callees = self._entered(function, one)
         if callees:
@@ -215,7 +208,11 @@ class Steadiness:
         """Whether a container gets or loses elements in a round."""
         function = region.function
         home, path = self.hot.body(function).home, path_of(function, register)
-        changes = [(one, one[3]) for one in function.by_opcode[op.INVOKE] if function.text(one[4]) in _FILLING]
+        changes = [
+            (one, one[3])
+            for one in function.by_opcode[op.INVOKE]
+            if function.text(one[4]) in function.known("puts", "extends", "puts-if-absent", "shrinks")
+        ]
         changes += [(one, one[2]) for opcode in (op.SET_ITEM, op.DEL_ITEM, op.APPEND, op.PUT) for one in function.by_opcode[opcode]]
         return any(home[one] in region.blocks and (held == register or (path and path_of(function, held) == path)) for one, held in changes)
 
@@ -270,22 +267,22 @@ class Steadiness:
         function = region.function
         is_method = one[0] == op.INVOKE
         last = function.text(one[4]) if is_method else function.dotted(one[3]).rpartition(".")[2]
-        if (not is_method and last in KINDS) or last in _ASK_KIND:
+        if (not is_method and last in KINDS) or last in function.known("asks-kind"):
             return True
         callees = self._entered(function, one)
         if callees:
             return all(self._gives_steady(region, one, callee, seen, depth) for callee in callees)
-        if not is_method and last in _PURE:
+        if not is_method and (last in _PURE or last in function.known("steady-function")):
             given = list(one[5:])
             return not any(self.is_refilled(region, register) for register in given) and self._all(region, given, seen, depth)
-        if is_method and last in _METHODS:
+        if is_method and last in function.known("steady-method"):
             return self._item(region, one, seen, depth)
         return len(one) == (6 if is_method else 5) and not self._changes(function, one) and self._ask(region, one[3], seen, depth)
 
     def _changes(self, function: Function, one: Instruction) -> bool:
         """Whether a call asks a clock or draws a number."""
         names = [call.name for call in self.hot.graph.calls(function).libraries if call.instruction == one]
-        return any(name.partition(".")[0] in _CHANGING or ".random." in name for name in names)
+        return any(name.partition(".")[0] in function.known("changing") or ".random." in name for name in names)
 
     def _gives_steady(self, region: Region, call: Instruction, callee: Function, seen: Seen, depth: int) -> bool:
         """Whether a function of the program returns the same in each round, by the same way."""
@@ -310,7 +307,7 @@ class Steadiness:
 
 def _filled_by(function: Function, one: Instruction) -> Instruction | None:
     """The instruction that reads the attribute whose container an instruction changes."""
-    is_call = one[0] == op.INVOKE and function.text(one[4]) in _FILLING
+    is_call = function.invokes(one, "puts", "extends", "puts-if-absent", "shrinks")
     if not is_call and one[0] not in (op.SET_ITEM, op.DEL_ITEM):
         return None
     held = function.definitions[one[3] if is_call else one[2]]

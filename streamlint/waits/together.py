@@ -23,15 +23,7 @@ from streamlint.waits.origins import TENSOR
 
 _FUNCTIONAL = "torch.nn.functional."
 """Functions of this module refuse tensors of different devices, also one number of the host."""
-_APART = frozenset({"ctc_loss", "tensor_split", "index_put", "index_put_", "pack_padded_sequence", "type_as", "expand_as", "view_as"})
-"""Functions that take tensors of different devices."""
-_DEFAULTS = frozenset({"set_default_device", "set_default_tensor_type"})
-"""Functions that have factories make memory elsewhere than on the host."""
 _SAME = frozenset({"view", "same"})
-_KEEPING = frozenset("T mT t transpose permute contiguous detach clone float double half float_ requires_grad_ exp log sqrt abs".split())
-"""Members of tensors that keep the dimensions."""
-_OF_ONE = frozenset({"tensor", "as_tensor", "scalar_tensor", "Tensor"})
-"""Factories whose data says how many dimensions there are."""
 _SPREAD = (1, 2)
 _NOT = -1
 _MOST = 400
@@ -91,7 +83,9 @@ class _Hosts:
         """Whether factories that name no device may make memory elsewhere than on the host."""
         program = self.facts.program
         functions = (function for unit in program.mentioning("device") if not unit.is_cpp for function in unit.functions)
-        return not _DEFAULTS.isdisjoint(program.identifiers) or any(_enters_device(self.graph, each) for each in functions)
+        return not self.facts.models.known("default-device").isdisjoint(program.identifiers) or any(
+            _enters_device(self.graph, each) for each in functions
+        )
 
     def holds(self, function: Function, register: int) -> bool:
         """Whether a register holds what is computed with a tensor of the host."""
@@ -164,7 +158,7 @@ class _Hosts:
 
     def _viewed(self, at: _At, register: int, name: str) -> int:
         rank = self._rank(at.at(register))
-        return rank if name in _KEEPING else min(rank, 0)
+        return rank if name in self.facts.models.known("same-rank") else min(rank, 0)
 
     # --- calls
 
@@ -215,7 +209,7 @@ class _Hosts:
             return self._made(at.function, one, name) if self._stays_on_host(at.function, one) else _NOT
         if row.effect in _SAME:
             return self._of_view(at, one, name, row)
-        return self._computed(at, one, name, row) if row.effect == "compute" and name not in _APART else _NOT
+        return self._computed(at, one, name, row) if row.effect == "compute" and name not in self.facts.models.known("apart") else _NOT
 
     def _of_view(self, at: _At, one: Instruction, name: str, row: Row) -> int:
         if one[0] == op.INVOKE and row.names[0].startswith(TENSOR):
@@ -233,7 +227,7 @@ class _Hosts:
         operands = [*([one[3]] if is_method else []), *parts]
         rank = max(map(self._rank, map(at.at, operands)), default=_NOT)
         if row.names[0].startswith(_FUNCTIONAL) or rank > 0 or len(operands) == 1:
-            return rank if name in _KEEPING else min(rank, 0)
+            return rank if name in self.facts.models.known("same-rank") else min(rank, 0)
         return self._together(at, operands)
 
     def _stays_on_host(self, function: Function, one: Instruction) -> bool:
@@ -250,8 +244,8 @@ class _Hosts:
             return 0
         first = function.definitions[shape[0]] if shape and shape[0] >= 0 else None
         if first is not None and first[0] == op.BUILD:
-            return max(len(first) - 4, 0) if name not in _OF_ONE else min(len(first) - 4, 1)
-        return len(shape) if name not in _OF_ONE else 0
+            return max(len(first) - 4, 0) if name not in self.facts.models.known("of-display") else min(len(first) - 4, 1)
+        return len(shape) if name not in self.facts.models.known("of-display") else 0
 
 
 _HOSTS: WeakKeyDictionary[CallGraph, _Hosts] = WeakKeyDictionary()

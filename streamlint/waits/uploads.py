@@ -12,7 +12,7 @@ from streamlint.findings.operations import DRAWN, FILLED
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY
-from streamlint.waits.fills import SHAPES, how_filled, is_only_read, is_repeated, is_size
+from streamlint.waits.fills import how_filled, is_only_read, is_repeated, is_size
 from streamlint.waits.indices import is_new_index
 from streamlint.waits.operands import ahead, argument_registers, behind, inputs_of, selectors
 from streamlint.waits.origins import INPUT, TENSOR, UNSURE
@@ -20,10 +20,6 @@ from streamlint.waits.passed import passed
 from streamlint.waits.steady import steadiness_of
 from streamlint.waits.wait import Wait
 
-_OF_SIZES = frozenset(
-    f"torch.{kind}Tensor" for kind in ("", "Float", "Double", "Half", "BFloat16", "Byte", "Char", "Short", "Int", "Long", "Bool")
-)
-_OF_NUMBERS = _OF_SIZES | {"torch.tensor", "torch.as_tensor", "torch.from_numpy"}
 _ARITHMETIC = frozenset({"int", "float", "abs", "round", "min", "max", "pow", "sum"})
 _MADE_OF_PARTS = frozenset({op.UNARY, op.BINARY, op.BUILD, op.ITEM, op.UNPACK, op.SLICE, op.CALL, op.INVOKE})
 _PURE = frozenset({"compute", "factory", "view"})
@@ -259,13 +255,18 @@ def _is_setting(hot: HotRegions, region: Region, one: Instruction) -> bool:
 
 def _numbers_of(hot: HotRegions, function: Function, one: Instruction) -> int:
     """What ``torch.tensor(…)`` makes a tensor of, whatever shape it is given then; none for other calls."""
-    while one[0] == op.INVOKE and function.text(one[4]) in SHAPES and (inner := function.definitions[one[3]]) is not None:
+    while (
+        one[0] == op.INVOKE
+        and function.text(one[4]) in function.known("same-numbers")
+        and (inner := function.definitions[one[3]]) is not None
+    ):
         one = inner
     given = argument_registers(function, one) if one[0] in (op.CALL, op.INVOKE) else []
+    models = function.unit.models
     names = {getattr(value, "name", "") for value in hot.facts.callees(function, one)} if given else set()
-    if not given or given[0][0] is not None or names.isdisjoint(_OF_NUMBERS):
+    if not given or given[0][0] is not None or names.isdisjoint(models.marked("tensor-class") | models.marked("uploads")):
         return op.NONE
-    is_size = not names.isdisjoint(_OF_SIZES) and (len(given) > 1 or isinstance(function.constant(given[0][1]), int))
+    is_size = not names.isdisjoint(models.marked("tensor-class")) and (len(given) > 1 or isinstance(function.constant(given[0][1]), int))
     return op.NONE if is_size else given[0][1]
 
 

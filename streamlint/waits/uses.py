@@ -21,7 +21,6 @@ from streamlint.waits.checking import only_checks
 from streamlint.waits.forms import has_device_form, is_fraction, is_known_before, joins_tests, one_of_each, scales_gradient, stops_loop
 from streamlint.waits.holders import ANY_TEXT, MOST_KEYS, Frame, Holders, Path, Places, State, fits, key_of
 from streamlint.waits.regions import serves, trains
-from streamlint.waits.sinks import OF_GROUPS, OF_KIND
 from streamlint.waits.wait import READ, Wait
 
 if TYPE_CHECKING:
@@ -202,7 +201,7 @@ class Flow:
 
     def _attribute(self, state: State, one: Instruction) -> Iterator[State | None]:
         name = state.frame.function.text(one[4])
-        if not state.path and name not in OF_KIND:
+        if not state.path and name not in state.frame.function.known("of-form"):
             yield None if self.is_forward else state.at(one[2], ())
         elif state.path and state.path[0] == (name,):
             yield state.at(one[2], state.path[1:])
@@ -255,7 +254,7 @@ class Flow:
         values = self.facts.values(function, one[2]).values
         if any(isinstance(value, Memory) and value.space == "device" for value in values):
             return
-        if key in OF_GROUPS and self.calls.may_be_group(state.frame, one[2]):
+        if key in function.known("group-entry") and self.calls.may_be_group(state.frame, one[2]):
             yield None
         path: Path = (key, *state.path)
         if self.is_forward and isinstance(key, str):

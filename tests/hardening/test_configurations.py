@@ -17,7 +17,7 @@ from hardening.inputs import MISUSE
 from streamlint import cli
 from streamlint.config.settings import KEYS, Resolver
 from streamlint.models.effects import EFFECTS
-from streamlint.models.keys import HEAD, ROUND, ROWS, STEP, TYPE, Key
+from streamlint.models.keys import HEAD, ROUND, ROWS, STEP, TRAIT, TYPE, Key
 from streamlint.support.errors import ConfigError
 
 PACKAGE = Path(__file__).parents[2] / "streamlint"
@@ -30,7 +30,15 @@ VALUES = [
     *(f"{{{ODD} = []}}", f'{{{ODD} = ["z"]}}'),
 ]
 SHORT = ["1", "-1", "true", '"0"', '"*"', '"self"', ODD, "[]", '["x"]', "[[]]", "{}", "2024-01-01", '["99999999999999999999"]']
-RIGHT = {"names": '["a.b"]', "kind": '"buffer"', "effect": '"factory"', "value": '"h2d"', "methods": '["m"]', "does": '"backward"'}
+RIGHT = {
+    "names": '["a.b"]',
+    "kind": '"buffer"',
+    "effect": '"factory"',
+    "value": '"h2d"',
+    "methods": '["m"]',
+    "does": '"backward"',
+    "traits": '"to-host"',
+}
 TABLES = {
     "type": (("names", "kind"), [key.name for key in TYPE]),
     "call": (("names", "effect"), ()),
@@ -38,6 +46,7 @@ TABLES = {
     "constant": (("names", "value"), ()),
     "step": (("names", "methods"), [key.name for key in STEP]),
     "round": (("names", "does"), [key.name for key in ROUND]),
+    "trait": (("names", "traits"), [key.name for key in TRAIT]),
 }
 SOURCE = """import torch, lib
 x = torch.empty(9, device="cuda")

@@ -21,7 +21,7 @@ for found in BLOCK.finditer(PAGE):
     EXAMPLES.setdefault(found["name"], {})[found["kind"]] = found["body"]
 
 # What is found without the rows: nothing, but where the rows silence something.
-WITHOUT = {"renamed": {(10, "SL005"), (19, "SL005")}}
+WITHOUT = {"renamed": {(10, "SL005"), (19, "SL005")}, "traits": {(9, "SL020")}}
 
 
 def marked(code: str) -> set[tuple[int, str]]:
@@ -41,7 +41,7 @@ def settings_with(folder: Path, rows: str) -> Settings:
 
 
 def test_the_page_has_a_facade_and_a_helper() -> None:
-    assert {name for name, parts in EXAMPLES.items() if set(parts) == {"rows", "code"}} == {"facade", "renamed", "helper"}
+    assert {name for name, parts in EXAMPLES.items() if set(parts) == {"rows", "code"}} == {"facade", "renamed", "helper", "traits"}
 
 
 @pytest.mark.parametrize("name", EXAMPLES)

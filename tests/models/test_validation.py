@@ -10,6 +10,7 @@ from streamlint.config.settings import Settings, load
 from streamlint.models import builtin, is_covered, load_file
 from streamlint.models.effects import EFFECTS, GROUPS
 from streamlint.models.keys import KINDS, ROWS, VALUES, Key
+from streamlint.models.traits import MEANINGS, TRAITS
 from streamlint.models.user_rows import check, libraries, shipped_types
 from streamlint.models.vocabulary import ModelError, parse_field
 from streamlint.support.errors import ConfigError
@@ -142,19 +143,20 @@ def test_every_key_is_described() -> None:
     for key in all_keys():
         assert key.kind in KINDS, key
         assert key.meaning.rstrip().endswith("."), key
-        assert bool(key.words) == (key.kind in ("word", "word or place") and key.name != "effect"), key
+        assert bool(key.words) == (key.kind in ("word", "words", "word or place") and key.name != "effect"), key
     assert len(EFFECTS) == sum(map(len, GROUPS.values())), "two effects of one name"
     for effect in EFFECTS.values():
         assert len({key.name for key in effect.keys}) == len(effect.keys), effect.name
         assert not effect.meaning.endswith("."), effect.name
     constants = next(key for key in ROWS["constant"][1] if key.name == "value")
     assert set(constants.words) == set(VALUES)
+    assert set(TRAITS) == set(MEANINGS) == {trait for language in ("python", "cuda") for trait in builtin(language).traits}
 
 
 def test_every_word_of_a_key_is_accepted_and_no_other() -> None:
     for key in all_keys():
         for word in key.words:
-            assert parse_field(key, word) == word
+            assert parse_field(key, word) == ((word,) if key.kind == "words" else word)
         if key.words:
             with pytest.raises(ModelError, match="unknown"):
                 parse_field(key, "nowhere")
