@@ -24,6 +24,7 @@ from streamlint.ordering.dispatch import Classes, Dispatch
 from streamlint.ordering.flow import BUFFER, EXACT, Flow, Tracked
 from streamlint.ordering.global_names import GlobalNames
 from streamlint.ordering.iterated import as_given, iterated
+from streamlint.ordering.kept_streams import KeptStreams, as_asked
 from streamlint.ordering.liveness import Liveness
 from streamlint.ordering.meanwhile import Meanwhile
 from streamlint.ordering.passages import Passages
@@ -83,6 +84,7 @@ class Walk:
         self.flow = Flow(self.places)
         self.conditions = transfer.one_of(Conditions, transfer)
         self.currents = transfer.one_of(Currents, transfer)
+        self.kept_streams = transfer.one_of(KeptStreams, transfer, self.places, self.currents)
         self.carriers = transfer.one_of(carried.Carriers, transfer)
         self.dispatch = transfer.one_of(Dispatch, transfer.facts)
         self.meanwhile = transfer.one_of(Meanwhile, transfer)
@@ -148,7 +150,9 @@ class Walk:
         if any((key, not holds) in known for way in self.currents.ways(function, one) for key, holds in deciding(function, way)):
             return True
         mine = alike(function, stream.register) if stream.register >= 0 else None
-        return any(_of_stream(key) == mine and _is_none(key, holds) for key, holds in known)
+        if any(as_asked(key) == (mine, not holds) for key, holds in known):
+            return True
+        return not known.isdisjoint(self.kept_streams.denied_by(function, stream))
 
     def run(self, start: State, judge: Judge) -> None:
         """Follow all paths from a state."""
@@ -715,7 +719,7 @@ class Walk:
             asked = self._asked[function] = {}
             for one in function.by_opcode[op.BRANCH]:
                 asked.setdefault(hash(topic(asked_by(function, one))), []).append(one[2])
-        is_stream = _of_stream(key) in self.currents.entered(function)
+        is_stream = as_asked(key)[0] in self.currents.entered(function) or key in self.kept_streams.asked(function)
         return is_stream or len(asked.get(hash(topic(key)), ())) > 1
 
     def _may_order(self, state: State, block: int, join: int) -> bool:
@@ -823,20 +827,6 @@ def _is_for(function: Function, condition: int) -> bool:
 def _is_phi(function: Function, register: int) -> bool:
     one = function.definitions[register] if register >= 0 else None
     return one is not None and one[0] == op.PHI
-
-
-def _of_stream(key: Key) -> Key:
-    """What a condition asks for, as a whole, or whether it is None."""
-    return key[2] if _compares_with_none(key) and isinstance(key[2], tuple) else key
-
-
-def _is_none(key: Key, holds: bool) -> bool:
-    """Whether a condition says that what it asks for is None."""
-    return holds == (key[1] == "is") if _compares_with_none(key) else not holds
-
-
-def _compares_with_none(key: Key) -> bool:
-    return len(key) > 3 and key[0] == op.COMPARE and key[1] in ("is", "is not")
 
 
 def _is_plain_method(function: Function, one: Instruction) -> bool:
