@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 
-from streamlint.facts.counters import is_counter
+from streamlint.facts.counters import counts_rounds
 from streamlint.facts.functions import Function
 from streamlint.facts.instructions import unnegated
 from streamlint.facts.objects import Container, Instance, Site
@@ -683,7 +683,7 @@ class Walk:
                 continue
             after = state
             if loop is not None and is_first and block not in loop.body:
-                if _is_for(function, condition) or self.is_bounded(state, condition) or self.meanwhile.is_polling(state.frame, loop):
+                if counts_rounds(function, condition) or self.is_bounded(state, condition) or self.meanwhile.is_polling(state.frame, loop):
                     continue  # a loop over elements is looked at as it runs
                 after = after._replace(guesses=after.guesses + self._may_order(state, end[4] if taken else end[3], state.block))
             if not known and not is_head:
@@ -814,19 +814,6 @@ def _named(caller: Function, name: str) -> Iterator[Instruction]:
 def _has_memory(state: State, names: Iterable[Place]) -> bool:
     """Whether memory that is followed stands at, or inside of, one of some places."""
     return any(held.kind == BUFFER and rest_behind(name, held.place) is not None for name in names for held in state.tracked)
-
-
-def _is_for(function: Function, condition: int) -> bool:
-    """Whether a condition asks an iterator for one more element, or what counts the rounds whether that was the last one."""
-    one = function.definitions[condition] if condition >= 0 else None
-    if one is None or one[0] != op.COMPARE:
-        return one is not None and one[0] == op.MORE
-    return any(_is_phi(function, side) and is_counter(function, function.control, function.blocks, side) for side in one[4:6])
-
-
-def _is_phi(function: Function, register: int) -> bool:
-    one = function.definitions[register] if register >= 0 else None
-    return one is not None and one[0] == op.PHI
 
 
 def _is_plain_method(function: Function, one: Instruction) -> bool:
