@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from streamlint.facts.functions import Function
 from streamlint.ir import Instruction
@@ -23,7 +23,7 @@ def evaluated_loops(function: Function, graph: Graph) -> Iterator[tuple[int, Loo
             yield index, loop
 
 
-def _is_set_around(function: Function, loop: Loop, setting: list[Instruction]) -> bool:
+def _is_set_around(function: Function, loop: Loop, setting: Sequence[Instruction]) -> bool:
     """Whether what comes before a loop puts a module into evaluation, and the last thing done to that behind it is training again."""
     start = function.code.blocks[loop.header][0]
     before = next((one for one in function.ahead(start) if one in setting), None)
