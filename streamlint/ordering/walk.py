@@ -24,8 +24,8 @@ from streamlint.ordering.dispatch import Classes, Dispatch
 from streamlint.ordering.flow import BUFFER, EXACT, Flow, Tracked
 from streamlint.ordering.global_names import GlobalNames
 from streamlint.ordering.iterated import as_given, iterated
-from streamlint.ordering.kept_streams import KeptStreams, as_asked
 from streamlint.ordering.liveness import Liveness
+from streamlint.ordering.made_streams import MadeStreams, as_asked
 from streamlint.ordering.meanwhile import Meanwhile
 from streamlint.ordering.passages import Passages
 from streamlint.ordering.places import ANY, Element, Place, Places, is_own_cell, register_place, rest_behind
@@ -84,7 +84,7 @@ class Walk:
         self.flow = Flow(self.places)
         self.conditions = transfer.one_of(Conditions, transfer)
         self.currents = transfer.one_of(Currents, transfer)
-        self.kept_streams = transfer.one_of(KeptStreams, transfer, self.places, self.currents)
+        self.made_streams = transfer.one_of(MadeStreams, transfer, self.places, self.currents)
         self.carriers = transfer.one_of(carried.Carriers, transfer)
         self.dispatch = transfer.one_of(Dispatch, transfer.facts)
         self.meanwhile = transfer.one_of(Meanwhile, transfer)
@@ -152,7 +152,7 @@ class Walk:
         mine = alike(function, stream.register) if stream.register >= 0 else None
         if any(as_asked(key) == (mine, not holds) for key, holds in known):
             return True
-        return not known.isdisjoint(self.kept_streams.denied_by(function, stream))
+        return not known.isdisjoint(self.made_streams.denied_by(function, stream))
 
     def run(self, start: State, judge: Judge) -> None:
         """Follow all paths from a state."""
@@ -719,7 +719,7 @@ class Walk:
             asked = self._asked[function] = {}
             for one in function.by_opcode[op.BRANCH]:
                 asked.setdefault(hash(topic(asked_by(function, one))), []).append(one[2])
-        is_stream = as_asked(key)[0] in self.currents.entered(function) or key in self.kept_streams.asked(function)
+        is_stream = as_asked(key)[0] in self.currents.entered(function) or key in self.made_streams.asked(function)
         return is_stream or len(asked.get(hash(topic(key)), ())) > 1
 
     def _may_order(self, state: State, block: int, join: int) -> bool:

@@ -20,7 +20,7 @@ _OF_OBJECT = "object"
 _Known = frozenset[tuple[Key, bool]]
 
 
-class KeptStreams:
+class MadeStreams:
     """What denies that the streams were made which methods make current."""
 
     def __init__(self, transfer: Transfer, places: Places, currents: Currents) -> None:
