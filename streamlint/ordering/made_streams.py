@@ -27,11 +27,16 @@ class MadeStreams:
         self.places = places
         self.currents = currents
         self.scopes = Scopes(transfer, places, currents)
+        self._asked: dict[Function, frozenset[Key]] = {}
         self._denied: dict[tuple[Function, Stream], _Known] = {}
 
     def asked(self, function: Function) -> frozenset[Key]:
         """The conditions of a function that may deny one of the streams that it makes current."""
-        return frozenset(key for stream in self.currents.streams(function) for key, _ in self.denied_by(function, stream))
+        known = self._asked.get(function)
+        if known is None:
+            streams = self.currents.streams(function)
+            known = self._asked[function] = frozenset(key for stream in streams for key, _ in self.denied_by(function, stream))
+        return known
 
     def denied_by(self, function: Function, stream: Stream) -> _Known:
         """The conditions of a function, each with what it says, where a stream that its object keeps was not made."""
