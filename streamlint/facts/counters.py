@@ -38,6 +38,15 @@ def is_counter(
     return one[0] == op.ATTR and _is_raised_attribute(function, one)
 
 
+def counts_rounds(function: Function, condition: int) -> bool:
+    """Whether a condition asks an iterator for one more element, or what counts the rounds whether that was the last one."""
+    one = function.definitions[condition] if condition >= 0 else None
+    if one is None or one[0] != op.COMPARE:
+        return one is not None and one[0] == op.MORE
+    sides = [side for side in one[4:6] if side >= 0 and (made := function.definitions[side]) is not None and made[0] == op.PHI]
+    return any(is_counter(function, function.control, function.blocks, side) for side in sides)
+
+
 def is_number_of_round(function: Function, one: Instruction) -> bool:
     """Whether an instruction takes the number of a round: the element of ``range``, or the first part of that of ``enumerate``."""
     if one[0] == op.UNPACK and one[4] == 0:
@@ -62,7 +71,17 @@ def _is_raised(function: Function, value: int, register: int, depth: int = _DEEP
         return any(_is_raised(function, part, register, depth - 1) for part in one[3:] if part != value)
     if one[0] not in (op.BINARY, op.INPLACE) or function.text(one[3]).rstrip("=") != "+":
         return False
-    return register in one[4:6] and any(isinstance(function.constant(part), int) for part in one[4:6])
+    sides = [_handed(function, part) for part in one[4:6]]
+    return register in sides and any(isinstance(function.constant(part), int) for part in sides)
+
+
+def _handed(function: Function, register: int) -> int:
+    """C++: the register of a variable before it was handed to calls, which might be given a reference to it."""
+    one = function.definitions[register] if register >= 0 else None
+    while one is not None and one[0] == op.REBIND:
+        register = one[5]
+        one = function.definitions[register] if register >= 0 else None
+    return register
 
 
 def _is_raised_attribute(function: Function, one: Instruction) -> bool:

@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 from streamlint.facts.conditions import Rare
 from streamlint.facts.decoding import feeds_back, may_feed_back
 from streamlint.facts.effects import DERIVES, OF_ROUNDS, Effect, Effects
+from streamlint.facts.evaluations import evaluated_loops
 from streamlint.facts.flags import Flags, decided
 from streamlint.facts.functions import Function
 from streamlint.facts.gradients import Gradients
@@ -225,10 +226,8 @@ class HotRegions:
         self._enter(region, around)
 
     def _evaluating(self, function: Function) -> frozenset[int]:
-        """The blocks of loops that put a module into evaluation in each round, and train nothing."""
-        graph = self.body(function).graph
-        asking = {function.blocks[one] for one in function.by_opcode[op.INVOKE] if function.text(one[4]) == "eval" and len(one) == 6}
-        loops = [(index, loop) for index, loop in enumerate(graph.loops) if asking & graph.every_round(loop)] if asking else []
+        """The blocks of loops that evaluate a module, and train nothing."""
+        loops = list(evaluated_loops(function, self.body(function).graph))
         progress = self.progress(function) if loops else {}
         found = (loop.body for index, loop in loops if index not in progress or progress[index].does not in TRAINING)
         return frozenset(block for body in found for block in body)

@@ -92,7 +92,8 @@ class LibraryEffects(Selectors):
         if row.get("alias") and isinstance(data, Selector) and (node := self.selected(data, receiver, arguments)) is not None:
             self.solver.when(node, lambda value: self._aliased(value, kind, target, arguments))
             return
-        made({"argument": "host"}.get(space, space), "literal")
+        is_open = space == "argument" and row.library == "torch"  # a device that is set beforehand counts
+        made(self.program.default_devices.at(arguments.site) if is_open else {"argument": "host"}.get(space, space), "literal")
 
     def _aliased(self, value: Object, kind: str, target: Node, arguments: Arguments) -> None:
         """Memory that another library's object shares; other data is copied to pageable memory."""

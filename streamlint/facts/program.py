@@ -14,6 +14,7 @@ from os.path import dirname
 
 from streamlint.facts.broken import Failure, Imports
 from streamlint.facts.cpp_scopes import CppScopes, Meaning, Variable, last_part
+from streamlint.facts.default_devices import DefaultDevices
 from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.handing import Handing
 from streamlint.facts.modules import Resolver
@@ -320,6 +321,11 @@ class Program:
         for number, inner in enumerate(unit.ir.inline):
             source = SourceFile(unit.path, "cuda", unit.source.text, partial(_given, inner))
             self.units[f"{unit.path}#{number}"] = Unit(self, source, len(self.units))
+
+    @cached_property
+    def default_devices(self) -> DefaultDevices:
+        """What factories mean that name no device."""
+        return DefaultDevices(self)
 
     @cached_property
     def declares(self) -> bool:

@@ -115,12 +115,19 @@ class Rounds:
                 yield Round(call.instruction, named, call.name)
             elif call.row is None and call.instruction[0] == op.INVOKE:
                 yield from self._by_method(function, call.instruction)
+        entered: dict[Instruction, set[Unit]] = defaultdict(set)
+        for edge in calls.edges:
+            entered[edge.instruction].add(edge.callee.unit)
         for one in calls.unknown:
-            if one[0] == op.INVOKE:
+            if one[0] == op.INVOKE and not self._is_of_own(entered[one]):
                 yield from self._by_method(function, one)
         for edge in calls.edges:
             if (row := self.implements(edge.callee)) is not None:
                 yield Round(edge.instruction, row, edge.callee.name)
+
+    def _is_of_own(self, entered: set[Unit]) -> bool:
+        """Whether a method is known to be that of a class of the program, in files that import no library with rounds."""
+        return bool(entered) and not any(first_part(module) in self.libraries for unit in entered for module, _ in unit.imports)
 
     def _named(self, name: str) -> RoundRow | None:
         rows = self._methods.get(last_part(name), ())

@@ -19,6 +19,7 @@ from streamlint.ir.code import TypeTuple
 from streamlint.ir.graph import NOBODY, Graph
 from streamlint.models.vocabulary import Selector
 from streamlint.ordering.at_hand import is_constructor, is_destructor
+from streamlint.ordering.at_rest import is_on_stream
 from streamlint.ordering.beside import Event
 from streamlint.ordering.choice import Choice
 from streamlint.ordering.choices import HELD, MADE, NULL, PARAMETER
@@ -82,7 +83,7 @@ class DefaultStream(StreamFiles):
 
     def _is_apart(self, holder: Function, place: Instruction, work: Queued, beside: list[Event]) -> bool:
         """Whether no work of another stream runs beside work on the null stream: the device has come to rest, or other work comes later."""
-        if self._is_behind_device_wait(holder, place, beside):
+        if self._is_behind_device_wait(holder, place, beside) or self.streams.at_rest.is_alone(holder, place):
             return True
         if self._fetches_at_rest(holder, place, work, beside) and not self._is_of_given_stream(holder, place):
             return True
@@ -178,7 +179,8 @@ class DefaultStream(StreamFiles):
         """Whether work is beside streams that are not ordered with the null stream."""
         if self.is_extension(at.function.unit):
             return True
-        events = self.streams.beside.in_flight(at.function, at.instruction)
+        beside = self.streams.beside
+        events = beside.in_flight(at.function, at.instruction) or beside.behind(at.function, at.instruction)
         return any(event.choice is not None and self.streams.blocking(event.choice) is False for event in events)
 
     def near(self, at: Site) -> list[Site]:
@@ -258,14 +260,14 @@ class DefaultStream(StreamFiles):
 
     def _is_before_streams_work(self, holder: Function, work: Queued) -> bool:
         """Whether it fills memory for callers that have just made the streams, on which nothing was put yet."""
-        if work.kind not in ("copy", "memset") or work.direction == "d2h" or any(map(_is_on_stream, self.streams.beside.events(holder))):
+        if work.kind not in ("copy", "memset") or work.direction == "d2h" or any(map(is_on_stream, self.streams.beside.events(holder))):
             return False
         places = list(self.facts.call_places(holder))
         return bool(places) and all(self._has_idle_streams(caller, call) for caller, call in places)
 
     def _has_idle_streams(self, caller: Function, call: Instruction) -> bool:
         """Whether streams are made before a call, and no work on one comes before it."""
-        if any(map(_is_on_stream, self.streams.beside.before(caller, call))):
+        if any(map(is_on_stream, self.streams.beside.before(caller, call))):
             return False
         made = [one for one in caller.code.instructions() if one[0] in CALLING and any(map(self._makes, self.transfer.edges(caller, one)))]
         return any(self.streams.beside.leads_to(caller, one, call) for one in made)
@@ -383,10 +385,6 @@ class DefaultStream(StreamFiles):
     def is_uncalled(self, function: Function) -> bool:
         """Whether an extension neither binds nor calls a function, and nobody else can."""
         return self.streams.extensions.has(function.unit) and self.streams.extensions.is_uncalled(function, self.facts.exports)
-
-
-def _is_on_stream(event: Event) -> bool:
-    return event.work is not None and event.choice is not None and event.choice.kind != NULL
 
 
 def keys_of(events: list[Event]) -> set[object]:

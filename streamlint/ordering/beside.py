@@ -6,8 +6,9 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
+from streamlint.facts.counters import counts_rounds
 from streamlint.facts.functions import Function
-from streamlint.facts.instructions import last_name
+from streamlint.facts.instructions import last_name, unnegated
 from streamlint.facts.objects import Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -202,7 +203,8 @@ class Beside:
         found: list[Event] = []
         for event, choice in self._others(function):
             if event.instruction != one and counts(event):
-                stops = frozenset(wait.instruction for wait in self._waits_of(function) if self._ends(function, wait, choice, one))
+                ends = [wait.instruction for wait in self._waits_of(function) if self._ends(function, wait, choice, one)]
+                stops = frozenset(stop for wait in ends for stop in (wait, *self._rounds_of(function, wait, (event.instruction, one))))
                 if self.leads_to(function, event.instruction, one, stops):
                     found.append(event)
         return found
@@ -218,6 +220,18 @@ class Beside:
         graph, homes = function.control, function.homes
         place = graph.innermost[homes[wait][0]]
         return place != NOBODY and homes[one][0] not in graph.loops[place].body
+
+    def _rounds_of(self, function: Function, wait: Instruction, others: tuple[Instruction, ...]) -> Iterator[Instruction]:
+        """The head of a loop over elements, without some instructions, that waits in each of its rounds: it is looked at as it runs."""
+        graph, homes = function.control, function.homes
+        place = graph.innermost[homes[wait][0]]
+        loop = graph.loops[place] if place != NOBODY else None
+        if loop is None or any(homes[one][0] in loop.body for one in others):
+            return
+        end = function.code.blocks[loop.header][-1]
+        is_over_elements = end[0] == op.BRANCH and counts_rounds(function, unnegated(function, end[2])[0])
+        if is_over_elements and all(graph.dominates(homes[wait][0], again) for again in loop.latches):
+            yield end
 
     def behind(self, function: Function, one: Instruction) -> list[Event]:
         """The work on other streams that is queued behind an instruction before the host waits for the device."""

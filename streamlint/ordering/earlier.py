@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
+from streamlint.facts.counters import counts_rounds
 from streamlint.facts.effects import Effect, Effects
 from streamlint.facts.functions import Function
 from streamlint.facts.instructions import unnegated
 from streamlint.facts.objects import LibraryObject, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ir.graph import Loop
+from streamlint.ir.graph import NOBODY, Loop
 from streamlint.transfer.actions import Copied, Read, Synchronized
 from streamlint.transfer.modelled import operands_of
 from streamlint.transfer.origins import Origins
@@ -35,6 +36,14 @@ class _Seen(NamedTuple):
     beginning: bool = False
 
 
+class _Place(NamedTuple):
+    """A block that a search comes to: whether in the round before, and whether by leaving the loop of which it is the head."""
+
+    block: int
+    is_before: bool
+    is_left: bool = False
+
+
 class Life(NamedTuple):
     """An object of a device: where it is made, and the registers of that function that hold it."""
 
@@ -52,6 +61,7 @@ class _Search(NamedTuple):
     judge: Judge
     life: Life | None
     crosses: Crosses | None
+    as_run: bool
     entered: dict[tuple[Function, Site | None], _Seen]
 
 
@@ -62,16 +72,24 @@ class Earlier:
         self.origins = origins
         self.transfer = origins.transfer
         self.guards = origins.guards
+        self._raising: dict[Function, frozenset[tuple[int, int]]] = {}
 
     def all_paths(
-        self, site: Site, judge: Judge, passed: tuple[Site, ...] = (), life: Life | None = None, crosses: Crosses | None = None
+        self,
+        site: Site,
+        judge: Judge,
+        passed: tuple[Site, ...] = (),
+        life: Life | None = None,
+        crosses: Crosses | None = None,
+        as_run: bool = False,
     ) -> bool:
         """Whether the nearest of the instructions that count is what is looked for, on all paths to an instruction.
 
         The search goes through the functions that are called, and before the beginning of a function through the calls of ``passed``.
-        ``life``: only the paths that begin where an object is made, and that it can take, count.
+        ``life``: only the paths that begin where an object is made, and that it can take, count. ``as_run``: a loop over elements is
+        looked at as it runs.
         """
-        search = _Search(judge, life, crosses, {})
+        search = _Search(judge, life, crosses, as_run, {})
         for place in (site, *reversed(passed)):
             home, index = place.function.homes[place.instruction]
             seen = self._back(place.function, [(home, index)], search, None, 0)
@@ -87,26 +105,54 @@ class Earlier:
         """Go back over a function from some places: blocks, and the number of their instructions that count."""
         graph, life = function.control, search.life
         ways = self.ways(function, life) if life is not None and life.made.function is function else None
-        seen, found, beginning = set[tuple[int, bool]](), False, False
+        seen, found, beginning = set[_Place](), False, False
         headers = {loop.header: loop for block, _ in starts for loop in graph.loops if block in loop.body}
-        waiting = [(block, end, False) for block, end in starts]
+        waiting = [(_Place(block, False), end) for block, end in starts]
         while waiting and len(seen) < _MOST:
-            block, end, is_before = waiting.pop()
+            place, end = waiting.pop()
+            block, is_before, _ = place
             verdict = self._last(function, function.code.blocks[block][:end], search, at, depth)
             if verdict is False:
                 return _Seen(other=True)
             if verdict:
                 found = True
                 continue
-            before = [each for each in graph.predecessors[block] if ways is None or (each, block) in ways]
+            before = [each for each in self._steps_back(function, place) if ways is None or (each, block) in ways]
             if (loop := headers.get(block)) is not None:
                 if is_before or search.crosses is None or not search.crosses(function, loop):
                     return _Seen(other=True)  # the round before
                 is_before, before = True, [each for each in before if each in loop.body]
             beginning = beginning or not graph.predecessors[block]
-            waiting += [(each, len(function.code.blocks[each]), is_before) for each in before if (each, is_before) not in seen]
-            seen.update((each, is_before) for each in before)
+            fresh = [_Place(each, is_before, search.as_run and _leaves(function, each, block)) for each in before]
+            waiting += [(each, len(function.code.blocks[each.block])) for each in fresh if each not in seen]
+            seen.update(fresh)
         return _Seen(found, bool(waiting), beginning)
+
+    def _steps_back(self, function: Function, place: _Place) -> Iterator[int]:
+        """The blocks before one: of a loop that was left, its rounds; not those that leave unbound what the function gives back."""
+        loop = function.loop_heads.get(place.block)
+        for each in function.control.predecessors[place.block]:
+            is_round = loop is None or not place.is_left or each in loop.body
+            if is_round and (each, place.block) not in self._unbound(function):
+                yield each
+
+    def _unbound(self, function: Function) -> frozenset[tuple[int, int]]:
+        """Python: the steps behind which a variable is not bound that every return of a function gives back: that would raise."""
+        known = self._raising.get(function)
+        if known is None:
+            waiting = [] if function.is_cpp or len(function.by_opcode[op.RETURN]) != 1 else [function.by_opcode[op.RETURN][0][2]]
+            found: set[tuple[int, int]] = set()
+            for register in waiting:
+                phi = function.definitions[register] if register >= 0 else None
+                ways = zip(function.phi_order[function.blocks[phi]], phi[3:], strict=False) if phi is not None and phi[0] == op.PHI else ()
+                for block, value in ways:
+                    made = function.definitions[value] if value >= 0 else None
+                    if made is not None and made[0] == op.UNDEF and phi is not None:
+                        found.add((block, function.blocks[phi]))
+                    elif value not in waiting:
+                        waiting.append(value)
+            known = self._raising[function] = frozenset(found)
+        return known
 
     def _last(self, function: Function, block: Sequence[Instruction], search: _Search, at: Site | None, depth: int) -> bool | None:
         """What the last of some instructions says that says anything."""
@@ -205,11 +251,6 @@ class Earlier:
         """Python: whether elements of memory of a device are set."""
         return one[0] == op.SET_ITEM and not function.is_cpp and self.is_on_device(function, one[2])
 
-    def is_same_loop(self, function: Function, one: Instruction, other: Instruction) -> bool:
-        """Whether two instructions stand in the same innermost loop."""
-        innermost = function.control.innermost
-        return innermost[function.blocks[one]] == innermost[function.blocks[other]]
-
     def is_idle(self, site: Site, source: int, is_condition: bool, passed: tuple[Site, ...] = ()) -> bool:
         """Whether the host has waited for the current stream before an upload, and nothing may have been put there since.
 
@@ -243,7 +284,7 @@ class Earlier:
                 filled = filled or (other.function is function and not mine.isdisjoint(given))
             return None
 
-        if self.all_paths(site, judge, passed, crosses=self._follow):
+        if self.all_paths(site, judge, passed, crosses=self._follow, as_run=True):
             return True
         callers = list(self.transfer.callers((*passed, site)[0].function)) if len(passed) < _DEEPEST else []
         return 0 < len(callers) <= _FEW and all(
@@ -271,8 +312,11 @@ class Earlier:
         )
 
     def _is_near(self, at: Site, places: dict[Function, Site]) -> bool:
-        """Whether no loop stands between a place and the one of its function that the search began at, or entered from."""
-        return self.is_same_loop(at.function, places[at.function].instruction, at.instruction)
+        """Whether a place stands in the loop of the one of its function that the search began at, or entered from; outside of loops in
+        none, too."""
+        function, graph = at.function, at.function.control
+        around, own = (graph.innermost[function.blocks[one]] for one in (places[function].instruction, at.instruction))
+        return around == own or (around != NOBODY and function.blocks[at.instruction] in graph.loops[around].body)
 
     def _fetches_size(self, function: Function, one: Instruction) -> bool:
         """Whether the host waits for how many elements a call on the device gives: ``nonzero``."""
@@ -323,3 +367,11 @@ class Earlier:
             return True
         libraries = self.transfer.libraries(function, one)
         return not libraries or (any(call.row is None for call in libraries) and not self.transfer.is_of_language(function, one))
+
+
+def _leaves(function: Function, header: int, after: int) -> bool:
+    """Whether a step leads out of a loop over elements."""
+    loop = function.loop_heads.get(header)
+    end = function.code.blocks[header][-1]
+    is_left = loop is not None and after not in loop.body and end[0] == op.BRANCH
+    return is_left and counts_rounds(function, unnegated(function, end[2])[0])

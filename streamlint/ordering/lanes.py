@@ -16,6 +16,7 @@ from streamlint.ordering.c_api import is_of_c
 from streamlint.ordering.conditions import Frame
 from streamlint.ordering.first_rounds import FirstRounds
 from streamlint.ordering.flow import STREAM, Tracked
+from streamlint.ordering.kept_members import KeptMembers
 from streamlint.ordering.on_path import as_handed
 from streamlint.ordering.places import ANY, Element, Place, Places, rest_behind
 from streamlint.ordering.rotation import turning
@@ -74,6 +75,7 @@ class Lanes:
         self.first = transfer.one_of(FirstRounds, transfer)
         self.handles = BoundHandles(transfer, places)
         self.scopes = Scopes(transfer, places, currents)
+        self.members = KeptMembers(transfer, places)
 
     def of(self, frame: Frame, one: Instruction, stream: Stream, depth: int | None = None) -> Lane:
         """The lane that an instruction means by a stream."""
@@ -99,7 +101,8 @@ class Lanes:
         block = function.homes[one][0] if holder is frame and one in function.homes else NOBODY
         values = self.first.values(holder.function, held, block)
         wrapped = (*self._wrapped(function, register), *self._initial(function, register))
-        names = (*self.places.names(function, register), *self._members(function, register), *wrapped)
+        kept = self.members.of(function, register, one)
+        names = (*self.places.names(function, register), *self._members(function, register), *kept, *wrapped)
         if frame.depth != depth:
             names = tuple(aside(name, frame.depth) for name in names)
         made = _made(values)
@@ -144,8 +147,8 @@ class Lanes:
         given = [init[5] for init in function.by_opcode[op.INIT] if function.text(init[3]) == member and len(init) == 6]
         stored = [store for store in function.by_opcode[op.SET_NAME] if function.text(store[2]) == member]
         before = [store[3] for store in stored if home is not None and function.homes[store][0] == home[0] and function.homes[store] < home]
-        if len(before) == len(stored) and len(held := given + before) == 1:
-            yield from self.places.names(function, held[0])
+        if len(before) == len(stored) and (before or len(given) == 1):
+            yield from self.places.names(function, (given + before)[-1])
 
     def _members(self, function: Function, register: int) -> Iterator[Place]:
         """C++: the member that a method gives back, or an object is converted to: ``lane.get()``, ``lane``."""

@@ -70,9 +70,12 @@ class Currents:
         """What the streams of a function's scopes are computed from."""
         known = self._entered.get(function)
         if known is None:
-            streams = {stream for stack in self._stacks(function).values() for stream in stack if stream.register >= 0}
-            known = self._entered[function] = frozenset(alike(function, stream.register) for stream in streams)
+            known = self._entered[function] = frozenset(alike(function, stream.register) for stream in self.streams(function))
         return known
+
+    def streams(self, function: Function) -> set[Stream]:
+        """The streams that a function makes current, but those without a register."""
+        return {stream for stack in self._stacks(function).values() for stream in stack if stream.register >= 0}
 
     def yielded(self, function: Function, one: Instruction) -> Iterator[tuple[Function, Stream]]:
         """The generators of the program that a call makes, each with the stream that is current where it yields."""

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 
-from streamlint.facts.counters import is_counter
+from streamlint.facts.counters import counts_rounds
 from streamlint.facts.functions import Function
 from streamlint.facts.instructions import unnegated
 from streamlint.facts.objects import Container, Instance, Site
@@ -25,6 +25,7 @@ from streamlint.ordering.flow import BUFFER, EXACT, Flow, Tracked
 from streamlint.ordering.global_names import GlobalNames
 from streamlint.ordering.iterated import as_given, iterated
 from streamlint.ordering.liveness import Liveness
+from streamlint.ordering.made_streams import MadeStreams, as_asked
 from streamlint.ordering.meanwhile import Meanwhile
 from streamlint.ordering.passages import Passages
 from streamlint.ordering.places import ANY, Element, Place, Places, is_own_cell, register_place, rest_behind
@@ -80,6 +81,7 @@ class Walk:
         self.flow = Flow(self.places)
         self.conditions = transfer.one_of(Conditions, transfer)
         self.currents = transfer.one_of(Currents, transfer)
+        self.made_streams = transfer.one_of(MadeStreams, transfer, self.places, self.currents)
         self.carriers = transfer.one_of(carried.Carriers, transfer)
         self.dispatch = transfer.one_of(Dispatch, transfer.facts)
         self.meanwhile = transfer.one_of(Meanwhile, transfer)
@@ -145,7 +147,9 @@ class Walk:
         if any((key, not holds) in known for way in self.currents.ways(function, one) for key, holds in deciding(function, way)):
             return True
         mine = alike(function, stream.register) if stream.register >= 0 else None
-        return any(_of_stream(key) == mine and _is_none(key, holds) for key, holds in known)
+        if any(as_asked(key) == (mine, not holds) for key, holds in known):
+            return True
+        return not known.isdisjoint(self.made_streams.denied_by(function, stream))
 
     def run(self, start: State, judge: Judge) -> None:
         """Follow all paths from a state."""
@@ -678,7 +682,7 @@ class Walk:
                 continue
             after = state
             if loop is not None and is_first and block not in loop.body:
-                if _is_for(function, condition) or self.is_bounded(state, condition) or self.meanwhile.is_polling(state.frame, loop):
+                if counts_rounds(function, condition) or self.is_bounded(state, condition) or self.meanwhile.is_polling(state.frame, loop):
                     continue  # a loop over elements is looked at as it runs
                 after = after._replace(guesses=after.guesses + self._may_order(state, end[4] if taken else end[3], state.block))
             if not known and not is_head:
@@ -714,7 +718,7 @@ class Walk:
             asked = self._asked[function] = {}
             for one in function.by_opcode[op.BRANCH]:
                 asked.setdefault(hash(topic(asked_by(function, one))), []).append(one[2])
-        is_stream = _of_stream(key) in self.currents.entered(function)
+        is_stream = as_asked(key)[0] in self.currents.entered(function) or key in self.made_streams.asked(function)
         return is_stream or len(asked.get(hash(topic(key)), ())) > 1
 
     def _may_order(self, state: State, block: int, join: int) -> bool:
@@ -809,33 +813,6 @@ def _named(caller: Function, name: str) -> Iterator[Instruction]:
 def _has_memory(state: State, names: Iterable[Place]) -> bool:
     """Whether memory that is followed stands at, or inside of, one of some places."""
     return any(held.kind == BUFFER and rest_behind(name, held.place) is not None for name in names for held in state.tracked)
-
-
-def _is_for(function: Function, condition: int) -> bool:
-    """Whether a condition asks an iterator for one more element, or what counts the rounds whether that was the last one."""
-    one = function.definitions[condition] if condition >= 0 else None
-    if one is None or one[0] != op.COMPARE:
-        return one is not None and one[0] == op.MORE
-    return any(_is_phi(function, side) and is_counter(function, function.control, function.blocks, side) for side in one[4:6])
-
-
-def _is_phi(function: Function, register: int) -> bool:
-    one = function.definitions[register] if register >= 0 else None
-    return one is not None and one[0] == op.PHI
-
-
-def _of_stream(key: Key) -> Key:
-    """What a condition asks for, as a whole, or whether it is None."""
-    return key[2] if _compares_with_none(key) and isinstance(key[2], tuple) else key
-
-
-def _is_none(key: Key, holds: bool) -> bool:
-    """Whether a condition says that what it asks for is None."""
-    return holds == (key[1] == "is") if _compares_with_none(key) else not holds
-
-
-def _compares_with_none(key: Key) -> bool:
-    return len(key) > 3 and key[0] == op.COMPARE and key[1] in ("is", "is not")
 
 
 def _is_plain_method(function: Function, one: Instruction) -> bool:

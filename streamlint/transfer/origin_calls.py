@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from streamlint.facts.call_graph import LibraryCall
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Constant, Container, External, LibraryObject, Memory, Object, is_unknown
+from streamlint.facts.objects import Constant, Container, External, LibraryObject, Memory, Object, Site, is_unknown
 from streamlint.facts.selectors import UNMOVED
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -153,6 +153,9 @@ class Made(Kept):
         space = str(row.get("space", "host"))
         if space != "argument":
             return {space: "none"}
+        default = self.facts.program.default_devices.at(Site(call.function, call.instruction)) if row.library == "torch" else "host"
+        if default != "host":
+            return {default: "literal"}
         held = self.held(known, data) if data is not None else []
         return _spaces_of(held) or {"unknown" if data is not None and is_unknown(held) else "host": "none"}
 

@@ -34,9 +34,11 @@ class Parts(Made):
         if is_memory or (is_made and self.of(known.function, base, known.context)):
             yield from self._part_of_memory(way, one)
             return
-        elements = list(self.ways_to_elements(way.at(self._mapping(known.function, one)), 0))
+        holder = self._mapping(known.function, one)
+        elements = list(self.ways_to_elements(way.at(holder), 0))
         if not elements or None in elements:
-            yield from self.kept(way)
+            is_given = holder != base and self.of(known.function, holder, known.context)  # a mapping that a call out of view gives
+            yield from self.walk(way.seen_as(one).at(holder)) if is_given else self.kept(way)
             return
         for each in filter(None, elements):
             yield from guarded(self.walk(each), self.said_of(each.known.function, each.known.register))

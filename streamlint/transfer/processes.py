@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cached_property
 
+from streamlint.facts.call_graph import Edge
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import BoundMethod, Constant, FunctionObject, Instance, LibraryObject, Object, PartialObject
 from streamlint.facts.program import Unit
@@ -13,6 +14,7 @@ from streamlint.ir import opcodes as op
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.operands import argument_registers
+from streamlint.waits.tested import is_of_other
 
 FORK, DEFAULT, SPAWN = "fork", "default", "spawn"
 _CONTEXT = "multiprocessing.context.BaseContext"
@@ -142,6 +144,11 @@ class Processes:
             if len(calls) >= _MOST_CALLS:
                 continue
             for edge in self.transfer.graph.calls(function).edges:
-                if edge.is_followed and edge.callee not in seen:
+                if edge.is_followed and edge.callee not in seen and not self._is_of_other(function, edge):
                     seen.add(edge.callee)
                     found.append((edge.callee, (*calls, (function, edge.instruction))))
+
+    def _is_of_other(self, function: Function, edge: Edge) -> bool:
+        """Whether a method is called of what a branch has found to be of a library's type: it is that one's."""
+        one, owner = edge.instruction, edge.callee.owner
+        return one[0] == op.INVOKE and owner is not None and is_of_other(self.facts, function, one, one[3], owner)

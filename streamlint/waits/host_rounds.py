@@ -17,6 +17,7 @@ from streamlint.facts.objects import Container, Instance, Object, Unknown
 from streamlint.facts.program import Unit
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import Loop
+from streamlint.waits.elsewhere import Elsewhere
 from streamlint.waits.placing import Placing
 from streamlint.waits.together import makes_elsewhere
 
@@ -28,6 +29,7 @@ class HostRounds:
         self.hot = hot
         self.facts = hot.facts
         self._placing = Placing(hot.facts)
+        self._elsewhere = Elsewhere(hot.graph)
         self._known: dict[tuple[Function, Loop], bool] = {}
 
     def holds(self, region: Region) -> bool:
@@ -37,13 +39,14 @@ class HostRounds:
             return False
         key = (first.function, first.loop)
         if key not in self._known:
-            self._known[key] = self._trains_on_host(first)
+            regions = [each for held in self.hot.regions.values() for each in held if each.chain()[0] is first]
+            is_elsewhere = self._elsewhere.drives(dict.fromkeys(each.function for each in regions))
+            self._known[key] = is_elsewhere or self._trains_on_host(regions)
         return self._known[key]
 
-    def _trains_on_host(self, first: Region) -> bool:
+    def _trains_on_host(self, regions: list[Region]) -> bool:
         if makes_elsewhere(self.hot.graph):
             return False
-        regions = [each for held in self.hot.regions.values() for each in held if each.chain()[0] is first]
         if any(map(self._placing.chooses, dict.fromkeys(region.function.unit for region in regions))):
             return False
         called: dict[Object, None] = {}

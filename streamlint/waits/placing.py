@@ -76,16 +76,14 @@ class Placing:
 
     def _is_beside(self, function: Function, register: int) -> bool:
         """Whether a register holds the device of a tensor, nothing or the host, or what names no device: the type of elements."""
+        return all(self._is_one_beside(*each) for each in _values(function, register))
+
+    def _is_one_beside(self, function: Function, register: int) -> bool:
         one = function.definitions[register] if register >= 0 else None
         if one is None:
             return False
         if one[0] == op.CONST:
             return function.unit.ir.constants[one[3]] in (None, "cpu", True, False)
-        if one[0] == op.PHI:
-            return all(self._is_beside(function, each) for each in one[3:] if each != register)
-        if one[0] == op.LOAD:
-            held = list(_stored(function, one))
-            return bool(held) and all(self._is_beside(*each) for each in held)
         if one[0] == op.ATTR and function.text(one[4]) == _DEVICE:
             return self._is_of_tensor(function, one)
         return (one[0] == op.ATTR and function.text(one[4]) == "dtype") or is_element_type(self.facts, function, register)
@@ -100,6 +98,22 @@ class Placing:
         uses = function.uses[one[3]] if held is not None and held[0] not in (op.NAME, op.IMPORT) else ()
         members = (function.text(use[4]) for use in uses if use[0] in (op.ATTR, op.INVOKE) and use[3] == one[3])
         return not function.known("shows-tensor").isdisjoint(members) or any(use[0] in _COMPUTING for use in uses)
+
+
+def _values(function: Function, register: int) -> Iterator[tuple[Function, int]]:
+    """The registers that a register stands for, over the ways to it and over what functions put into the variable that a closure reads."""
+    waiting, seen = [(function, register)], set[tuple[Function, int]]()
+    while waiting:
+        place = home, held = waiting.pop()
+        if place in seen:
+            continue
+        seen.add(place)
+        one = home.definitions[held] if held >= 0 else None
+        behind = [(home, each) for each in one[3:]] if one is not None and one[0] == op.PHI else []
+        behind += _stored(home, one) if one is not None and one[0] == op.LOAD else ()
+        waiting += behind
+        if not behind:
+            yield place
 
 
 def _stored(function: Function, one: Instruction) -> Iterator[tuple[Function, int]]:

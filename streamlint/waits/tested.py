@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamlint.facts.facts import Facts
-from streamlint.facts.functions import Function
+from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.objects import External
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -21,6 +21,17 @@ def is_of_host(facts: Facts, function: Function, one: Instruction, register: int
         return False
     tested = _tested(function, function.blocks[one], alike(function, register))
     return any((are_of_host if holds else _has_tensor)(facts, function, kinds) for kinds, holds in tested)
+
+
+def is_of_other(facts: Facts, function: Function, one: Instruction, register: int, owner: ClassInfo) -> bool:
+    """Whether the branches that lead to an instruction say that a register holds an object of a library's type, and of no class's of the
+    program that does not derive from it."""
+    if function.is_cpp or "isinstance" not in function.called_names:
+        return False
+    tested = (kinds for kinds, holds in _tested(function, function.blocks[one], alike(function, register)) if holds)
+    meant = [list(facts.values(function, kinds).values) for kinds in tested]
+    libraries = facts.hierarchy.libraries(owner)
+    return any(values and all(isinstance(value, External) and value.name not in libraries for value in values) for values in meant)
 
 
 def _tested(function: Function, block: int, key: Key) -> Iterator[tuple[int, bool]]:

@@ -1,0 +1,80 @@
+"""C++: work on the null stream with nothing beside it: the host has waited for the other streams, and waits for it before they get more."""
+
+from __future__ import annotations
+
+from streamlint.facts.functions import Function
+from streamlint.facts.instructions import last_name, unnegated
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.ordering.beside import Beside, Event
+from streamlint.ordering.choices import NULL
+from streamlint.ordering.conditions import Conditions, Frame
+from streamlint.transfer.transfer import CALLING, Transfer
+
+
+class AtRest:
+    """Looks at the ways on from work on the null stream."""
+
+    def __init__(self, transfer: Transfer, beside: Beside) -> None:
+        self.transfer = transfer
+        self.beside = beside
+        self.conditions = transfer.one_of(Conditions, transfer)
+        self._known: dict[Function, tuple[frozenset[Instruction], frozenset[Instruction]]] = {}
+
+    def is_alone(self, function: Function, one: Instruction) -> bool:
+        """Whether other streams have had work before, which is over, and get none again before the host has waited for this."""
+        if self.beside.in_flight(function, one) or not any(map(is_on_stream, self.beside.before(function, one))):
+            return False
+        return self._is_waited_for(function, one)
+
+    def _is_waited_for(self, function: Function, one: Instruction) -> bool:
+        """Whether all ways on come to a wait before work of another stream, another device, and the end of the function; one that leaves
+        because a call has failed does not count."""
+        waits, others = self._sorted(function)
+        block, index = function.homes[one]
+        waiting, seen = [(block, index + 1)], set[int]()
+        while waiting:
+            number, start = waiting.pop()
+            code = function.code.blocks[number]
+            met = next((each for each in code[start:] if each in waits or each in others or each[0] == op.RETURN), None)
+            if met is not None:
+                if met not in waits:
+                    return False
+                continue
+            fresh = [after for after in self._ways_on(function, number) if after not in seen]
+            seen.update(fresh)
+            waiting += [(after, 0) for after in fresh]
+        return True
+
+    def _ways_on(self, function: Function, block: int) -> tuple[int, ...]:
+        end = function.code.blocks[block][-1]
+        if end[0] == op.BRANCH:
+            condition, turned = unnegated(function, end[2])
+            holds = self.conditions.truth(Frame(function, None, None, 0), condition)
+            if holds is not None:
+                return (end[3] if holds != turned else end[4],)
+        return tuple(function.control.successors[block])
+
+    def _sorted(self, function: Function) -> tuple[frozenset[Instruction], frozenset[Instruction]]:
+        """The instructions at which the host waits for the null stream, and those that give other streams work or choose a device."""
+        known = self._known.get(function)
+        if known is None:
+            events = self.beside.events(function)
+            names = self.transfer.names(frozenset({"setting"}))
+            chosen = (one for opcode in CALLING for one in function.by_opcode[opcode] if last_name(function, one) in names)
+            devices = (one for one in chosen for call in self.transfer.modelled(function, one) if call.row.get("what") == "device")
+            others = frozenset((*(event.instruction for event in events if is_on_stream(event)), *devices))
+            known = self._known[function] = frozenset(event.instruction for event in events if _waits(event)) - others, others
+        return known
+
+
+def is_on_stream(event: Event) -> bool:
+    """Whether an event is work on another stream than the null stream."""
+    return event.work is not None and event.choice is not None and event.choice.kind != NULL
+
+
+def _waits(event: Event) -> bool:
+    """Whether the host waits for the null stream: itself, or for what it fetches there."""
+    if event.via or (event.choice is not None and event.choice.kind != NULL):
+        return False
+    return event.work is None or (event.work.waits and event.work.direction == "d2h")

@@ -1,0 +1,76 @@
+"""Members that hold a stream at hand: those into which a function has put it, and those of objects that it has made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from streamlint.facts.functions import Function
+from streamlint.facts.objects import Instance
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.ordering.places import Place, Places
+from streamlint.transfer.transfer import Transfer
+from streamlint.waits.operands import argument_registers, operand_of
+
+_KEEPING = (op.SET_NAME, op.SET_ATTR, op.INIT)
+_MAKING = (op.CONSTRUCT, op.NEW, op.CALL, op.INVOKE)
+
+
+class KeptMembers:
+    """Finds such members."""
+
+    def __init__(self, transfer: Transfer, places: Places) -> None:
+        self.transfer = transfer
+        self.places = places
+        self._found: dict[tuple[Function, Place], list[tuple[Instruction, Place]]] = {}
+        self._stores: dict[Function, list[tuple[Instruction, Place, Place]]] = {}
+
+    def of(self, function: Function, register: int, one: Instruction) -> Iterator[Place]:
+        """The members that hold what a register does, where an instruction runs."""
+        if one not in function.homes:
+            return
+        mine = self.places.of(function, register)
+        found = self._found.get((function, mine))
+        if found is None:
+            found = [(store, target) for store, target, held in self._kept(function) if held == mine]
+            found += self._made_of(function, mine) if mine.root[0] in ("parameter", "register") else ()
+            self._found[function, mine] = found
+        before = set(function.ahead(one)) if found else set()
+        yield from (target for store, target in found if store in before)
+
+    def _kept(self, function: Function) -> list[tuple[Instruction, Place, Place]]:
+        """The members that a function sets once, each with what it puts there; an initialiser comes before that."""
+        known = self._stores.get(function)
+        if known is None:
+            stores = [store for opcode in _KEEPING for store in function.by_opcode[opcode]]
+            every = [(store, target, held) for store in stores for target, held in self.places.assigned(function, store) if held >= 0]
+            later = [(store, target) for store, target, _ in every if store[0] != op.INIT]
+            known = self._stores[function] = [
+                (store, target, self.places.of(function, held))
+                for store, target, held in every
+                if not any(other == target and each is not store for each, other in later)
+            ]
+        return known
+
+    def _made_of(self, function: Function, mine: Place) -> Iterator[tuple[Instruction, Place]]:
+        """The members of objects that were made of what a place holds, where their constructors have put it."""
+        for one in (each for opcode in _MAKING for each in function.by_opcode[opcode]):
+            given = [register for _, register in argument_registers(function, one) if register >= 0]
+            if not any(self.places.of(function, register) == mine for register in given):
+                continue
+            for maker in self._makers(function, one, len(given)):
+                for _, target, held in self._kept(maker):
+                    index = held.root[1] if held.root[0] == "parameter" and not held.path else None
+                    if not isinstance(index, int) or index == 0 or target.root != ("parameter", 0):
+                        continue
+                    register = operand_of(function, one, maker, index)
+                    if register is None and one[0] == op.CALL and function.is_cpp and index <= len(given):
+                        register = given[index - 1]  # a function of the library that makes the object
+                    if register is not None and register >= 0 and self.places.of(function, register) == mine:
+                        yield one, self.places.of(function, one[2]).behind(*target.path)
+
+    def _makers(self, function: Function, one: Instruction, count: int) -> list[Function]:
+        """The constructor of the object that an instruction makes, if it is one alone."""
+        kinds = {value.definition for value in self.transfer.values(function, one[2]) if isinstance(value, Instance)}
+        makers = [maker for kind in kinds for maker in kind.methods.get("__init__", ()) if len(maker.code.parameters) > count]
+        return makers if len(makers) == 1 else []
