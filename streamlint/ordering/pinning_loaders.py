@@ -29,8 +29,8 @@ class PinningLoaders:
         for taken in function.by_opcode[op.NEXT]:
             if any(function.homes[taken][0] in body for body in bodies):
                 yield from (Site(each.function, each.instruction) for each in self._loaders(function, taken[3]) if _pins(each))
-        for taken in self._kept(function, one):
-            yield from (Site(each.function, each.instruction) for each in self._loaders(function, taken) if _pins(each))
+        for kept in self._kept(function, one):
+            yield from (Site(each.function, each.instruction) for each in self._loaders(function, kept) if _pins(each))
         for caller, call in self.transfer.callers(function) if depth < _HIGHEST else ():
             yield from self.around(caller, call, depth + 1)
 
