@@ -27,7 +27,7 @@ from streamlint.waits.operands import (
 )
 from streamlint.waits.origins import INPUT, LOSS, OF_TRAINING, TENSOR, TERM, UNSURE
 from streamlint.waits.sinks import is_group_entry, is_text_compared, may_be_absent
-from streamlint.waits.tested import is_of_host
+from streamlint.waits.tested import is_of_host, runs_without_cuda
 from streamlint.waits.together import is_beside_host
 from streamlint.waits.wait import CACHE, CAST, DEVICE, FETCH, NUMBER, OF_LIST, READ, SIZE, UPLOAD, Wait
 
@@ -57,7 +57,8 @@ class WaitFinder:
         """The waits of a function that may be for values of a device, in the order of its instructions."""
         found: dict[tuple[Instruction, str, int], Wait] = {}
         for wait in (*self._calls(function), *(self._operators(function) if not function.is_cpp else ())):
-            if wait.what not in (CAST, READ) or not self._is_no_tensor(function, wait):
+            is_number = wait.what in (CAST, READ) and self._is_no_tensor(function, wait)
+            if not is_number and not runs_without_cuda(function, wait.instruction):
                 found.setdefault((wait.instruction, wait.what, wait.value), wait)
         order = {one: place for place, one in enumerate(function.code.instructions())}
         return sorted(found.values(), key=lambda wait: order[wait.instruction])
