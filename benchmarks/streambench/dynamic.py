@@ -1,13 +1,14 @@
-"""Ask the tools that watch a running program: PyTorch's CUDA sanitizer, vLLM's check of waits, compute-sanitizer.
+"""Ask the tools that watch a running program: PyTorch's CUDA sanitizer, vLLM's check of waits, compute-sanitizer, CuSan.
 
     python -m benchmarks.streambench generate --track micro --only direct --output TREE
-    python -m benchmarks.streambench.dynamic TREE --output FILE [--vllm gpu_sync_debug.py] [--jobs 8] [--seconds 240] [--tools csan …]
+    python -m benchmarks.streambench.dynamic TREE --output FILE [--vllm gpu_sync_debug.py] [--cusan DIR] [--jobs 8] [--seconds 240]
 
-Each program of TREE with an oracle runs once under each tool that knows its library, both versions in processes of their own, one tool
-after the other until the time is over. What is kept is how often the tool spoke in the bad program and in its twin: it tells them apart
-where it speaks in the bad one alone. `--vllm` is vLLM's `vllm/utils/gpu_sync_debug.py`; without it that tool is left out.
-compute-sanitizer is looked for in the PATH and in the CUDA toolkit; its memcheck is given allocators whose memory is stream-ordered,
-without which it sees none.
+Each program of TREE that can run runs once under each tool that knows its library, both versions in processes of their own, one tool after
+the other until the time is over. What is kept is how often the tool spoke in the bad program and in its twin: it tells them apart where it
+speaks in the bad one alone. `--vllm` is vLLM's `vllm/utils/gpu_sync_debug.py`, `--cusan` a folder with what `cusan-clang++` has made of the
+programs in C++ (CASE-VERSION, their libraries in `lib`, and its suppressions.txt); without them those tools are left out.
+compute-sanitizer and nvcc, which compiles programs in C++ for it, are looked for in the PATH and in the CUDA toolkit. Its memcheck is given
+allocators whose memory is stream-ordered, without which it sees none.
 """
 
 from __future__ import annotations
@@ -47,30 +48,43 @@ class Watcher:
     counts: str = ""
     """A pattern: a number in its group, or one match for each time that the tool spoke."""
     libraries: frozenset[str] = frozenset({"torch", "cupy", "numba"})
+    binaries: Path | None = None
+    """Where programs in C++ lie that the tool's own compiler has made."""
 
-    def spoke(self, text: str) -> int | None:
-        """How often the tool spoke; None where it did not come to its end."""
-        if "END OF PROGRAM" not in text:
+    def spoke(self, text: str, code: int = 1) -> int | None:
+        """How often the tool spoke; None where the program did not come to its end. A race makes TSan's exit code 66."""
+        if ("END OF PROGRAM" not in text and code not in (0, 66)) or "DEADLYSIGNAL" in text:
             return None
         found = re.findall(self.counts, text)
         return int(found[-1]) if found and found[-1].isdigit() else len(found)
 
 
-def watchers(vllm: Path | None) -> dict[str, Watcher]:
+def of_toolkit(name: str) -> str | None:
+    """A program of the CUDA toolkit."""
+    return shutil.which(name, path=os.pathsep.join((os.environ.get("PATH", ""), *TOOLKIT)))
+
+
+def watchers(vllm: Path | None, cusan: Path | None = None) -> dict[str, Watcher]:
     """The tools that can be had."""
     torch_alone = frozenset({"torch"})
     found = {"csan": Watcher((), {"TORCH_CUDA_SANITIZER": "1"}, r"CSAN detected a possible data race", torch_alone)}
     if vllm is not None:
         found["vllm"] = Watcher((), {"STREAMBENCH_VLLM": str(vllm.resolve())}, r"WAITS TOLD: (\d+)", torch_alone)
-    sanitizer = shutil.which(
-        "compute-sanitizer", path=f"{os.environ.get('PATH', '')}:/usr/local/cuda/bin:/usr/local/cuda/compute-sanitizer"
-    )
+    if cusan is not None:
+        paths = {
+            "LD_LIBRARY_PATH": str(cusan.resolve() / "lib"),
+            "TSAN_OPTIONS": f"ignore_noninstrumented_modules=1 suppressions={cusan.resolve() / 'suppressions.txt'}",
+        }
+        before = ("setarch", "-R")  # TSan knows the usual addresses alone
+        found["cusan"] = Watcher(before, paths, r"WARNING: ThreadSanitizer: data race", frozenset({"cuda-c++"}), cusan.resolve())
+    sanitizer = of_toolkit("compute-sanitizer")
     if sanitizer is not None:
+        known_to_all = frozenset({"torch", "cupy", "numba"} | ({"cuda-c++"} if of_toolkit("nvcc") else set()))
         known = (sanitizer, "--target-processes", "application-only", "--tool")
         ordered = ("--track-stream-ordered-races", "all")
-        found["memcheck"] = Watcher((*known, "memcheck", *ordered), ASYNC, r"ERROR SUMMARY: (\d+) error")
-        found["initcheck"] = Watcher((*known, "initcheck"), {}, r"ERROR SUMMARY: (\d+) error")
-        found["racecheck"] = Watcher((*known, "racecheck"), {}, r"RACECHECK SUMMARY: (\d+) hazard")
+        found["memcheck"] = Watcher((*known, "memcheck", *ordered), ASYNC, r"ERROR SUMMARY: (\d+) error", known_to_all)
+        found["initcheck"] = Watcher((*known, "initcheck"), {}, r"ERROR SUMMARY: (\d+) error", known_to_all)
+        found["racecheck"] = Watcher((*known, "racecheck"), {}, r"RACECHECK SUMMARY: (\d+) hazard", known_to_all)
     return found
 
 
@@ -79,16 +93,43 @@ def watched(watcher: Watcher, home: Path, until: float) -> int | str:
     left = min(LIMIT_S, until - time.monotonic())
     if left < 5:
         return NO_TIME
-    command = [*watcher.before, sys.executable, "-m", "benchmarks.streambench.dynamic", "--run", str(home)]
     try:
+        command = [*watcher.before, *_program(watcher, home)]
         done = subprocess.run(
             command, capture_output=True, text=True, errors="replace", timeout=left, check=False, env={**os.environ, **watcher.environment}
         )
     except subprocess.TimeoutExpired:
         return f"more than {left:.0f} s"
+    except (OSError, subprocess.CalledProcessError) as problem:
+        return str(problem)[:200]
     text = done.stdout + done.stderr
-    spoke = watcher.spoke(text)
+    spoke = watcher.spoke(text, done.returncode)
     return spoke if spoke is not None else (text.strip().splitlines() or ["no output"])[-1][:200]
+
+
+def _program(watcher: Watcher, home: Path) -> list[str]:
+    """The command that runs one version; a program in C++ is compiled, if the tool has not made one itself."""
+    source = home / "program.cu"
+    if not source.is_file():
+        return [sys.executable, "-m", "benchmarks.streambench.dynamic", "--run", str(home)]
+    if watcher.binaries is not None:
+        return [str(watcher.binaries / f"{home.parent.name}-{home.name}")]
+    target = home / "program"
+    if not target.is_file():
+        words = [str(of_toolkit("nvcc")), "-std=c++17", "-lineinfo", "-arch=native", "-o", str(target), str(source)]
+        subprocess.run(words, capture_output=True, check=True, timeout=LIMIT_S)
+    return [str(target)]
+
+
+def _can_run(watcher: Watcher, folder: Path, case: Mapping[str, Any]) -> bool:
+    """Whether a tool can be asked about a case: it knows the library, and the programs are whole."""
+    if case["api"] not in watcher.libraries:
+        return False
+    if case["api"] != "cuda-c++":
+        return bool(case["oracle"])
+    sources = [folder / each / "program.cu" for each in VERSIONS]
+    made = [watcher.binaries / f"{folder.name}-{each}" for each in VERSIONS] if watcher.binaries is not None else []
+    return all(path.is_file() for path in (*sources, *made)) and all("int main" in path.read_text(encoding="utf-8") for path in sources)
 
 
 def run(home: Path) -> None:
@@ -136,7 +177,7 @@ def ask_all(tree: Path, tools: Mapping[str, Watcher], jobs: int, seconds: float)
     told: dict[str, Any] = {}
     for name, watcher in tools.items():
         start = time.monotonic()
-        mine = [folder for folder, case in cases.items() if case["oracle"] and case["api"] in watcher.libraries]
+        mine = [folder for folder, case in cases.items() if _can_run(watcher, folder, case)]
         homes = [folder / version for folder in mine for version in VERSIONS]
         with ThreadPoolExecutor(jobs) as pool:
             spoke = dict(zip(homes, pool.map(lambda home, watcher=watcher: watched(watcher, home, until), homes), strict=True))
@@ -148,12 +189,12 @@ def ask_all(tree: Path, tools: Mapping[str, Watcher], jobs: int, seconds: float)
     return told
 
 
-def version(tools: Mapping[str, Watcher]) -> str:
+def version() -> str:
     """compute-sanitizer's own words about its version."""
-    before = next((watcher.before for watcher in tools.values() if watcher.before), None)
-    if before is None:
+    sanitizer = of_toolkit("compute-sanitizer")
+    if sanitizer is None:
         return "not installed"
-    done = subprocess.run([before[0], "--version"], capture_output=True, text=True, check=False)
+    done = subprocess.run([sanitizer, "--version"], capture_output=True, text=True, check=False)
     return (done.stdout.strip().splitlines() or ["?"])[-1]
 
 
@@ -164,6 +205,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--run", type=Path, help="one version of one case, in this process")
     parser.add_argument("--output", type=Path)
     parser.add_argument("--vllm", type=Path)
+    parser.add_argument("--cusan", type=Path, metavar="DIR")
     parser.add_argument("--tools", nargs="+", metavar="NAME")
     parser.add_argument("--jobs", type=int, default=8)
     parser.add_argument("--seconds", type=float, default=240)
@@ -171,10 +213,10 @@ def main(words: Sequence[str] | None = None) -> int:
     if options.run is not None:
         run(options.run)
         return 0
-    tools = {name: each for name, each in watchers(options.vllm).items() if not options.tools or name in options.tools}
+    tools = {name: each for name, each in watchers(options.vllm, options.cusan).items() if not options.tools or name in options.tools}
     record = {
         "platform": platform(),
-        "compute-sanitizer": version(tools),
+        "compute-sanitizer": version(),
         "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d"),
         "tools": ask_all(options.tree, tools, options.jobs, options.seconds),
     }

@@ -33,6 +33,7 @@ WATCHERS = {
     "memcheck": "compute-sanitizer memcheck (`--track-stream-ordered-races all`)",
     "initcheck": "compute-sanitizer initcheck",
     "racecheck": "compute-sanitizer racecheck",
+    "cusan": "CuSan at 2e2a503 (Clang 14, CUDA 11.8)",
 }
 HEAD = """# StreamBench
 

@@ -252,7 +252,10 @@ def test_tools_that_watch_a_run(tmp_path: Path) -> None:
     end = "END OF PROGRAM\n"
     assert csan.spoke(f"CSAN detected a possible\nCSAN detected a possible\n{end}") == 2
     assert csan.spoke("CSAN detected a possible\n") is None
+    assert csan.spoke("CSAN detected a possible\n", 66) == 1
+    assert csan.spoke("ThreadSanitizer:DEADLYSIGNAL\n", 66) is None
     assert check.spoke(f"{end}========= ERROR SUMMARY: 12 errors\n") == 12
     assert check.spoke(f"{end}========= ERROR SUMMARY: 0 errors\n") == 0
     assert "vllm" in dynamic.watchers(tmp_path)
     assert "vllm" not in dynamic.watchers(None)
+    assert dynamic.watchers(None, tmp_path)["cusan"].libraries == {"cuda-c++"}
