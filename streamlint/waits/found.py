@@ -57,15 +57,15 @@ class WaitFinder:
         """The waits of a function that may be for values of a device, in the order of its instructions."""
         found: dict[tuple[Instruction, str, int], Wait] = {}
         for wait in (*self._calls(function), *(self._operators(function) if not function.is_cpp else ())):
-            is_number = wait.what in (CAST, READ) and self._is_no_tensor(function, wait)
-            if not is_number and not runs_without_cuda(function, wait.instruction):
+            if wait.what not in (CAST, READ) or not self._is_no_tensor(function, wait):
                 found.setdefault((wait.instruction, wait.what, wait.value), wait)
         order = {one: place for place, one in enumerate(function.code.instructions())}
         return sorted(found.values(), key=lambda wait: order[wait.instruction])
 
     def _is_no_tensor(self, function: Function, wait: Wait) -> bool:
         """Whether a branch has found that a value is none of a device, or it is a number that configures an optimizer's step."""
-        return is_of_host(self.facts, function, wait.instruction, wait.value) or is_group_entry(function, wait.value)
+        is_found = is_of_host(self.facts, function, wait.instruction, wait.value) or is_group_entry(function, wait.value)
+        return is_found or runs_without_cuda(function, wait.instruction, wait.value)
 
     def reasons(self, function: Function, register: int, is_read: bool = False) -> list[str]:
         """Why what a register holds is on a device; where it may also be on the host, only reasons of values that training computes.
