@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,17 @@ TOOLS = {
     "semgrep": "semgrep with `benchmarks/peers/semgrep.yml`",
     "torchfix": "TorchFix, all its rules",
     "ruff": "ruff, all its rules",
+    "vllm": "vLLM's `check_gpu_sync_patterns.py`",
+    "torch-preflight": "torch-preflight",
+    "hotpath": "hotpath-ai, with its heuristics",
+}
+WATCHERS = {
+    "csan": "CSAN, PyTorch's CUDA sanitizer (`TORCH_CUDA_SANITIZER=1`)",
+    "vllm": "vLLM's run-time check (`gpu_sync_debug.py`, mode `warn`)",
+    "memcheck": "compute-sanitizer memcheck (`--track-stream-ordered-races all`)",
+    "initcheck": "compute-sanitizer initcheck",
+    "racecheck": "compute-sanitizer racecheck",
+    "cusan": "CuSan at 2e2a503 (Clang 14, CUDA 11.8)",
 }
 HEAD = """# StreamBench
 
@@ -42,6 +54,21 @@ SETTINGS = """
 In November 2026: ruff 0.17.6 `check --isolated --select ALL`, TorchFix 0.7.0 `--select ALL`, semgrep 1.185.0 with the three patterns of
 `benchmarks/peers/semgrep.yml` (a read in a loop, a wait in a loop, a copy that asks not to block). The rules of ruff and TorchFix speak
 of none of these hazards. semgrep's patterns do not tell a bad program from its twin: one matches the pinned copy as well as the other.
+
+Also in November 2026, beside other work on the same two cores: torch-preflight 0.5.0 `check --format sarif` and hotpath-ai 0.1.0
+`analyze --include-heuristics --format json`, both from PyPI; vLLM's `tools/pre_commit/check_gpu_sync_patterns.py` at commit 4a4c7c4b41,
+newer than release 0.33.0, which lacks it (`CHECK_GPU_SYNC_PATTERNS=FILE python -m benchmarks.streambench run --tool vllm`). They see:
+
+* torch-preflight and hotpath-ai tell of a loader that does not pin, where it is made (SL001: 17 and 20 of 20, and the pair by hand), and of
+  few reads and waits that stand in the loop itself (2 of SL020 and 2 of SL021; 4 and 2). No twin of the micro track is flagged; hotpath-ai
+  flags seven look-alikes. To torch-preflight a read of the loss in each step is right: one wait a step is fine, by its own choice.
+* vLLM's linter looks for seven constructors of torch whose result is copied with `non_blocking=True` in the same function. The templates
+  draw random numbers, so that it finds none. In the packages of the ledger it names 34 places, four of them in vLLM's own tests of its
+  check. streamlint tells two of the others (flair, torchrec). Most of the rest upload a few numbers, which the driver stages without a
+  wait: of nine that an earlier streamlint told, readers of the ledger said that they cost nothing. An array of a batch (catalyst,
+  `data/loader.py:156`) is real where it is large, which nothing in view says: vLLM's linter tells it, streamlint does not.
+* torch-preflight and hotpath-ai have rules that streamlint has no place for: graphs that are kept alive (TG001), gradients that are
+  never zeroed (TG003), a loss that does not fit its activation, loaders without workers, no `torch.compile`, the peak of memory.
 """
 MISSED = """\
 What is missed: `torch.cuda.empty_cache()` in a module's forward that a loop calls is told at the loop's call (21 of SL003, counted as
@@ -91,7 +118,33 @@ def page(records: Mapping[str, Mapping[str, Any]], depth: Mapping[str, Any], ora
         yield from table(group.replace("api", "API"), rows(own, "micro", group))
     yield DEPTH
     yield from _depth(depth)
+    yield from _watched(records)
     yield from _oracles(oracles)
+
+
+def _watched(records: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    """What the tools say that watch the programs while they run."""
+    record = records.get("dynamic")
+    if record is None:
+        return
+    where = record["platform"]
+    yield "## Tools that watch a running program\n"
+    yield f"{where['gpu']}, driver {where['driver']}, {record['date']}; compute-sanitizer: {record['compute-sanitizer']}. Each program"
+    yield "runs once in each version; a tool tells them apart where it speaks in the bad one alone (`benchmarks/streambench/dynamic.py`).\n"
+    yield "| tool | programs | told apart | spoke in both | silent | did not end | hazards told apart |"
+    yield "|---|---:|---:|---:|---:|---:|---|"
+    for tool, title in WATCHERS.items():
+        if tool in record["tools"]:
+            yield _watcher(title, record["tools"][tool]["cases"])
+    yield ""
+
+
+def _watcher(title: str, cases: Mapping[str, Any]) -> str:
+    known = [(hazard, bad, clean) for hazard, bad, clean in cases.values() if isinstance(bad, int) and isinstance(clean, int)]
+    apart = Counter(hazard for hazard, bad, clean in known if bad and not clean)
+    both, silent = (sum(bool(bad) == is_told == bool(clean) for _, bad, clean in known) for is_told in (True, False))
+    hazards = ", ".join(f"{hazard} {number} of {sum(each[0] == hazard for each in known)}" for hazard, number in sorted(apart.items()))
+    return f"| {title} | {len(cases)} | {apart.total()} | {both} | {silent} | {len(cases) - len(known)} | {hazards or '-'} |"
 
 
 def _depth(depth: Mapping[str, Any]) -> Iterator[str]:

@@ -4,35 +4,34 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from benchmarks.streambench.pieces import BenchError
-from benchmarks.streambench.sarif import log, result
+from benchmarks.streambench.readers import hotpath, lines, preflight
 
 ROOT = Path(__file__).resolve().parents[2]
 HAZARDS = tuple(f"SL{number:03}" for number in range(1, 44) if number not in {28, 30, 31})
 _OWN = {code: (code,) for code in HAZARDS} | {"SL009": ("SL009", "SL033"), "SL021": ("SL021", "SL003")}
 """streamlint reports the deadlock of an extension as SL009, and an emptied cache in a training loop as SL021."""
-_LINE = re.compile(r"^(?P<file>[^:\n]+):(?P<row>\d+):\d+: (?P<rule>\w+) (?P<text>.*)$", re.MULTILINE)
+_VLLM = "${CHECK_GPU_SYNC_PATTERNS:?is not set to the path of tools/pre_commit/check_gpu_sync_patterns.py in a checkout of vLLM}"
+_READS_AND_UPLOADS = ("KP003", "KP004", "KP005", "KP013", "KP015", "KP017")
 _EACH = (sys.executable, "-m", "benchmarks.streambench.lint_each", "{tree}")
 
 
 @dataclass(frozen=True)
 class Tool:
-    """A tool: a command that prints SARIF of a tree (``{tree}``), the hazards of its rules, and its exit codes."""
+    """A tool: a command for a tree (``{tree}``), the hazards of its rules, its exit codes, and what makes SARIF of its words."""
 
     command: tuple[str, ...]
     hazards: Mapping[str, tuple[str, ...]]
     codes: frozenset[int] = field(default=frozenset({0, 1}))
-    lines: bool = False
-    """Whether it prints `FILE:ROW:COLUMN: RULE message` instead of SARIF."""
+    read: Callable[[str], dict[str, Any]] = json.loads
 
 
 TOOLS: dict[str, Tool] = {
@@ -40,10 +39,27 @@ TOOLS: dict[str, Tool] = {
     "streamlint-default": Tool((*_EACH, "--rules", "default"), _OWN),
     "streamlint-widest": Tool((*_EACH, "--rules", "widest"), _OWN),
     "ruff": Tool(("ruff", "check", "--isolated", "--select", "ALL", "--output-format", "sarif", "{tree}"), {}),
-    "torchfix": Tool(("torchfix", "--select", "ALL", "{tree}"), {}, lines=True),
+    "torchfix": Tool(("torchfix", "--select", "ALL", "{tree}"), {}, read=lines),
     "semgrep": Tool(
         ("semgrep", "scan", "--metrics=off", "--config", str(ROOT / "benchmarks/peers/semgrep.yml"), "--sarif", "--quiet", "{tree}"),
         {"item-in-loop": ("SL020",), "synchronize-in-loop": ("SL021",), "non-blocking-copy": ("SL001",)},
+    ),
+    "torch-preflight": Tool(
+        ("torch-preflight", "check", "--format", "sarif", "--no-color", "{tree}"),
+        {"TG004-pin": ("SL001",), "TG007": ("SL020", "SL021"), "TG013": ("SL020",)},
+        read=preflight,
+    ),
+    "hotpath": Tool(
+        ("hotpath", "analyze", "--include-heuristics", "--format", "json", "--fail-on", "none", "{tree}"),
+        {"KP002": ("SL001",), "KP011": ("SL003", "SL021")}
+        | dict.fromkeys(("KP003", "KP004", "KP005", "KP013", "KP015", "KP017"), ("SL020",)),
+        read=hotpath,
+    ),
+    "vllm": Tool(
+        ("sh", "-c", f'find "$0" -name "*.py" -print0 | xargs -0 "{sys.executable}" "{_VLLM}"', "{tree}"),
+        {"error": ("SL001",)},
+        codes=frozenset({0, 123}),
+        read=lines,
     ),
 }
 
@@ -60,10 +76,7 @@ def ask(tool: Tool, tree: Path) -> tuple[dict[str, Any], float]:
     seconds = time.perf_counter() - start
     if done.returncode not in tool.codes:
         raise BenchError(f"{command[0]} ended with {done.returncode}: {done.stderr.strip()[-500:]}")
-    if tool.lines:
-        results = [result(match["rule"], match["text"], match["file"], int(match["row"])) for match in _LINE.finditer(done.stdout)]
-        return log(command[0], results), seconds
     try:
-        return json.loads(done.stdout), seconds
-    except ValueError:
-        raise BenchError(f"{command[0]} printed no SARIF: {done.stderr.strip()[-500:]}") from None
+        return tool.read(done.stdout), seconds
+    except (ValueError, KeyError):
+        raise BenchError(f"{command[0]} printed nothing that can be read: {done.stderr.strip()[-500:]}") from None

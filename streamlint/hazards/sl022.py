@@ -62,7 +62,7 @@ class _Search:
             return None
         for made in self.origins.of(pinned.function, pinned.instruction[3], origin.known.context):
             size = self.sizes.of(made)
-            if made.site is not None and (size.bytes is None or size.is_small) and self._is_new(made.site, pinned, site):
+            if made.site is not None and (size.bytes is None or size.is_small) and self._is_new(made.site, pinned, copy):
                 return made, size
         return None
 
@@ -79,20 +79,22 @@ class _Search:
                     waiting += [(Site(*place), depth + 1) for place in self.context.transfer.callers(each.function)]
         return found
 
-    def _is_new(self, made: Site, pinned: Site, copy: Site) -> bool:
+    def _is_new(self, made: Site, pinned: Site, copy: HostCopy) -> bool:
         """Whether memory is made, pinned and copied in one round of a loop, or in one call of a function that is called repeatedly."""
         if _taken_from(made).instruction[0] in _THERE:
             return False
+        site = Site(copy.call.function, copy.call.instruction)
         before = [self._ways(made), self._ways(pinned)]
         rounds: list[Round] = []
-        for each in self.repetition.of(copy.function, copy.instruction):
+        for each in self.repetition.of(*site):
             if any(each.calls[len(each.calls) - len(inner.calls) :] == inner.calls for inner in rounds):
                 continue  # it is around a loop that was looked at
-            rounds.append(each)
-            homes = each.function.blocks
-            if all(any(homes[one] in each.loop.body for one in ways.get(each.function, ())) for ways in before):
+            inside = [_holds(each, ways) for ways in before]
+            if all(inside):
                 return True
-        shared = [function for function in self._ways(copy) if all(function in ways for ways in before)]
+            if not inside[1] and not _goes_through(each, copy):
+                rounds.append(each)  # what was pinned once may be copied in each round
+        shared = [function for function in self._ways(site) if all(function in ways for ways in before)]
         return not rounds and any(map(self._is_called_for_it, shared))
 
     def _is_called_for_it(self, function: Function) -> bool:
@@ -139,6 +141,21 @@ class _Search:
         )
         trail = (Step("allocated in pageable host memory here", span_of(made.site)), Step("pinned here", span_of(pinned)))
         return RULE().report(operation, trail)
+
+
+def _holds(each: Round, ways: Mapping[Function, Collection[Instruction]]) -> bool:
+    """Whether a loop holds one of the ways to a place."""
+    homes = each.function.blocks
+    return any(homes[one] in each.loop.body for one in ways.get(each.function, ()))
+
+
+def _goes_through(each: Round, copy: HostCopy) -> bool:
+    """Whether a loop goes through what is copied, one by one."""
+    function, register = copy.call.function, copy.host
+    one = function.definitions[register] if register >= 0 else None
+    while one is not None and one[0] in (op.UNPACK, op.ITEM):
+        one = function.definitions[one[3]]
+    return one is not None and one[0] == op.NEXT and function is each.function and function.blocks[one] in each.loop.body
 
 
 def _taken_from(made: Site) -> Site:

@@ -17,6 +17,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Row
 from streamlint.models.vocabulary import Selector
+from streamlint.ordering.option_ways import OptionWays
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.operands import constants_of, selectors
@@ -53,6 +54,7 @@ class Compiled:
     def __init__(self, transfer: Transfer) -> None:
         self.transfer = transfer
         self.facts = transfer.facts
+        self.options = OptionWays(transfer)
 
     @cached_property
     def regions(self) -> dict[Function, Region]:
@@ -133,9 +135,12 @@ class Compiled:
         if register is None and op.DEFINES[call.instruction[0]]:
             uses = function.uses[call.result]
             registers = [use[5] for use in uses if use[0] == op.CALL and use[3] == call.result and len(use) == 6]
+        at = Site(function, call.instruction)
         for each in registers:
+            node = self.facts.values(function, each)
             for value in self.transfer.values(function, each):
-                yield from self._functions(value)
+                if not any(self.options.exclude(at, site) for site in node.trace(value)):
+                    yield from self._functions(value)
 
     def _functions(self, value: Object) -> Iterator[Function]:
         """The function that an object is; a module's is the one that its call runs."""

@@ -1,4 +1,4 @@
-"""Loaders whose thread pins memory beside what a program does: it runs where there are workers, as long as the loop over the loader."""
+"""Loaders whose thread pins memory beside what a program does: it runs where there are workers, as long as an iterator over the loader."""
 
 from __future__ import annotations
 
@@ -17,20 +17,29 @@ _PASSING = frozenset({"enumerate", "zip", "iter"})
 
 
 class PinningLoaders:
-    """Finds the loaders that a loop goes through while an instruction runs."""
+    """Finds the loaders that are gone through while an instruction runs."""
 
     def __init__(self, transfer: Transfer) -> None:
         self.transfer = transfer
 
     def around(self, function: Function, one: Instruction, depth: int = 0) -> Iterator[Site]:
-        """Where the pinning loaders are made whose loops an instruction stands in, in its function or those that call it."""
+        """Where the pinning loaders are made whose loops or iterators an instruction stands in, in its function or those that call it."""
         block = function.homes[one][0]
         bodies = [loop.body for loop in function.control.loops if block in loop.body]
         for taken in function.by_opcode[op.NEXT]:
             if any(function.homes[taken][0] in body for body in bodies):
                 yield from (Site(each.function, each.instruction) for each in self._loaders(function, taken[3]) if _pins(each))
+        for kept in self._kept(function, one):
+            yield from (Site(each.function, each.instruction) for each in self._loaders(function, kept) if _pins(each))
         for caller, call in self.transfer.callers(function) if depth < _HIGHEST else ():
             yield from self.around(caller, call, depth + 1)
+
+    def _kept(self, function: Function, one: Instruction) -> Iterator[int]:
+        """The registers of iterators that were made before an instruction, and are asked for more behind it."""
+        for made in function.by_opcode[op.CALL]:
+            is_before = function.dotted(made[3]) == "iter" and function.runs_before(made, one)
+            if is_before and any(function.runs_before(one, use) for use in function.uses[made[2]]):
+                yield made[2]
 
     def _loaders(self, function: Function, register: int) -> Iterator[ModelledCall]:
         """The calls that make the loaders that a register goes through, by itself or in a builtin that counts or pairs."""

@@ -79,11 +79,16 @@ class Releases(Crossing):
 
     def _find(self) -> Iterator[Release]:
         for (function, one, work), partners in self.beginnings.found:
-            if (not function.is_cpp or work.library == "torch") and self.comes_to(function, partners):
+            is_pooled = (not function.is_cpp or work.library == "torch") and not self._is_raw(function, one)
+            if is_pooled and self.comes_to(function, partners):
                 self._follow_allocation(function, one, work)
         for use in GivenStorage(self.transfer, self.lanes).uses(begun for begun, _ in self.beginnings.found):
             self._follow_emptied(use)
         yield from self._released.values()
+
+    def _is_raw(self, function: Function, one: Instruction) -> bool:
+        """Whether memory is the driver's own: it has no pool that hands it out again, and its free waits for the device."""
+        return any(call.row.get("raw") for call in self.transfer.modelled(function, one))
 
     def _follow_emptied(self, use: GivenUse) -> None:
         """A tensor that a caller out of view gives is allocated on the stream that is current there; the caller keeps its references."""

@@ -27,7 +27,7 @@ from streamlint.waits.operands import (
 )
 from streamlint.waits.origins import INPUT, LOSS, OF_TRAINING, TENSOR, TERM, UNSURE
 from streamlint.waits.sinks import is_group_entry, is_text_compared, may_be_absent
-from streamlint.waits.tested import is_of_host
+from streamlint.waits.tested import is_of_host, runs_without_cuda
 from streamlint.waits.together import is_beside_host
 from streamlint.waits.wait import CACHE, CAST, DEVICE, FETCH, NUMBER, OF_LIST, READ, SIZE, UPLOAD, Wait
 
@@ -60,7 +60,8 @@ class WaitFinder:
 
     def _is_no_tensor(self, function: Function, wait: Wait) -> bool:
         """Whether a branch has found that a value is none of a device, or it is a number that configures an optimizer's step."""
-        return is_of_host(self.facts, function, wait.instruction, wait.value) or is_group_entry(function, wait.value)
+        is_found = is_of_host(self.facts, function, wait.instruction, wait.value) or is_group_entry(function, wait.value)
+        return is_found or runs_without_cuda(function, wait.instruction, wait.value)
 
     def reasons(self, function: Function, register: int, is_read: bool = False) -> list[str]:
         """Why what a register holds is on a device; where it may also be on the host, only reasons of values that training computes.

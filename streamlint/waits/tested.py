@@ -1,4 +1,4 @@
-"""What a branch on `isinstance` says of a value: of a type of Python or of NumPy, or no tensor, it is on the host."""
+"""What branches say of values: of a type of Python or of NumPy, or no tensor, they are on the host; and of the device at hand."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from streamlint.ir import opcodes as op
 from streamlint.waits.origins import TENSOR
 from streamlint.waits.questions import Key, alike, conditions
 
+_OTHERS = frozenset({"cpu", "meta", "mps", "npu", "xla", "xpu"})
+"""Types of devices that torch knows beside CUDA's."""
 _OF_PYTHON = frozenset({"bool", "bytes", "complex", "dict", "float", "frozenset", "int", "list", "range", "set", "str", "tuple"})
 
 
@@ -40,6 +42,35 @@ def _tested(function: Function, block: int, key: Key) -> Iterator[tuple[int, boo
         call = function.definitions[asked] if asked >= 0 else None
         if call is not None and call[0] == op.CALL and len(call) == 7 and function.dotted(call[3]) == "isinstance":
             yield from ((call[6], holds),) if alike(function, call[5]) == key else ()
+
+
+def runs_without_cuda(function: Function, one: Instruction, register: int) -> bool:
+    """Whether the branches that lead to an instruction have found that the device of what a register holds is none of CUDA's.
+
+    Which device is asked: the value's own, or one that a variable or an object keeps, which is the device at hand.
+    """
+    if function.is_cpp or not function.by_opcode[op.COMPARE]:
+        return False
+    for asked, holds in conditions(function, function.blocks[one]):
+        compared = function.definitions[asked] if asked >= 0 else None
+        if compared is not None and compared[0] == op.COMPARE and _is_other(function, compared, holds, register):
+            return True
+    return False
+
+
+def _is_other(function: Function, compared: Instruction, holds: bool, register: int) -> bool:
+    """Whether a comparison that comes out so says that the type of a value's device is not `cuda`."""
+    of, (left, right) = function.text(compared[3]), compared[4:6]
+    asked = function.definitions[left] if left >= 0 else None
+    if of not in ("==", "!=") or asked is None or asked[0] != op.ATTR or function.text(asked[4]) != "type":
+        return False
+    device = function.definitions[asked[3]] if asked[3] >= 0 else None
+    if device is not None and device[0] == op.ATTR and function.text(device[4]) == "device":
+        is_kept = function.owner is not None and function.is_parameter(device[3])
+        if not is_kept and alike(function, device[3]) != alike(function, register):
+            return False
+    name, is_equal = function.constant(right), (of == "==") == holds
+    return name in _OTHERS if is_equal else name == "cuda"
 
 
 def _has_tensor(facts: Facts, function: Function, kinds: int) -> bool:

@@ -226,3 +226,36 @@ def test_results_of_a_gpu(bench: Any, small: Any, monkeypatch: pytest.MonkeyPatc
     assert (bench.result_of(direct), bench.result_of(replace(direct, oracle=""))) == ("not run", "latent")
     monkeypatch.setattr(bench, "oracle_results", lambda: {"small-direct": "3 of 20 (GPU)"})
     assert (bench.result_of(direct), bench.result_of(helper)) == ("3 of 20 (GPU)", "not run; the direct program: 3 of 20 (GPU)")
+
+
+def test_what_tools_print() -> None:
+    """Lines with a column and without, in colours; JSON of files; a rule that says several things."""
+    readers = importlib.import_module("benchmarks.streambench.readers")
+    text = "a/bad/p.py:3:7: TOR101 deprecated\nb/bad/p.py:4: \x1b[91merror:\x1b[0m unpinned\nFinished checking 2 files.\n"
+
+    def told(log: dict[str, Any]) -> list[tuple[str, int]]:
+        (run,) = log["runs"]
+        return [(each["ruleId"], each["locations"][0]["physicalLocation"]["region"]["startLine"]) for each in run["results"]]
+
+    assert told(readers.lines(text)) == [("TOR101", 3), ("error", 4)]
+    found = {"rule_id": "KP002", "line": 9, "message": "no pinning"}
+    assert told(readers.hotpath(json.dumps({"files": [{"path": "p.py", "findings": [found]}]}))) == [("KP002", 9)]
+    sarif = importlib.import_module("benchmarks.streambench.sarif")
+    results = [sarif.result("TG004", f"does not set `{word}`", "p.py", row) for row, word in ((1, "pin_memory"), (2, "num_workers"))]
+    assert told(readers.preflight(json.dumps(sarif.log("t", results)))) == [("TG004-pin", 1), ("TG004", 2)]
+
+
+def test_tools_that_watch_a_run(tmp_path: Path) -> None:
+    """A number that is printed last, one match for each report, and a program that did not end."""
+    dynamic = importlib.import_module("benchmarks.streambench.dynamic")
+    csan, check = dynamic.Watcher(counts="CSAN detected a possible"), dynamic.Watcher(counts=r"ERROR SUMMARY: (\d+) error")
+    end = "END OF PROGRAM\n"
+    assert csan.spoke(f"CSAN detected a possible\nCSAN detected a possible\n{end}") == 2
+    assert csan.spoke("CSAN detected a possible\n") is None
+    assert csan.spoke("CSAN detected a possible\n", 66) == 1
+    assert csan.spoke("ThreadSanitizer:DEADLYSIGNAL\n", 66) is None
+    assert check.spoke(f"{end}========= ERROR SUMMARY: 12 errors\n") == 12
+    assert check.spoke(f"{end}========= ERROR SUMMARY: 0 errors\n") == 0
+    assert "vllm" in dynamic.watchers(tmp_path)
+    assert "vllm" not in dynamic.watchers(None)
+    assert dynamic.watchers(None, tmp_path)["cusan"].libraries == {"cuda-c++"}
