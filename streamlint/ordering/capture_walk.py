@@ -14,8 +14,7 @@ from streamlint.ordering.conditions import Frame
 from streamlint.ordering.event_walk import Unordered
 from streamlint.ordering.flow import BUFFER, Tracked
 from streamlint.ordering.places import Place, register_place
-from streamlint.ordering.states import State
-from streamlint.ordering.walk import MOST_GUESSES
+from streamlint.ordering.states import MOST_GUESSES, State
 from streamlint.transfer import device
 from streamlint.transfer.actions import Viewed
 from streamlint.transfer.device import DeviceOperation, DeviceOperations

@@ -14,9 +14,8 @@ from streamlint.ordering.flow import BUFFER, Tracked
 from streamlint.ordering.places import rest_behind
 from streamlint.ordering.rounds import again
 from streamlint.ordering.shown import is_shown_on_host
-from streamlint.ordering.states import State
+from streamlint.ordering.states import MOST_GUESSES, State
 from streamlint.ordering.updating import Updating
-from streamlint.ordering.walk import MOST_GUESSES
 from streamlint.transfer.actions import Action, Copied, Read, Updated
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import Transfer

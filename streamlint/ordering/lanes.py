@@ -21,7 +21,7 @@ from streamlint.ordering.on_path import as_handed
 from streamlint.ordering.places import ANY, Element, Place, Places, rest_behind
 from streamlint.ordering.rotation import turning
 from streamlint.ordering.streams import Currents
-from streamlint.ordering.walk import aside
+from streamlint.ordering.walk_names import aside
 from streamlint.transfer.actions import CURRENT, HANDLE, NAMED, NULL, UNKNOWN, Stream, Viewed
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.operands import argument_registers, operand_of

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from streamlint.ordering.states import State
-    from streamlint.ordering.walk import Walk
+    from streamlint.ordering.walk_calls import Calls
 
     Follow = Callable[[State], Iterable[State]]
 
@@ -37,7 +37,7 @@ Exit = tuple[int, frozenset[Tracked]]
 class Passages:
     """The calls that paths pass through."""
 
-    def __init__(self, walk: Walk) -> None:
+    def __init__(self, walk: Calls) -> None:
         self.walk = walk
         self._known: dict[tuple[object, ...], tuple[Exit, ...]] = {}
 

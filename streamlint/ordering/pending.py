@@ -19,7 +19,8 @@ from streamlint.ordering.parts import Sum
 from streamlint.ordering.places import ADDRESS, Element, Place, register_place
 from streamlint.ordering.states import State
 from streamlint.ordering.streams import sites_of
-from streamlint.ordering.walk import ORDERED, Walk, aside
+from streamlint.ordering.walk import ORDERED, Walk
+from streamlint.ordering.walk_names import aside
 from streamlint.transfer.actions import (
     CURRENT,
     NAMED,

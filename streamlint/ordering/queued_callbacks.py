@@ -26,7 +26,8 @@ from streamlint.ordering.pending import Answer, Pending, Where
 from streamlint.ordering.places import Place
 from streamlint.ordering.states import State
 from streamlint.ordering.streams import sites_of
-from streamlint.ordering.walk import ORDERED, TAKING
+from streamlint.ordering.walk import ORDERED
+from streamlint.ordering.walk_calls import TAKING
 from streamlint.transfer.actions import CURRENT, NAMED, UNKNOWN, Action, Copied, Read, Stream, Synchronized
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import CALLING, Transfer

@@ -20,7 +20,7 @@ from streamlint.ordering.weights import WEIGHTS
 from streamlint.waits.questions import asked_by
 
 if TYPE_CHECKING:
-    from streamlint.ordering.walk import Walk
+    from streamlint.ordering.walk_branches import Branches
 
 _ACCESSES = frozenset(
     {op.ATTR, op.NAME, op.LOAD, op.ITEM, op.DEREF, op.ADDRESS_ITEM, op.ADDRESS_ATTR}
@@ -93,7 +93,7 @@ class Region(NamedTuple):
 class Quiet:
     """What is quiet for the paths of a walk."""
 
-    def __init__(self, walk: Walk) -> None:
+    def __init__(self, walk: Branches) -> None:
         self.walk = walk
         self._blocks: dict[tuple[Function, int], tuple[Touch | None, ...]] = {}
         self._whole: dict[tuple[Function, int], Touch | None] = {}

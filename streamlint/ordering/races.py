@@ -32,9 +32,10 @@ from streamlint.ordering.regions import PLACED, are_apart
 from streamlint.ordering.repeated import Repeated
 from streamlint.ordering.same_streams import SameStreams
 from streamlint.ordering.settled import Settled
-from streamlint.ordering.states import State
+from streamlint.ordering.states import MOST_GUESSES, State
 from streamlint.ordering.turns import asked_for_none
-from streamlint.ordering.walk import MOST_GUESSES, ORDERED, PUTTING
+from streamlint.ordering.walk import ORDERED
+from streamlint.ordering.walk_calls import PUTTING
 from streamlint.ordering.weights import ModuleMemory
 from streamlint.transfer.actions import CURRENT, NAMED, UNKNOWN, Action, Asked, Copied, Lost, Read, Recorded, Stream, Synchronized, Viewed
 from streamlint.transfer.transfer import CALLING, Order, Transfer
@@ -786,7 +787,7 @@ class Races(Repeated):
             lane is not None and not self.settled.leaves(function, lane) and not self.settled.is_settled(function, lane)
         )
 
-    def handed(self, function: Function, register: int) -> tuple[Place, ...]:
+    def places_returned(self, function: Function, register: int) -> tuple[Place, ...]:
         """New memory is not what was read before from where it is now."""
         one = function.definitions[register] if register >= 0 else None
         is_read = one is not None and one[0] == op.ATTR and self._work.made >= 0

@@ -16,8 +16,8 @@ from streamlint.ordering.places import Element
 from streamlint.ordering.regions import ADDS, Region, Regions
 from streamlint.ordering.rounds import Rounds, again
 from streamlint.ordering.same_streams import MADE
-from streamlint.ordering.states import State
-from streamlint.ordering.walk import MOST_GUESSES, Walk
+from streamlint.ordering.states import MOST_GUESSES, State
+from streamlint.ordering.walk import Walk
 from streamlint.transfer.actions import CURRENT, NAMED
 from streamlint.transfer.transfer import Transfer
 from streamlint.transfer.work import Worked

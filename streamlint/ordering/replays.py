@@ -21,8 +21,8 @@ from streamlint.ordering.flow import BUFFER, Tracked
 from streamlint.ordering.lifetimes import made_by
 from streamlint.ordering.local_names import LocalNames, may_be_one
 from streamlint.ordering.places import Place, is_own_cell, register_place, rest_behind
-from streamlint.ordering.states import State
-from streamlint.ordering.walk import MOST_GUESSES, ORDERED
+from streamlint.ordering.states import MOST_GUESSES, State
+from streamlint.ordering.walk import ORDERED
 from streamlint.transfer.actions import Action, Released, Viewed
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import CALLING, Transfer

@@ -19,9 +19,9 @@ from streamlint.ordering.origins import YIELDED
 from streamlint.ordering.parts import Sum, begins, length, lies_in, plus, sum_of
 from streamlint.ordering.places import ANY, Element, Place, register_place
 from streamlint.ordering.rounds import Rounds, again
-from streamlint.ordering.states import State
+from streamlint.ordering.states import MOST_GUESSES, State
 from streamlint.ordering.turns import Pools, asked_for_none
-from streamlint.ordering.walk import MOST_GUESSES, aside
+from streamlint.ordering.walk_names import aside
 from streamlint.transfer.actions import Action, Copied, Freed, Synchronized, Updated, Viewed, Written
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import CALLING, Transfer

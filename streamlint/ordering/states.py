@@ -13,6 +13,8 @@ from streamlint.ordering.flow import Tracked
 from streamlint.transfer.actions import UNKNOWN, Stream
 from streamlint.waits.questions import Key
 
+MOST_GUESSES = 1
+"""Branches of a path that may be guessed: of those whose other way would have ordered the operation, and those that guard what meets it."""
 MOST_HERE = 24
 """States of one place of a function: those that came there by the fewest steps are followed."""
 MOST_ALIKE = 8

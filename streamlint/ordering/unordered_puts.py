@@ -20,8 +20,8 @@ from streamlint.ordering.flow import BUFFER, Tracked
 from streamlint.ordering.lanes import Lane
 from streamlint.ordering.places import rest_behind
 from streamlint.ordering.races import Races
-from streamlint.ordering.states import State
-from streamlint.ordering.walk import MOST_GUESSES, ORDERED
+from streamlint.ordering.states import MOST_GUESSES, State
+from streamlint.ordering.walk import ORDERED
 from streamlint.transfer.actions import CURRENT, NAMED, NULL, Action, Stream
 from streamlint.transfer.channels import End
 from streamlint.transfer.lifting import lifted
