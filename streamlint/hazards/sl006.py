@@ -12,7 +12,8 @@ from streamlint.findings.operations import Launch
 from streamlint.hazards.context import Context, span_of
 from streamlint.hazards.streams import Streams
 from streamlint.ordering.lanes import Lane
-from streamlint.ordering.races import Race, Races
+from streamlint.ordering.race_judge import Race
+from streamlint.ordering.races import Races
 from streamlint.transfer.actions import CURRENT
 
 RULE = CrossStreamUseWithoutWait
