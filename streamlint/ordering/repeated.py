@@ -57,12 +57,17 @@ class Repeated(Walk):
         mine = {each.place for each in lane.tracked(STREAM) if each.place.root[:2] != MADE}
         if lane.kind != NAMED or any(each.kind in (STREAM, WAITER) and each.place in mine for each in state.tracked):
             return False
-        regions = self.regions.of(function, one)
-        if loop is not None and work.made < 0 and not regions and rotation.is_told(function, one, loop, (*work.writes, *work.reads)):
-            return False
         if work.made >= 0:  # what it has made last is what it reads now
             read = {place for register in work.reads if register != work.made for place in self.places.names(function, register)}
             return any(held.kind == BUFFER and held.place in read for held in state.tracked)
+        return self._writes_again(state, one, loop)
+
+    def _writes_again(self, state: State, one: Instruction, loop: Loop | None) -> bool:
+        """Whether work writes memory that is tracked in each round, and not another part of it."""
+        function, work = state.frame.function, self._work
+        regions = self.regions.of(function, one)
+        if loop is not None and not regions and rotation.is_told(function, one, loop, (*work.writes, *work.reads)):
+            return False
         for register in work.writes:
             region = regions.get(register)
             if region is not None and (region.kind == ADDS or (loop is not None and rotation.varies(region.told, function, loop))):
