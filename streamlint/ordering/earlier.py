@@ -210,6 +210,20 @@ class Earlier:
         innermost = function.control.innermost
         return innermost[function.blocks[one]] == innermost[function.blocks[other]]
 
+    def _fetches(self, site: Site, is_condition: bool) -> bool | None:
+        """Whether an instruction surely waits for the current stream; None of one that fetches nothing from a device."""
+        for action in self.transfer.of(site.function, site.instruction):
+            if isinstance(action, Copied) and action.direction == "d2h" and action.asynchronous is False:
+                is_cuda = action.call.row is not None and action.call.row.library != "torch"
+                return is_condition or is_cuda or self.is_on_device(site.function, action.source)
+            if isinstance(action, Read) and action.waits and self._is_read_there(site.function, action.register):
+                return True
+        return True if self._fetches_size(site.function, site.instruction) else None
+
+    def _given_to(self, call: Site) -> set[int]:
+        """What a call is given, and what that is made from."""
+        return {each for register in operands_of(call.function, call.instruction) for each in self._behind(call.function, register)}
+
     def is_idle(self, site: Site, source: int, is_condition: bool, passed: tuple[Site, ...] = ()) -> bool:
         """Whether the host has waited for the current stream before an upload, and nothing may have been put there since.
 
@@ -224,23 +238,14 @@ class Earlier:
 
         def judge(other: Site, at: Site) -> bool | None:
             nonlocal called, filled
-            for action in self.transfer.of(other.function, other.instruction):
-                if isinstance(action, Copied) and action.direction == "d2h" and action.asynchronous is False:
-                    is_cuda = action.call.row is not None and action.call.row.library != "torch"
-                    is_known = is_condition or is_cuda or self.is_on_device(other.function, action.source)
-                    return is_known and self._is_near(at, places) and (filled or not called)
-                if isinstance(action, Read) and action.waits and self._is_read_there(other.function, action.register):
-                    return self._is_near(at, places) and (filled or not called)
-            if self._fetches_size(other.function, other.instruction):
-                return self._is_near(at, places) and (filled or not called)
+            fetches = self._fetches(other, is_condition)
+            if fetches is not None:
+                return fetches and self._is_near(at, places) and (filled or not called)
             if self.queues(other.function, other.instruction):
                 return False
             if self.is_out_of_view(other.function, other.instruction):
                 called = True
-                given = {
-                    each for register in operands_of(other.function, other.instruction) for each in self._behind(other.function, register)
-                }
-                filled = filled or (other.function is function and not mine.isdisjoint(given))
+                filled = filled or (other.function is function and not mine.isdisjoint(self._given_to(other)))
             return None
 
         if self.all_paths(site, judge, passed, crosses=self._follow):
@@ -301,17 +306,19 @@ class Earlier:
             return True
         if one[0] in (op.BINARY, op.INPLACE, op.UNARY):
             return any(self.is_on_device(function, register) for register in op.reads(one))
-        if one[0] not in (op.CALL, op.INVOKE):
-            return False
-        rows = [call.row for call in self.transfer.modelled(function, one)]
-        if any(row.effect in _WORK for row in rows):
+        return one[0] in (op.CALL, op.INVOKE) and self._call_queues(function, one)
+
+    def _call_queues(self, function: Function, one: Instruction) -> bool:
+        """Whether a call puts work on a device: by its row, as a module that runs, or on operands that are there."""
+        effects = {call.row.effect for call in self.transfer.modelled(function, one)}
+        if not effects.isdisjoint(_WORK):
             return True
-        if any(row.effect in _COPIES for row in rows):
+        if not effects.isdisjoint(_COPIES):
             return False
         callee = self.transfer.values(function, one[3]) if one[0] == op.CALL else ()
         if any(isinstance(value, LibraryObject) and value.kind == "module" for value in callee):
             return True
-        if rows and all(row.effect != "compute" for row in rows):
+        if effects and "compute" not in effects:
             return False
         return any(self.is_on_device(function, register) for register in operands_of(function, one))
 
