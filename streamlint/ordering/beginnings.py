@@ -74,25 +74,27 @@ class Beginnings:
             held = [(function, register) for _, _, work in chosen for register in _registers(work) if register >= 0]
             if function.is_cpp:
                 is_shared = self._is_scoped(function) or any(not caller.is_cpp for caller, _ in self.facts.call_places(function))
-                others = list(self._on(self.sharing.with_any(held))) if is_shared else []
+                others = self._on(self.sharing.with_any(held)) if is_shared else ()
                 found.update(dict.fromkeys((*chosen, *others)))
-                continue
-            shared = self.sharing.with_any(held)
-            others = [*self._on(shared), *self._stepping(function)]
-            if any(work.moves for _, _, work in chosen):
-                others += self._running(shared)
-            if any(each[-1].leaves for each in chosen):  # of an optimizer nobody says where it steps
-                found.update(dict.fromkeys(each for each in chosen if each[-1].leaves))
-            partners = {function, *(each[0] for each in others)}
-            for begun, those in ((chosen, partners), (others, {function})):
-                for each in begun:
-                    known = found.setdefault(each, set())
-                    if known is not None:
-                        known |= those
+            else:
+                self._pair(found, function, chosen, self.sharing.with_any(held))
         order = {one: index for function in {each[0] for each in found} for index, one in enumerate(function.code.instructions())}
         for each in sorted(found, key=lambda each: (each[0].unit.number, each[0].code.number, order[each[1]])):
-            partners_of = found[each]
-            yield each, frozenset(partners_of) if partners_of is not None else None
+            partners = found[each]
+            yield each, frozenset(partners) if partners is not None else None
+
+    def _pair(self, found: dict[Begun, set[Function] | None], function: Function, chosen: list[Begun], shared: list[Held]) -> None:
+        """Note the work of a function of Python that has a stream, and all work that may touch its memory, as partners of each other."""
+        others = [*self._on(shared), *self._stepping(function)]
+        if any(work.moves for _, _, work in chosen):
+            others += self._running(shared)
+        found.update(dict.fromkeys(each for each in chosen if each[-1].leaves))  # of an optimizer nobody says where it steps
+        partners = {function, *(each[0] for each in others)}
+        for begun, those in ((chosen, partners), (others, {function})):
+            for each in begun:
+                known = found.setdefault(each, set())
+                if known is not None:
+                    known |= those
 
     def _stepping(self, function: Function, depth: int = 0) -> Iterator[Begun]:
         """The steps of optimizers in a function; in its callers as well, if it asks a module for its parameters."""
