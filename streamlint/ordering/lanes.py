@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
@@ -106,21 +106,21 @@ class Lanes:
         made = _made(values)
         details = {value.detail for value in values if isinstance(value, LibraryObject)}
         is_element = any(isinstance(key, Element) for name in names for key in name.path)
-        has_others = bool(details & {*_CREATED, ""}) or any(isinstance(value, Unknown) for value in values)
-        is_one_of = is_element and has_others and bool(details & {"current", "default"})
-        if is_one_of:
-            details -= {"current", "default"}  # that one of several is the current one tells nothing of each
-        if details & {"current", "default", "attribute"} or (
-            "null" in details and not (function.is_cpp and details & _CREATED)
-        ):  # it was null before
+        is_one_of = is_element and _is_one_of(values, details)
+        if _may_be_current(details - {"current", "default"} if is_one_of else details, function.is_cpp):
             names = (*names, AMBIENT)
-        one_made = function.definitions[register]
-        is_found = one_made is not None and one_made[0] == op.PHI and self.places.of(function, register).root[0] != "register"
-        is_given = not (made or wrapped or is_found) and one_made is not None and one_made[0] in (op.CALL, op.INVOKE, op.PHI)
+        is_given = not (made or wrapped) and self._is_given(function, register)
         if is_given:
             names = (*names, AMBIENT)  # a getter may give the current one
         takes_turns = is_one_of and turning(function, register) is not None and self._is_of_list(function, register)
         return Lane(NAMED, names, made, self._blocking(stream, values, made), stream.library, is_given, is_one_of, takes_turns)
+
+    def _is_given(self, function: Function, register: int) -> bool:
+        """Whether a call or several ways give a stream that has no other name."""
+        one = function.definitions[register]
+        if one is None or one[0] not in (op.CALL, op.INVOKE, op.PHI):
+            return False
+        return one[0] != op.PHI or self.places.of(function, register).root[0] == "register"
 
     def _is_of_list(self, function: Function, register: int) -> bool:
         """Whether a register holds an element of a list or tuple that its function builds."""
@@ -153,18 +153,22 @@ class Lanes:
         one = function.definitions[register] if function.is_cpp and register >= 0 else None
         if one is None:
             return
-        if one[0] == op.INVOKE:
-            methods = [edge.callee for edge in self.transfer.edges(function, one) if edge.is_followed]
-            owner = self.places.of(function, one[3])
-        else:
-            held = (value.definition for value in self.transfer.values(function, register) if isinstance(value, Instance))
-            methods = [each for kind in held for name in kind.methods if name.startswith("operator ") for each in kind.methods[name]]
-            owner = self.places.of(function, register)
+        methods = list(self._giving(function, register, one))
+        owner = self.places.of(function, one[3] if one[0] == op.INVOKE else register)
         for method in methods if len(methods) == 1 else ():
             given = [self.places.of(method, end[2]) for end in method.by_opcode[op.RETURN] if end[2] >= 0]
             for place in given if method.is_cpp and method.method is method else ():
                 if place.root == ("parameter", 0) and not any(isinstance(key, Element) for key in place.path):
                     yield owner.behind(*place.path)
+
+    def _giving(self, function: Function, register: int, one: Instruction) -> Iterator[Function]:
+        """The methods that give a value: those that a call may run, or the conversions of an object."""
+        if one[0] == op.INVOKE:
+            yield from (edge.callee for edge in self.transfer.edges(function, one) if edge.is_followed)
+            return
+        for value in self.transfer.values(function, register):
+            named = value.definition.methods if isinstance(value, Instance) else {}
+            yield from (each for name, methods in named.items() if name.startswith("operator ") for each in methods)
 
     def _handed(self, frame: Frame, stream: Stream) -> Stream | None:
         """C++ that Python calls: the stream whose handle an argument is, as the caller has it."""
@@ -182,14 +186,16 @@ class Lanes:
             register = operand_of(caller.function, call, function, int(str(root[1]))) if not path else None
         return self._behind(caller.function, register, stream.library) if register is not None and register >= 0 else None
 
+    def _viewed(self, function: Function, register: int) -> int:
+        """The register that another one is a view of, over all views."""
+        one = function.definitions[register]
+        views = (each.register for each in self.transfer.of(function, one) if isinstance(each, Viewed)) if one is not None else iter(())
+        view = next(views, None)
+        return register if view is None else self._viewed(function, view)
+
     def _behind(self, function: Function, register: int, library: str) -> Stream:
         """Python: the stream whose handle a number is (``stream.cuda_stream``); 0 is the null stream."""
-        while True:
-            one = function.definitions[register]
-            views = [] if one is None else [each for each in self.transfer.of(function, one) if isinstance(each, Viewed)]
-            if not views:
-                break
-            register = views[0].register
+        register = self._viewed(function, register)
         values = list(self.transfer.values(function, register))
         streams = [value for value in values if isinstance(value, LibraryObject) and value.kind == "stream"]
         library = streams[0].type.partition(".")[0] if streams else library
@@ -268,6 +274,17 @@ class Lanes:
             return True
         each_of = [each.place for each in tracked if each.kind == WAITER and WAITER in kinds and each.place.path[-1:] == (ANY,)]
         return any(rest_behind(every, place) == () for every in each_of for place in lane.places)
+
+
+def _is_one_of(values: Iterable[Object], details: set[str]) -> bool:
+    """Whether an element of a container is one of several streams: that one of them is the current one tells nothing of each."""
+    has_others = bool(details & {*_CREATED, ""}) or any(isinstance(value, Unknown) for value in values)
+    return has_others and bool(details & {"current", "default"})
+
+
+def _may_be_current(details: set[str], is_cpp: bool) -> bool:
+    """Whether a stream may be the current one: what is null in C++ beside what is created was null before."""
+    return bool(details & {"current", "default", "attribute"}) or ("null" in details and not (is_cpp and details & _CREATED))
 
 
 def _made(values: list[Object]) -> frozenset[Site]:
