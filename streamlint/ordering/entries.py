@@ -27,6 +27,8 @@ _SLOTS = re.compile(r"^(tp|nb|sq|mp|bf|am)_\w+$")
 _RELEASE = "gil_scoped_release"
 _A_TEST = re.compile(r"\btest(?:s|ing)?\b(?!\s+(?:whether|if|that|for)\b)", re.IGNORECASE)
 _FEWEST = 3  # functions: one alone may test what it is given
+_HELPERS = frozenset({"init", "pickle", "cpp_function", "overload_cast"})
+"""Functions of pybind11 whose calls are bound."""
 
 
 class Entry(NamedTuple):
@@ -143,20 +145,10 @@ class Entries:
             return
         if one[0] in (op.CALL, op.INVOKE):
             name = last_part(function.dotted(one[3])) if one[0] == op.CALL else function.text(one[4])
-            if any(self._releases(function, each) for each in one[5:]):
+            if name.endswith("no_gil") or any(self._releases(function, each) for each in one[5:]):
                 return
-            if name == "init":
-                yield from self._constructors(function, binding, one)
-            if name in ("init", "pickle", "cpp_function"):
-                for each in one[5:]:
-                    yield from self._functions(function, binding, each)
-                return
-            if name == "overload_cast":
-                wanted = [_plain(spelled(each)) for each in function.code.templates.get(one[1], ())]
-                for each in one[5:6]:
-                    yield from self._overload(function, one, each, wanted)
-                return
-            if name.endswith("no_gil"):
+            if name in _HELPERS:
+                yield from self._of_helper(function, binding, one, name)
                 return
         kind: TypeTuple | None = function.unit.ir.constants[one[3]] if one[0] == op.CAST else None
         if kind is not None and kind[1]:
@@ -166,6 +158,18 @@ class Entries:
         if one[0] in (op.NAME, op.ADDRESS_NAME, op.CAST) and not found:
             found = self.facts.exports.targets(Export(function, binding, register, "", ""))
         yield from found
+
+    def _of_helper(self, function: Function, binding: Instruction, one: Instruction, name: str) -> Iterator[Function]:
+        """The functions that a call stands for which wraps functions for a binding, or chooses an overload."""
+        if name == "overload_cast":
+            wanted = [_plain(spelled(each)) for each in function.code.templates.get(one[1], ())]
+            for each in one[5:6]:
+                yield from self._overload(function, one, each, wanted)
+            return
+        if name == "init":
+            yield from self._constructors(function, binding, one)
+        for each in one[5:]:
+            yield from self._functions(function, binding, each)
 
     def _overload(self, function: Function, call: Instruction, register: int, wanted: list[str]) -> Iterator[Function]:
         """The overload that has the types which are named; ``void`` is the type of no parameter."""
