@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from streamlint.cuda_model.capture import Status
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import LibraryObject, Object, Site
@@ -46,7 +48,7 @@ class CaptureStreams(CaptureWalk):
         """A stream waits for an event or a stream: a fork, a join, or one that is refused."""
         tracked = state.tracked
         where, waiting = self._where(state, one, operation.stream)
-        is_event = "event" in self.device.kinds(state.frame.function, operation.of) or "vent" in operation.name
+        is_event = self._is_event(state.frame.function, operation)
         source, sources = self._event(state, operation) if is_event else self._awaited(state, one, operation)
         if is_event and source == "out" and where == "in" and self._was_recorded(state, sources):
             self._refuse(state, one, operation, "outside-wait", Status.ISOLATION)
@@ -56,9 +58,11 @@ class CaptureStreams(CaptureWalk):
         if source != "in" or where == "unknown":
             return tracked
         done = {held.place.root[2] for held in tracked if held.kind == "work" and _lane(held) in sources}
-        if where == "in" and ORIGIN in waiting:
-            return self._join(tracked, done)
-        return tracked | {Tracked(STREAM, lane) for lane in waiting} | {work_behind(site, lane) for site in done for lane in waiting}
+        return self._join(tracked, done) if where == "in" and ORIGIN in waiting else tracked | _forked(waiting, done)
+
+    def _is_event(self, function: Function, operation: DeviceOperation) -> bool:
+        """Whether a wait is for an event, by the values or by the name of the call."""
+        return "event" in self.device.kinds(function, operation.of) or "vent" in operation.name
 
     def _event(self, state: State, operation: DeviceOperation) -> tuple[str, tuple[Place, ...]]:
         """Whether an event was recorded in the capture, and its names."""
@@ -173,3 +177,8 @@ def work_behind(site: object, lane: Place) -> Tracked:
 
 def _lane(held: Tracked) -> object:
     return held.place.root[3] if held.kind == "work" else None
+
+
+def _forked(waiting: Iterable[Place], sites: set[object]) -> set[Tracked]:
+    """What is tracked where streams are part of the capture from here on, behind work that was begun at some places."""
+    return {Tracked(STREAM, lane) for lane in waiting} | {work_behind(site, lane) for site in sites for lane in waiting}

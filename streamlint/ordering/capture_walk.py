@@ -83,6 +83,11 @@ class CaptureWalk(Unordered):
         places = self.places.names(state.frame.function, register)
         return any(held.kind == BUFFER and held.place in places for held in state.tracked) or self._is_shown(state.frame, register, 0)
 
+    def _computes(self, function: Function, one: Instruction) -> bool:
+        """Whether a call computes its result from its operands, or views one."""
+        calls = self.transfer.modelled(function, one) if one[0] in (op.CALL, op.INVOKE) else ()
+        return any(call.row.effect in ("compute", "view") for call in calls)
+
     def _is_shown(self, frame: Frame, register: int, depth: int) -> bool:
         """The same by values alone. What a function is given is asked of the call by which the way entered it, not of all its calls."""
         function = frame.function
@@ -94,16 +99,13 @@ class CaptureWalk(Unordered):
         if one is None:
             return True
         if one[0] == op.PARAM:
-            called = frame.call[0] in (op.CALL, op.INVOKE)
-            given = operand_of(frame.caller.function, frame.call, function, one[3]) if called else None
+            given = operand_of(frame.caller.function, frame.call, function, one[3]) if frame.call[0] in (op.CALL, op.INVOKE) else None
             if given is None or given < 0:
                 return self._is_never_on_host(function, register)
             return self._is_shown(frame.caller, given, depth + 1)
-        if one[0] in _COMPUTING:
-            if not any(self.device.on_device(function, each) for each in op.reads(one)):
-                return self._is_never_on_host(function, register)  # an element of what is on no device itself
-            return any(self._is_shown(frame, each, depth + 1) for each in op.reads(one))
-        if one[0] in (op.CALL, op.INVOKE) and any(call.row.effect in ("compute", "view") for call in self.transfer.modelled(function, one)):
+        if one[0] in _COMPUTING and not any(self.device.on_device(function, each) for each in op.reads(one)):
+            return self._is_never_on_host(function, register)  # an element of what is on no device itself
+        if one[0] in _COMPUTING or self._computes(function, one):
             return any(self._is_shown(frame, each, depth + 1) for each in op.reads(one))
         return True
 

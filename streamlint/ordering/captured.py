@@ -200,8 +200,7 @@ class Captured:
             return None
         names = self.places.names(function, held) if start is not None else ()
         if start is None:
-            base = function.definitions[int(str(place.root[1]))] if place.root[0] == "register" else None
-            start = base or next(function.code.instructions())
+            start = _beginning(function, place)
         tracked = frozenset(Tracked(BUFFER, each) for each in (place, *names))
         return Input(capture, start, tracked, Site(function, start), False)
 
@@ -334,3 +333,9 @@ def _named(place: Place, given: Given | None) -> Place | None:
         return None
     base = given.get(int(str(place.root[1])))
     return base.behind(*place.path) if base is not None else None
+
+
+def _beginning(function: Function, place: Place) -> Instruction:
+    """From where a place has its name: the instruction that makes what it begins with, or the function's first."""
+    base = function.definitions[int(str(place.root[1]))] if place.root[0] == "register" else None
+    return base or next(function.code.instructions())
