@@ -62,16 +62,19 @@ def _steps(function: Function, loop: Loop) -> Iterator[Turn]:
             yield (mine, other) if operator == "-" else (other, mine)
 
 
+def _is_one_more(function: Function, register: int) -> bool:
+    """Whether a register is the sum of another one and 1."""
+    one = function.definitions[register]
+    return one is not None and one[0] in (op.BINARY, op.INPLACE) and 1 in map(function.constant, one[4:6])
+
+
 def _counts_rounds(function: Function, loop: Loop, register: int) -> bool:
     """Whether a register is one more in each round of a loop: by ``range``, ``enumerate`` or an addition at its end."""
     one = function.definitions[register] if register >= 0 else None
     if one is None or not is_counter(function, function.control, function.blocks, register):
         return False
     if one[0] == op.PHI:
-        raised = [function.definitions[value] for value in one[3:]]
-        return function.blocks[one] == loop.header and any(
-            each is not None and each[0] in (op.BINARY, op.INPLACE) and 1 in map(function.constant, each[4:6]) for each in raised
-        )
+        return function.blocks[one] == loop.header and any(_is_one_more(function, value) for value in one[3:])
     given = function.definitions[one[3]] if one[0] == op.UNPACK else one
     made = function.definitions[given[3]] if given is not None and given[0] == op.NEXT else None
     source = function.definitions[made[3]] if made is not None and made[0] == op.ITER else None
