@@ -165,24 +165,27 @@ class Choices:
         streams = [value for value in values if isinstance(value, LibraryObject) and value.kind == "stream"]
         kinds = {_DETAILS[value.detail] for value in streams if value.detail in _DETAILS}
         made = frozenset(value for value in streams if value.detail in _MADE)
-        if kinds == {AMBIENT} and not made and not function.is_cpp:
-            current = self._other_current(function, register, one, streams[0].type.partition(".")[0])
-            if current is not None:
-                yield from self.of_register(function, current, at, calls)
-                return
+        current = self._other_current(function, register, one, streams) if kinds == {AMBIENT} and not made else None
+        if current is not None:
+            yield from self.of_register(function, current, at, calls)
+            return
         if made:
             yield Choice(MADE, GIVEN, at, calls, made, place)
         elif len(kinds) == 1 and all(value.detail in _DETAILS for value in streams) and (kinds != {NULL} or not _is_partly_unknown(values)):
             asked = [site for site in list(node.trace(streams[0]))[-1:] if site.instruction[0] in (op.CALL, op.INVOKE)]
             yield Choice(kinds.pop(), "literal", at, calls, frozenset(), place, asked[0] if asked else None)
         else:
-            holder = one[3] if one[0] == op.INVOKE and not streams else register
-            inner = self._stream_inside(function, holder)
-            yield Choice(MADE if inner else HELD, GIVEN, at, calls, inner, self.places.of(function, holder) if inner else place)
+            yield self._held(function, register, one[3] if one[0] == op.INVOKE and not streams else register, at, calls)
 
-    def _other_current(self, function: Function, register: int, one: Instruction, library: str) -> int | None:
-        """The register of the stream that a function has made current for a library, if it is not the one that is asked for."""
-        current = self.currents.of_library(function, one, library)
+    def _held(self, function: Function, register: int, holder: int, at: Site, calls: tuple[Site, ...]) -> Choice:
+        """The choice of a stream that an object holds, or of one of which nothing is known."""
+        inner = self._stream_inside(function, holder)
+        kind, named = (MADE, holder) if inner else (HELD, register)
+        return Choice(kind, GIVEN, at, calls, inner, self.places.of(function, named))
+
+    def _other_current(self, function: Function, register: int, one: Instruction, streams: list[LibraryObject]) -> int | None:
+        """Python: the register of the stream that a function has made current for a library, if it is not the one that is asked for."""
+        current = self.currents.of_library(function, one, streams[0].type.partition(".")[0]) if not function.is_cpp else None
         return current.register if current is not None and current.register >= 0 and current.register != register else None
 
     def _stream_inside(self, function: Function, register: int) -> frozenset[LibraryObject]:

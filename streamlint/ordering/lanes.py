@@ -100,9 +100,7 @@ class Lanes:
         block = function.homes[one][0] if holder is frame and one in function.homes else NOBODY
         values = self.first.values(holder.function, held, block)
         wrapped = (*self._wrapped(function, register), *self._initial(function, register))
-        names = (*self.places.names(function, register), *self._members(function, register), *wrapped)
-        if frame.depth != depth:
-            names = tuple(aside(name, frame.depth) for name in names)
+        names = _seen_from(frame, depth, (*self.places.names(function, register), *self._members(function, register), *wrapped))
         made = _made(values)
         details = {value.detail for value in values if isinstance(value, LibraryObject)}
         is_element = any(isinstance(key, Element) for name in names for key in name.path)
@@ -274,6 +272,11 @@ class Lanes:
             return True
         each_of = [each.place for each in tracked if each.kind == WAITER and WAITER in kinds and each.place.path[-1:] == (ANY,)]
         return any(rest_behind(every, place) == () for every in each_of for place in lane.places)
+
+
+def _seen_from(frame: Frame, depth: int, names: tuple[Place, ...]) -> tuple[Place, ...]:
+    """Places of a function on a path, as the one at a depth sees them."""
+    return names if frame.depth == depth else tuple(aside(name, frame.depth) for name in names)
 
 
 def _is_one_of(values: Iterable[Object], details: set[str]) -> bool:
