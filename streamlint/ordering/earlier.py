@@ -85,10 +85,10 @@ class Earlier:
 
     def _back(self, function: Function, starts: list[tuple[int, int]], search: _Search, at: Site | None, depth: int) -> _Seen:
         """Go back over a function from some places: blocks, and the number of their instructions that count."""
-        graph, life = function.control, search.life
-        ways = self.ways(function, life) if life is not None and life.made.function is function else None
+        graph = function.control
+        ways = self._ways_of(function, search.life)
         seen, found, beginning = set[tuple[int, bool]](), False, False
-        headers = {loop.header: loop for block, _ in starts for loop in graph.loops if block in loop.body}
+        headers = _around(function, starts)
         waiting = [(block, end, False) for block, end in starts]
         while waiting and len(seen) < _MOST:
             block, end, is_before = waiting.pop()
@@ -116,6 +116,10 @@ class Earlier:
             if verdict is not None:
                 return verdict
         return None
+
+    def _ways_of(self, function: Function, life: Life | None) -> set[tuple[int, int]] | None:
+        """The steps that an object takes in a function; None of one that is made elsewhere."""
+        return self.ways(function, life) if life is not None and life.made.function is function else None
 
     def ways(self, function: Function, life: Life) -> set[tuple[int, int]]:
         """The steps from block to block that an object takes from where it is made, in the same round of its loop."""
@@ -330,3 +334,8 @@ class Earlier:
             return True
         libraries = self.transfer.libraries(function, one)
         return not libraries or (any(call.row is None for call in libraries) and not self.transfer.is_of_language(function, one))
+
+
+def _around(function: Function, starts: list[tuple[int, int]]) -> dict[int, Loop]:
+    """The loops around some places, by their first blocks."""
+    return {loop.header: loop for block, _ in starts for loop in function.control.loops if block in loop.body}

@@ -155,9 +155,8 @@ class Entries:
             yield from self._overload(function, binding, register, [_plain(str(each[0])) for each in kind[1] if each is not None])
             return
         found = [value for value in map(_function_of, self.transfer.values(function, register)) if value is not None]
-        if one[0] in (op.NAME, op.ADDRESS_NAME, op.CAST) and not found:
-            found = self.facts.exports.targets(Export(function, binding, register, "", ""))
-        yield from found
+        is_named = one[0] in (op.NAME, op.ADDRESS_NAME, op.CAST) and not found
+        yield from self.facts.exports.targets(Export(function, binding, register, "", "")) if is_named else found
 
     def _of_helper(self, function: Function, binding: Instruction, one: Instruction, name: str) -> Iterator[Function]:
         """The functions that a call stands for which wraps functions for a binding, or chooses an overload."""

@@ -243,11 +243,8 @@ class Pending(Holding):
         """What else is tracked behind an action: records and signals behind the copy, other names of its memory, and answers of queries."""
         function = state.frame.function
         if isinstance(action, Recorded | Signalled):
-            if not self._is_same_stream(state, self._where(state.frame, one, action.stream)):
-                return None
-            if isinstance(action, Recorded):
-                return frozenset(Tracked(EVENT, place) for place in self.known_as(function, action.event))
-            return frozenset(Tracked(SIGNAL, place) for register in action.registers for place in self.places.names(function, register))
+            is_behind = self._is_same_stream(state, self._where(state.frame, one, action.stream))
+            return frozenset(self._marks(function, action)) if is_behind else None
         if not op.DEFINES[one[0]]:
             return None
         result = register_place(one[2])
@@ -261,6 +258,13 @@ class Pending(Holding):
             kind = STATUS if action.is_status else DONE
             return frozenset({Tracked(kind, result), Tracked(kind, result.behind(Element(0)))})
         return None
+
+    def _marks(self, function: Function, action: Recorded | Signalled) -> Iterator[Tracked]:
+        """The events and signals by which it is known that the copy is done."""
+        if isinstance(action, Recorded):
+            yield from (Tracked(EVENT, place) for place in self.known_as(function, action.event))
+        else:
+            yield from (Tracked(SIGNAL, place) for register in action.registers for place in self.places.names(function, register))
 
     def known_as(self, function: Function, register: int) -> Iterable[Place]:
         """The places of an event that is recorded."""

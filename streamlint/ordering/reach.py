@@ -68,11 +68,15 @@ class Reach:
         if one[0] == op.DEL_ATTR and not function.is_cpp:
             return [Edge(one, callee) for callee in self._deleted(function, one)]
         edges = self.transfer.edges(function, one) if one[0] in CALLING else ()
-        if one[0] == op.DECLARE and function.is_cpp:
-            edges = tuple(Edge(one, made) for made in self._made(function, one))
-        if not edges and one[0] == op.INVOKE and function.is_cpp:
-            edges = tuple(Edge(one, callee) for callee in self._declared(function, one))
+        if function.is_cpp:
+            edges = self._of_cpp(function, one, edges)
         return fitting(self.transfer, function, one, edges) if len({edge.callee for edge in edges}) > 1 else edges
+
+    def _of_cpp(self, function: Function, one: Instruction, edges: tuple[Edge, ...]) -> tuple[Edge, ...]:
+        """C++: also the constructors of what is declared, and methods by the declared types of their objects."""
+        if one[0] == op.DECLARE:
+            return tuple(Edge(one, made) for made in self._made(function, one))
+        return edges if edges or one[0] != op.INVOKE else tuple(Edge(one, callee) for callee in self._declared(function, one))
 
     def _ended(self, function: Function, one: Instruction) -> Iterator[Function]:
         """The destructors that the end of an object runs: its own, those of its bases, and of the members that it holds itself."""

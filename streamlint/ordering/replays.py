@@ -154,8 +154,11 @@ class Replays(Unordered):
         if row.effect == "capture" and row.get("part") in ("scope", "begin"):
             is_anew = is_given or (row.get("graph") is None and is_cpp)  # Python gets another graph at its end
             return ORDERED if is_anew else tracked
-        if not is_given:
-            return tracked
+        return self._of_given(state, one, call) if is_given else tracked
+
+    def _of_given(self, state: State, one: Instruction, call: ModelledCall) -> str | frozenset[Tracked]:
+        """Calls that are given the graph."""
+        row, tracked, is_cpp = call.row, state.tracked, state.frame.function.is_cpp
         if row.effect == "launch" and row.get("graph"):
             return self._replayed(state, one, call)
         if row.effect == "destroy":
