@@ -82,15 +82,12 @@ class Beside:
             if event.instruction in under and event.choice is not None and event.choice.how == OMITTED:
                 continue  # it works on the stream that the caller has made current
             library = event.work.library if event.work is not None and not callee.is_cpp else ""
-            yield from (
-                event._replace(instruction=via[0].instruction, via=via, choice=choice)
-                for choice in dict.fromkeys(self._handed(callee, via, event.choice, library))
-            )
+            for choice in dict.fromkeys(self._handed(callee, via, event.choice, library)):
+                yield event._replace(instruction=via[0].instruction, via=via, choice=choice)
         for one in callee.code.instructions():
-            if one[0] in CALLING:
-                for edge in self.transfer.edges(callee, one):
-                    if edge.is_followed and not edge.is_handed:
-                        yield from self._inside(edge.callee, (*via, Site(callee, one)), seen, deepest)
+            for edge in self.transfer.edges(callee, one) if one[0] in CALLING else ():
+                if edge.is_followed and not edge.is_handed:
+                    yield from self._inside(edge.callee, (*via, Site(callee, one)), seen, deepest)
 
     def _current(self, via: tuple[Site, ...], choice: Choice, library: str) -> Iterator[Choice]:
         """The stream that a caller has made the current one of a library; the choice as it is where none has."""

@@ -121,6 +121,12 @@ class Indexed(Updating):
             elif place.root[0] == "global":
                 yield Place(place.root, path)
 
+    def _looked_up(self, function: Function, one: Instruction) -> Iterator[Place]:
+        """The element that a method of a container looks up."""
+        given = argument_registers(function, one)
+        if one[0] == op.INVOKE and function.text(one[4]) in _LOOKING_UP and given:
+            yield self.places.of(function, one[3]).behind(self.places.element(function, given[0][1]))
+
     def _kept(self, function: Function, register: int, depth: int) -> set[Place]:
         """Where a function keeps what a register holds, whichever way it came there."""
         found: set[Place] = set()
@@ -133,9 +139,7 @@ class Indexed(Updating):
             if one[0] == op.PHI:
                 found |= set.intersection(*(self._kept(function, source, depth - 1) for source in one[3:]))
             elif one[0] in (op.CALL, op.INVOKE):
-                given = argument_registers(function, one)
-                if one[0] == op.INVOKE and function.text(one[4]) in _LOOKING_UP and given:
-                    found.add(self.places.of(function, one[3]).behind(self.places.element(function, given[0][1])))
+                found.update(self._looked_up(function, one))
                 for edge in self.transfer.edges(function, one):
                     for returned in edge.callee.by_opcode[op.RETURN]:
                         kept = self._kept(edge.callee, returned[2], depth - 1) if returned[2] >= 0 else ()

@@ -52,15 +52,17 @@ class PassingNull(Walk):
         if isinstance(action, Synchronized) and isinstance(action.of, Stream):
             chosen = self.null_by(state.frame, here, action.of)
             return self._missed(NullWait(here, chosen, False, state.frame.calls)) if chosen is not None else frozenset()
-        if isinstance(action, Recorded) and (chosen := self.null_by(state.frame, here, action.stream)) is not None:
+        if isinstance(action, Recorded) and self.null_by(state.frame, here, action.stream) is not None:
             return frozenset(Tracked(_MARK, place, "", here) for place in self.places.names(here.function, action.event))
         is_wait = isinstance(action, Synchronized) or (isinstance(action, Waited) and action.is_event)
-        event = action.of if is_wait and isinstance(action, (Synchronized, Waited)) else None
-        if isinstance(event, int) and event >= 0:
-            names = frozenset(self.places.names(here.function, event))
-            record = next((held.announced for held in state.tracked if held.kind == _MARK and held.place in names), None)
-            return self._missed(NullWait(record, record, True, state.frame.calls)) if record is not None else frozenset()
-        return frozenset()
+        event = action.of if is_wait and isinstance(action, Synchronized | Waited) else None
+        record = self._record(state, event) if isinstance(event, int) and event >= 0 else None
+        return self._missed(NullWait(record, record, True, state.frame.calls)) if record is not None else frozenset()
+
+    def _record(self, state: State, event: int) -> Site | None:
+        """Where an event was recorded on the null stream."""
+        names = frozenset(self.places.names(state.frame.function, event))
+        return next((held.announced for held in state.tracked if held.kind == _MARK and held.place in names), None)
 
     def _missed(self, wait: NullWait) -> frozenset[Tracked]:
         place = Place(("global", _MISSED, wait.at))

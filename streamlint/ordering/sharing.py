@@ -78,14 +78,18 @@ class Sharing:
             yield from self._global(function, function.text(one[3]), names)
         elif opcode in _FROM:
             yield function, one[_FROM[opcode]]
-        if opcode in (op.CALL, op.INVOKE):
+        if opcode in CALLING:
+            yield from self._given_back(function, one)
+
+    def _given_back(self, function: Function, one: Instruction) -> Iterator[Held]:
+        """What the result of a call may be: a view or a part of an operand, or what a function of the program returns."""
+        if one[0] in (op.CALL, op.INVOKE):
             yield from self._viewed(function, one)
             yield from ((function, each) for each in self._taken(function, one))
             yield from ((function, each) for _, each in self.records.given(function, one))
-        if opcode in CALLING:
-            for edge in self.transfer.edges(function, one):
-                ends = (op.RETURN, op.YIELD) if edge.is_followed else ()
-                yield from ((edge.callee, end[-1]) for opcode in ends for end in edge.callee.by_opcode[opcode])
+        for edge in self.transfer.edges(function, one):
+            ends = (op.RETURN, op.YIELD) if edge.is_followed else ()
+            yield from ((edge.callee, end[-1]) for opcode in ends for end in edge.callee.by_opcode[opcode])
 
     def _viewed(self, function: Function, one: Instruction) -> Iterator[Held]:
         yield from ((function, each.register) for each in self.transfer.of(function, one) if isinstance(each, Viewed))
