@@ -68,6 +68,13 @@ def _is_one_more(function: Function, register: int) -> bool:
     return one is not None and one[0] in (op.BINARY, op.INPLACE) and 1 in map(function.constant, one[4:6])
 
 
+def _iterated(function: Function, one: Instruction) -> Instruction | None:
+    """What makes the iterator of which an instruction takes the next element, or a part of it."""
+    given = function.definitions[one[3]] if one[0] == op.UNPACK else one
+    made = function.definitions[given[3]] if given is not None and given[0] == op.NEXT else None
+    return function.definitions[made[3]] if made is not None and made[0] == op.ITER else None
+
+
 def _counts_rounds(function: Function, loop: Loop, register: int) -> bool:
     """Whether a register is one more in each round of a loop: by ``range``, ``enumerate`` or an addition at its end."""
     one = function.definitions[register] if register >= 0 else None
@@ -75,9 +82,7 @@ def _counts_rounds(function: Function, loop: Loop, register: int) -> bool:
         return False
     if one[0] == op.PHI:
         return function.blocks[one] == loop.header and any(_is_one_more(function, value) for value in one[3:])
-    given = function.definitions[one[3]] if one[0] == op.UNPACK else one
-    made = function.definitions[given[3]] if given is not None and given[0] == op.NEXT else None
-    source = function.definitions[made[3]] if made is not None and made[0] == op.ITER else None
+    source = _iterated(function, one)
     around = min((each for each in function.control.loops if function.blocks[one] in each.body), key=lambda each: len(each.body))
     is_plain = source is not None and len(source) <= (7 if function.dotted(source[3]) == "range" else 6)
     return is_plain and around == loop

@@ -69,8 +69,9 @@ class Beginnings:
     def _find(self) -> Iterator[tuple[Begun, frozenset[Function] | None]]:
         found: dict[Begun, set[Function] | None] = {}
         for function, instructions in self.chosen.items():
-            works = [(one, work) for one in instructions for work in self.transfer.works(function, one)]
-            chosen = [(function, one, with_result(function, one, work)) for one, work in works]
+            chosen = [
+                (function, one, with_result(function, one, work)) for one in instructions for work in self.transfer.works(function, one)
+            ]
             held = [(function, register) for _, _, work in chosen for register in _registers(work) if register >= 0]
             if function.is_cpp:
                 is_shared = self._is_scoped(function) or any(not caller.is_cpp for caller, _ in self.facts.call_places(function))
@@ -235,9 +236,7 @@ class Beginnings:
         among = [unit for unit in self.facts.program.units.values() if unit.is_cpp] if self.waiting and self._cpp else self._cpp
         for call in self.transfer.sites(WORKING, among=among):
             if call.row.library.startswith(ON_DEVICES) and (self.waiting or not self._waits(call)):
-                handle = call.one("handle") if call.row.get("stream") == HANDLE else None
-                stream = Stream(HANDLE, handle, call.row.library) if handle is not None else call.stream()
-                found[call.function].append((call.instruction, stream))
+                found[call.function].append((call.instruction, _stream_or_handle(call)))
         for unit in self._cpp:
             for function in unit.functions:
                 for one in function.by_opcode[op.LAUNCH]:
@@ -375,3 +374,9 @@ def _is_member(key: Key) -> bool:
 def _registers(work: Worked) -> tuple[int, ...]:
     """What work touches: memory, and modules that are called by their own name."""
     return (work.made, *work.writes, *work.reads, *work.moves, *(module.register for module in work.runs if not module.name))
+
+
+def _stream_or_handle(call: ModelledCall) -> Stream:
+    """The stream of a call, or the handle of a library that holds it."""
+    handle = call.one("handle") if call.row.get("stream") == HANDLE else None
+    return Stream(HANDLE, handle, call.row.library) if handle is not None else call.stream()

@@ -81,7 +81,7 @@ class Beside:
         for event in self.own(callee):
             if event.instruction in under and event.choice is not None and event.choice.how == OMITTED:
                 continue  # it works on the stream that the caller has made current
-            library = event.work.library if event.work is not None and not callee.is_cpp else ""
+            library = _library(event) if not callee.is_cpp else ""
             for choice in dict.fromkeys(self._handed(callee, via, event.choice, library)):
                 yield event._replace(instruction=via[0].instruction, via=via, choice=choice)
         for one in callee.code.instructions():
@@ -254,3 +254,8 @@ def waits_for(wait: Event, choice: Choice) -> bool:
 def _is_left_open(choice: Choice) -> bool:
     """Whether work goes to the stream that is current where its function is called."""
     return choice.kind == AMBIENT or (choice.kind == NULL and choice.how == OMITTED)
+
+
+def _library(event: Event) -> str:
+    """The library of what works."""
+    return event.work.library if event.work is not None else ""

@@ -139,12 +139,13 @@ class Captures(CaptureStreams):
                 tracked = self._behind(state, one, operation, tracked)
             else:
                 tracked = self._judge(state._replace(tracked=tracked), one, operation)
-        return tracked if ENDED in tracked else self._called(state._replace(tracked=tracked), one)
+        return self._called(state._replace(tracked=tracked), one)
 
     def _called(self, state: State, one: Instruction) -> frozenset[Tracked]:
-        """What a call means of which only its operands tell, and what its result is."""
-        function = state.frame.function
-        tracked = state.tracked
+        """What a call in the capture means of which only its operands tell, and what its result is."""
+        function, tracked = state.frame.function, state.tracked
+        if ENDED in tracked:
+            return tracked
         if one[0] in (op.CALL, op.INVOKE) and self._is_foreign(state, one):
             name = function.text(one[4]) if one[0] == op.INVOKE else function.dotted(one[3])
             tracked = self._worked(state, one, DeviceOperation(device.COMPUTE, name, "", Stream(CURRENT)))

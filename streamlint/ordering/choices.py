@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from streamlint.facts.cpp_scopes import scope_of
 from streamlint.facts.functions import Function
@@ -162,7 +162,7 @@ class Choices:
             return
         if not function.is_cpp and not values and one[0] == op.CONST:
             return
-        streams = [value for value in values if isinstance(value, LibraryObject) and value.kind == "stream"]
+        streams = _streams_of(values)
         kinds = {_DETAILS[value.detail] for value in streams if value.detail in _DETAILS}
         made = frozenset(value for value in streams if value.detail in _MADE)
         current = self._other_current(function, register, one, streams) if kinds == {AMBIENT} and not made else None
@@ -171,9 +171,8 @@ class Choices:
             return
         if made:
             yield Choice(MADE, GIVEN, at, calls, made, place)
-        elif len(kinds) == 1 and all(value.detail in _DETAILS for value in streams) and (kinds != {NULL} or not _is_partly_unknown(values)):
-            asked = [site for site in list(node.trace(streams[0]))[-1:] if site.instruction[0] in (op.CALL, op.INVOKE)]
-            yield Choice(kinds.pop(), "literal", at, calls, frozenset(), place, asked[0] if asked else None)
+        elif len(kinds) == 1 and _are_literal(streams) and (kinds != {NULL} or not _is_partly_unknown(values)):
+            yield Choice(kinds.pop(), "literal", at, calls, frozenset(), place, _last_call(node.trace(streams[0])))
         else:
             yield self._held(function, register, one[3] if one[0] == op.INVOKE and not streams else register, at, calls)
 
@@ -244,7 +243,7 @@ class Choices:
             return False
         values = list(self.facts.values(caller, given).values)
         kinds = {type(value) for value in values if not isinstance(value, Unknown)}
-        is_stream = any(isinstance(value, LibraryObject) and value.kind == "stream" for value in values)
+        is_stream = bool(_streams_of(values))
         if is_stream and (wants_class or (not wants_stream and self._goes_elsewhere(caller, call, callee, given))):
             return False
         if kinds != {Instance}:
@@ -343,6 +342,22 @@ class Choices:
             yield Choice(NULL, HANDLE, here)
         else:
             yield Choice(HELD, GIVEN, here)
+
+
+def _streams_of(values: Iterable[Object]) -> list[LibraryObject]:
+    """The streams among values."""
+    return [value for value in values if isinstance(value, LibraryObject) and value.kind == "stream"]
+
+
+def _last_call(trace: Iterable[Site]) -> Site | None:
+    """The last place of a trace, if it is a call."""
+    last = next(iter([*trace][-1:]), None)
+    return last if last is not None and last.instruction[0] in (op.CALL, op.INVOKE) else None
+
+
+def _are_literal(streams: Iterable[LibraryObject]) -> bool:
+    """Whether code names all streams, and makes none."""
+    return all(value.detail in _DETAILS for value in streams)
 
 
 def _is_untyped(function: Function, register: int) -> bool:

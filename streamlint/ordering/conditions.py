@@ -198,8 +198,8 @@ class Conditions:
         if one[0] == op.PARAM:
             kind = function.code.parameters[one[3]].type
             return kind is not None and str(kind[0]) in _STATUS_TYPES
-        rows = [call.row for call in self.transfer.modelled(function, one)] if one[0] == op.CALL else []
-        return any(row.library in _STATUS_LIBRARIES and row.effect != "query" for row in rows)
+        calls = self.transfer.modelled(function, one) if one[0] == op.CALL else ()
+        return any(call.row.library in _STATUS_LIBRARIES and call.row.effect != "query" for call in calls)
 
     # --- templates and arguments
 

@@ -144,7 +144,7 @@ class Entries:
         if one is None:
             return
         if one[0] in (op.CALL, op.INVOKE):
-            name = last_part(function.dotted(one[3])) if one[0] == op.CALL else function.text(one[4])
+            name = _called(function, one)
             if name.endswith("no_gil") or any(self._releases(function, each) for each in one[5:]):
                 return
             if name in _HELPERS:
@@ -274,3 +274,8 @@ def _function_of(value: object) -> Function | None:
 def _plain(text: str) -> str:
     """A type as it is compared: its name without qualifiers."""
     return last_part(re.sub(r"\bconst\b|[&*]|<.*", "", text).strip())
+
+
+def _called(function: Function, one: Instruction) -> str:
+    """The last part of the name that a call calls."""
+    return last_part(function.dotted(one[3])) if one[0] == op.CALL else function.text(one[4])

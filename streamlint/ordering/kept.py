@@ -70,10 +70,9 @@ class KeptStreams:
             own = [register for function, one, register in stores if function is constructor]
             if len(stores) != 1 or len(own) != 1 or outside or not self._is_current(constructor, own[0]):
                 continue
-            methods = [each for method in owner.methods.values() for each in method if not is_constructor(each) and not is_destructor(each)]
             place = Place(("parameter", 0), (field.name,))
             if self._outlives(owner, 0):
-                yield from self._told(field.name, Site(constructor, stores[0][1]), methods, place, None)
+                yield from self._told(field.name, Site(constructor, stores[0][1]), _plain_methods(owner), place, None)
 
     def _stores(self, method: Function, field: str) -> Iterator[tuple[Function, Instruction, int]]:
         for function in method.below:
@@ -182,3 +181,8 @@ def _unwrapped(function: Function, register: int) -> int:
 def _names(kind: tuple[object, ...], name: str) -> bool:
     args = kind[1] if isinstance(kind[1], tuple) else ()
     return str(kind[0]).rpartition("::")[2] == name or any(isinstance(arg, tuple) and _names(arg, name) for arg in args)
+
+
+def _plain_methods(owner: ClassInfo) -> list[Function]:
+    """The methods of a class, constructors and destructors aside."""
+    return [each for method in owner.methods.values() for each in method if not is_constructor(each) and not is_destructor(each)]

@@ -95,9 +95,13 @@ class LostRecords(EventWalk):
             loop = graph.loops[place]
             is_lost = self._varies(function, loop, stream.register) and not self._varies(function, loop, event)
             return (function, loop) if is_lost else (None, None)
+        return self._loop_above(function, event, stream, depth) if depth < _HIGHEST else (None, None)
+
+    def _loop_above(self, function: Function, event: int, stream: Stream, depth: int) -> tuple[Function | None, Loop | None]:
+        """The same around a call that gives both as arguments."""
         made = [function.definitions[register] for register in (event, stream.register)]
         params = [one for one in made if one is not None and one[0] == op.PARAM]
-        for caller, call in self.callers(function) if depth < _HIGHEST and len(params) == 2 else ():
+        for caller, call in self.callers(function) if len(params) == 2 else ():
             if call[0] in (op.CALL, op.INVOKE):
                 event_given, stream_given = (operand_of(caller, call, function, one[3]) for one in params)
                 if event_given is not None and stream_given is not None:

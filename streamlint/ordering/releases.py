@@ -181,7 +181,7 @@ class Releases(Crossing):
         return self._allocates(state.frame.function, work) and self._may_share(state.frame.function, work.made)
 
     def _used(self, state: State, one: Instruction, work: Worked) -> str | frozenset[Tracked] | None:
-        touched = any(self._touches(state, each, 1 if work.assumed else 0) for each in (*work.reads, *work.writes))
+        touched = any(self._touches(state, each, int(work.assumed)) for each in (*work.reads, *work.writes))
         if work.assumed and one[0] == op.CALL and state.frame.function.dotted(one[3]) in _PLAIN:
             return None
         if work.assumed and self._may_own(state.frame.function, one) and any(self._leads(state, each) for each in work.reads):
