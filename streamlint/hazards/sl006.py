@@ -43,8 +43,8 @@ def _told(rule: CrossStreamUseWithoutWait, context: Context, race: Race, asked: 
     others = tuple(sorted(map(span_of, race.others)))[:_MOST_OTHERS]
     if any(lane.kind == CURRENT and lane.blocking is False for lane in (race.lane, race.other)):
         streams = (*streams, *asked.per_thread_because(function.unit))
-    if race.out_of_view:
-        return rule.told_out_of_view(first, second, streams, race.out_of_view, others)
+    if race.unknown_work:
+        return rule.told_out_of_view(first, second, streams, race.unknown_work, others)
     return rule.told(first, second, race.is_write, streams, others)
 
 

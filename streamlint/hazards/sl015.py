@@ -11,7 +11,7 @@ from streamlint.findings import Finding
 from streamlint.hazards.context import Context, span_of
 from streamlint.hazards.default_stream import DefaultStream
 from streamlint.hazards.streams import Streams
-from streamlint.ordering.at_hand import is_constructor
+from streamlint.ordering.available_streams import is_constructor
 from streamlint.ordering.beside import Event
 from streamlint.ordering.choices import NULL
 from streamlint.ordering.handed_streams import HandedStreams

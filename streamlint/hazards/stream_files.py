@@ -88,7 +88,8 @@ class StreamFiles:
     def is_without_streams(self, unit: Unit) -> bool:
         """Whether no function of a file works with a stream."""
         return not any(
-            self.streams.at_hand.is_given(function) or self.streams.at_hand.works_with(function) for function in host_functions(unit)
+            self.streams.available_streams.is_given(function) or self.streams.available_streams.works_with(function)
+            for function in host_functions(unit)
         )
 
     def _lives_on_null(self, unit: Unit) -> bool:

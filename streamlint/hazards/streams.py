@@ -10,7 +10,7 @@ from streamlint.facts.program import Unit
 from streamlint.findings import Span, Step
 from streamlint.hazards.context import Context, span_of
 from streamlint.models.vocabulary import Selector
-from streamlint.ordering.at_hand import AtHand
+from streamlint.ordering.available_streams import AvailableStreams
 from streamlint.ordering.beside import DEEPEST, Beside
 from streamlint.ordering.choice import Choice
 from streamlint.ordering.choices import Choices
@@ -30,7 +30,7 @@ class Streams:
         self.launches = Launches(self.transfer, presumes)
         self.choices = Choices(self.transfer, self.transfer.one_of(Places, self.facts), Currents(self.transfer, guesses=True))
         self.beside = Beside(self.transfer, self.launches, self.choices, deepest)
-        self.at_hand = AtHand(self.transfer, self.beside)
+        self.available_streams = AvailableStreams(self.transfer, self.beside)
         self.extensions = Extensions(self.facts.program)
         self._built: dict[Unit, bool | None] = {}
         self._blocking: dict[LibraryObject, bool | None] = {}

@@ -43,9 +43,9 @@ class Alternation:
 def _turned(held: Tracked, turns: list[Turn]) -> Iterator[Tracked]:
     path = held.place.path
     for index, key in enumerate(path):
-        told = key.key if isinstance(key, Element) else None
+        term = key.key if isinstance(key, Element) else None
         for here, there in turns:
-            if told in here and there:
+            if term in here and there:
                 for name in there:
                     yield held._replace(place=Place(held.place.root, (*path[:index], Element(name), *path[index + 1 :])))
                 return

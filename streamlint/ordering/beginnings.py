@@ -1,6 +1,6 @@
 """The pieces of work from which races are followed: those near to work on a stream that was chosen.
 
-A race needs memory that two streams touch. So the search begins where a stream is made current, or handed to work, goes from there to
+A race needs memory that two streams touch. So the search begins where a stream is made current, or passed to work, goes from there to
 what that work touches, and then to the other work on that. Of functions that know one stream only, nothing is asked.
 """
 
@@ -17,12 +17,12 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Row, Selector
 from streamlint.ordering.bound_handles import BoundHandles
-from streamlint.ordering.out_of_view import with_result
 from streamlint.ordering.parameters import PARTS
 from streamlint.ordering.places import POINTEE, Place, Places
 from streamlint.ordering.rotation import turning
 from streamlint.ordering.sharing import Held, Sharing
 from streamlint.ordering.streams import Currents
+from streamlint.ordering.unknown_calls import with_result
 from streamlint.transfer.actions import CURRENT, HANDLE, NAMED, NULL, Copied, Stream
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.numba_kernels import configured
@@ -204,7 +204,7 @@ class Beginnings:
                     waiting.append(use[2])
         return False
 
-    # --- streams that are handed to work
+    # --- streams that are passed to work
 
     def _explicit(self) -> dict[Function, list[Instruction]]:
         """The work that names its stream, of functions from which a second one can be reached."""
@@ -327,7 +327,7 @@ class Beginnings:
 
 
 class _Kept:
-    """The streams that were handed on to the callers of functions: a further one may tell nothing new of them."""
+    """The streams that were passed on to the callers of functions: a further one may tell nothing new of them."""
 
     def __init__(self) -> None:
         self._all: Counter[Function] = Counter()

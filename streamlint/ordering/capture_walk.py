@@ -114,7 +114,7 @@ class CaptureWalk(Unordered):
         return all(value.space == "device" for value in self.transfer.values(function, register) if isinstance(value, Memory))
 
     def _results(self, state: State, one: Instruction) -> Iterator[Tracked]:
-        """What a value from out of view gives that is called in the capture is on the device, and so is what is computed of it."""
+        """What a value from unknown code gives that is called in the capture is on the device, and so is what is computed of it."""
         function = state.frame.function
         if not op.DEFINES[one[0]]:
             return
@@ -163,14 +163,14 @@ class CaptureWalk(Unordered):
 
     def _refusal(self, state: State, one: Instruction, operation: DeviceOperation, kind: str, status: Status) -> Refused:
         calls: list[Site] = []
-        handed = 0  # calls of lambdas that the region was handed: their bodies are what is captured
+        lambdas = 0  # calls of lambdas that the region was passed: their bodies are what is captured
         frame = state.frame
         while frame.caller is not None and frame.call is not None:
             calls.insert(0, Site(frame.caller.function, frame.call))
-            handed = handed + 1 if frame.function.code.kind == "lambda" else 0
+            lambdas = lambdas + 1 if frame.function.code.kind == "lambda" else 0
             frame = frame.caller
         site, made = Site(state.frame.function, one), self._made(state, operation)
-        return Refused(self._capture, operation, site, tuple(calls[handed:]), kind, status, state.doubts, made)
+        return Refused(self._capture, operation, site, tuple(calls[lambdas:]), kind, status, state.doubts, made)
 
     def _made(self, state: State, operation: DeviceOperation) -> Site | None:
         if operation.stream is None or operation.stream.register < 0:

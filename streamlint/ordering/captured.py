@@ -39,7 +39,7 @@ class Capture(NamedTuple):
 
 class Input(NamedTuple):
     """Memory that a capture may read. It is followed from behind an instruction; ``origin`` is where it was allocated, else where the
-    place that holds it is known from. ``is_allocated``: in view, so that its references are known. ``is_inside``: in the capture, from a
+    place that holds it is known from. ``is_allocated``: here, so that its references are known. ``is_inside``: in the capture, from a
     pool that does not belong to the graph."""
 
     capture: Capture

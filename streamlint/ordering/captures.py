@@ -1,7 +1,7 @@
 """SL013: what happens between the begin and the end of a stream capture, and which of it the capture does not take.
 
 The pending operation is the capture. What is followed with it are the streams that are in it, the events recorded in it, the work of
-forks that the captured stream is not behind yet, and what modules out of view have given: that is on the device where the capture is.
+forks that the captured stream is not behind yet, and what unknown modules have given: that is on the device where the capture is.
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ class Captures(CaptureStreams):
         if part == "end" and self._capture.ends == op.NONE and ENDED not in state.tracked:
             return self._end(state)
         if part == "begin":
-            return ORDERED  # a capture in a capture: its own streams are not told apart
+            return ORDERED  # a capture in a capture: its own streams are not distinguished
         if part == "relax":
             return state.tracked | {Tracked("relaxed", OPEN.place)}
         return None

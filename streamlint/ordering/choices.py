@@ -26,7 +26,7 @@ from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import Transfer
 
 NULL, PTDS, AMBIENT, MADE, PARAMETER, HELD = "null", "ptds", "current", "made", "parameter", "held"
-"""What a stream is. ``held``: some stream that is found in an object, or that a function out of view gives."""
+"""What a stream is. ``held``: some stream that is found in an object, or that an unknown function gives."""
 IN_VIEW = frozenset({NULL, AMBIENT, MADE, PTDS})
 """Those of which it is known what they are."""
 _DETAILS = {"null": NULL, "default": NULL, "ptds": PTDS, "per-thread": PTDS, "current": AMBIENT}
@@ -274,7 +274,7 @@ class Choices:
     def of_field(
         self, function: Function, register: int, field: str, at: Site, calls: tuple[Site, ...], is_up: bool = True
     ) -> Iterator[Choice]:
-        """A member of an object that is handed over: what whoever made the object has put there."""
+        """A member of an object that is passed: what whoever made the object has put there."""
         held = self.fields.behind(function, register)
         one = function.definitions[held] if held >= 0 else None
         if one is not None and one[0] == op.PARAM:

@@ -13,14 +13,14 @@ Classes = frozenset[ClassInfo]
 
 
 class Dispatch:
-    """The classes of objects at hand."""
+    """The classes of known objects."""
 
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
         self._known: dict[tuple[ClassInfo, str], dict[Function, Classes]] = {}
 
     def classes(self, function: Function, one: Instruction, callee: Function) -> Classes | None:
-        """The classes of the object at hand of which a call of its own method runs a function; None where that says nothing."""
+        """The classes of the receiver of which a call of its own method runs a function; None where that says nothing."""
         owner = function.owner
         if one[0] != op.INVOKE or owner is None or function.method is not function or not function.has_receiver:
             return None

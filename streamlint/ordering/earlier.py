@@ -231,9 +231,9 @@ class Earlier:
     def is_idle(self, site: Site, source: int, is_condition: bool, passed: tuple[Site, ...] = ()) -> bool:
         """Whether the host has waited for the current stream before an upload, and nothing may have been put there since.
 
-        A call out of view may have put work there, unless it fills what is uploaded. ``is_condition``: the upload itself is told under the
+        An unknown call may have put work there, unless it fills what is uploaded. ``is_condition``: the upload itself is reported under the
         condition that its device is CUDA, so that a fetch of what may be on one counts. Rounds that do not train, and calls of a function
-        that nobody in view calls, follow one another: the host may have waited at the end of the one before.
+        that no known code calls, follow one another: the host may have waited at the end of the one before.
         """
         called = filled = False
         function = site.function
@@ -247,7 +247,7 @@ class Earlier:
                 return fetches and self._is_near(at, places) and (filled or not called)
             if self.queues(other.function, other.instruction):
                 return False
-            if self.is_out_of_view(other.function, other.instruction):
+            if self.is_unknown_call(other.function, other.instruction):
                 called = True
                 filled = filled or (other.function is function and not mine.isdisjoint(self._given_to(other)))
             return None
@@ -297,8 +297,8 @@ class Earlier:
             yield one[3]
 
     def is_work(self, function: Function, one: Instruction) -> bool:
-        """Whether an instruction puts work on a device, or may, out of view."""
-        return self.queues(function, one) or self.is_out_of_view(function, one)
+        """Whether an instruction puts work on a device, or may, as an unknown call."""
+        return self.queues(function, one) or self.is_unknown_call(function, one)
 
     def is_on_device(self, function: Function, register: int) -> bool:
         """Whether a register may hold memory of a device."""
@@ -326,8 +326,8 @@ class Earlier:
             return False
         return any(self.is_on_device(function, register) for register in operands_of(function, one))
 
-    def is_out_of_view(self, function: Function, one: Instruction) -> bool:
-        """Whether an instruction calls what rows do not know: a function of the program, or one out of view."""
+    def is_unknown_call(self, function: Function, one: Instruction) -> bool:
+        """Whether an instruction calls what rows do not know: a function of the program, or an unknown one."""
         if one[0] not in (op.CALL, op.INVOKE) or list(self.transfer.modelled(function, one)):
             return False
         if any(edge.is_followed for edge in self.transfer.edges(function, one)):

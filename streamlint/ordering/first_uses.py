@@ -53,7 +53,7 @@ class FirstUses(Races):
     def _worked(self, state: State, one: Instruction, work: Worked) -> str | None:
         """What the stream of the allocation does first with the memory is behind it, and what comes later is the affair of SL006.
 
-        So is what calls out of view may do first.
+        So is what unknown calls may do first.
         """
         if any(self._touches(state, register, 1, by=one) for register in (*work.reads, *work.writes)):
             function = state.frame.function

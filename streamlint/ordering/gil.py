@@ -180,8 +180,8 @@ class Gil:
         for edge in self.callables.narrowed(function, one, edges, given):
             if edge.callee in self._entered:
                 continue  # it is reported by itself
-            handed = self.callables.given(function, one, edge.callee, given)
-            waits, ends = self.within(edge.callee, state.held, on_device, depth + 1, handed)
+            passed = self.callables.given(function, one, edge.callee, given)
+            waits, ends = self.within(edge.callee, state.held, on_device, depth + 1, passed)
             outs |= ends
             for each in waits:
                 calls, target = (site, *each.calls), self._given_for(function, one, edge.callee, each.target)

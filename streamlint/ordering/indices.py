@@ -64,16 +64,16 @@ class Indexed(Updating):
 
     def _rekeyed(self, held: Tracked, keys: dict[Key, Element]) -> Tracked:
         """Indices are renamed part by part; one that goes round means the same slot again, whichever function uses it."""
-        again: dict[Key, Element] = {}
+        lasting: dict[Key, Element] = {}
         names: dict[object, object] = {key: element.key for key, element in keys.items()}
         for key in held.place.path if held.kind in EXACT else ():
             if is_named(key) and isinstance(key, Element) and isinstance(key.key, tuple):
                 known = renamed(key.key, names)
                 if known is not None:
-                    again[key.key] = Element(known)
+                    lasting[key.key] = Element(known)
                 elif self.turns.returns(self._site.function, key.key):
-                    again[key.key] = key
-        return super()._rekeyed(held, {**keys, **again})
+                    lasting[key.key] = key
+        return super()._rekeyed(held, {**keys, **lasting})
 
     def _given(self, state: State, one: Instruction, callee: Function) -> frozenset[Tracked]:
         """What containers of modules and closures hold is renamed as well; what a constant leads to, the parameter that it is leads to."""
@@ -148,7 +148,7 @@ class Indexed(Updating):
 
 
 def is_named(key: object) -> bool:
-    """Whether a key is an expression of a function at hand, no constant."""
+    """Whether a key is an expression of a known function, no constant."""
     return isinstance(key, Element) and isinstance(key.key, tuple) and key.key[:1] != (ELSEWHERE,)
 
 

@@ -17,7 +17,7 @@ from streamlint.ordering.conditions import Frame
 from streamlint.ordering.first_rounds import FirstRounds
 from streamlint.ordering.flow import STREAM, Tracked
 from streamlint.ordering.on_device import ARRAYS
-from streamlint.ordering.on_path import as_handed
+from streamlint.ordering.on_path import as_passed
 from streamlint.ordering.places import ANY, Element, Place, Places, rest_behind
 from streamlint.ordering.rotation import turning
 from streamlint.ordering.streams import Currents
@@ -35,7 +35,7 @@ AMBIENT = Place(("global", "ambient"))
 
 class Lane(NamedTuple):
     """A stream: ``kind`` is ``current`` for the ambient one, ``named`` or ``unknown``; its names on the path, where it was made, whether it
-    is ordered with the null stream (None: not known). ``is_given``: a call out of view has given it; ``may_be_current``: it is one of
+    is ordered with the null stream (None: not known). ``is_given``: an unknown call has given it; ``may_be_current``: it is one of
     several, of which one is the current one; ``takes_turns``: each round of a loop has another one of a list that its function builds."""
 
     kind: str
@@ -92,11 +92,11 @@ class Lanes:
         return self._named(frame, one, stream, depth)
 
     def _named(self, frame: Frame, one: Instruction, stream: Stream, depth: int) -> Lane:
-        handed = self._handed(frame, stream)
-        if handed is not None and frame.caller is not None and frame.call is not None:
-            return self.of(frame.caller, frame.call, handed, depth)
+        passed = self._handed(frame, stream)
+        if passed is not None and frame.caller is not None and frame.call is not None:
+            return self.of(frame.caller, frame.call, passed, depth)
         function, register = frame.function, behind_number(frame.function, stream.register)
-        holder, held = as_handed(self.transfer, frame, register)
+        holder, held = as_passed(self.transfer, frame, register)
         block = function.homes[one][0] if holder is frame and one in function.homes else NOBODY
         values = self.first.values(holder.function, held, block)
         wrapped = (*self._wrapped(function, register), *self._initial(function, register))
@@ -127,7 +127,7 @@ class Lanes:
         return one is not None and one[0] == op.BUILD
 
     def _wrapped(self, function: Function, register: int) -> Iterator[Place]:
-        """C++: the stream at hand that a wrapper is made of."""
+        """C++: the stream that a wrapper is made of."""
         one = function.definitions[register] if function.is_cpp and register >= 0 else None
         for call in self.transfer.modelled(function, one) if one is not None and one[0] == op.CALL else ():
             source = call.one("from") if call.row.effect == "stream_of" else None

@@ -99,7 +99,7 @@ class LastRecords:
         return any(rest_behind(name, place) == () for name in self.events.names(function, event) for place in places)
 
     def _may_record(self, function: Function, one: Instruction, places: tuple[Place, ...]) -> bool:
-        """Whether a call may record the event: code out of view that is given it, or a function at hand that has a name for it."""
+        """Whether a call may record the event: unknown code that is given it, or a known function that has a name for it."""
         if any(edge.is_followed and edge.callee in self._recording for edge in self.transfer.edges(function, one)):
             is_shared = any(place.root[0] not in ("register", "cell") for place in places)
             return is_shared or self._leads(function, op.reads(one), places)

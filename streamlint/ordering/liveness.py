@@ -32,7 +32,7 @@ class Liveness:
         self._read: dict[Function, list[int]] = {}
 
     def decided(self, frame: Frame, block: int, decided: Decided) -> Decided:
-        """What a path knows of conditions, without what no branch of its function asks from a block on, and no caller is told."""
+        """What a path knows of conditions, without what no branch of its function asks from a block on, and no caller learns."""
         function = frame.function
         if self.walk.currents.entered(function):
             return decided  # which stream is current may hang on it

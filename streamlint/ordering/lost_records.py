@@ -141,10 +141,10 @@ class LostRecords(EventWalk):
         if self._makes(function, one):
             return None
         # a number chooses what an unknown function gives
-        numbers = [given for given in op.reads(one) if _is_number(function, given)] if self._is_out_of_view(function, one) else []
+        numbers = [given for given in op.reads(one) if _is_number(function, given)] if self._is_unknown_call(function, one) else []
         return None if any(self._is_of_round(function, loop, number) for number in numbers) else numbers
 
-    def _is_out_of_view(self, function: Function, one: Instruction) -> bool:
+    def _is_unknown_call(self, function: Function, one: Instruction) -> bool:
         return function.is_cpp and one[0] == op.CALL and not any(edge.is_followed for edge in self.transfer.edges(function, one))
 
     def _is_of_round(self, function: Function, loop: Loop, number: int) -> bool:
@@ -154,7 +154,7 @@ class LostRecords(EventWalk):
             one = function.definitions[one[4]]
         end = function.code.blocks[loop.header][-1]
         asked = function.definitions[unnegated(function, end[2])[0]] if end[0] == op.BRANCH else None
-        if asked is None or one is None or not all(self._is_out_of_view(function, each) for each in (asked, one)):
+        if asked is None or one is None or not all(self._is_unknown_call(function, each) for each in (asked, one)):
             return False
         moved = {self._origin(function, each) for each in asked[5:] if function.constant(each) is None}
         return any(self._origin(function, each) in moved for each in one[5:])

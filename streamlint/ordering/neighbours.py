@@ -211,14 +211,14 @@ class Neighbours:
         return any((function, each) in brought for register in read for each in self.transfer.shared(function, register))
 
     def _is_handed(self, function: Function, one: Instruction, brought: Registers) -> bool:
-        """C++: whether a function out of view that knows no device is handed what was brought: it reads that, or frees it."""
+        """C++: whether an unknown function that knows no device is passed what was brought: it reads that, or frees it."""
         calls = self.transfer.libraries(function, one) if function.is_cpp else []
         if not calls or any(call.row is not None and call.row.effect != "free" for call in calls):
             return False
         return any((function, each) in brought for register in op.reads(one) for each in self._shared(function, register))
 
     def _is_entered(self, state: _At, one: Instruction) -> bool:
-        """Whether a call runs functions that are in view, and nothing else."""
+        """Whether a call runs functions that are known, and nothing else."""
         edges = self.transfer.edges(state.function, one) if one[0] in (op.CALL, op.INVOKE) else ()
         running = {site.function for site in state.calls} | {state.function}
         if not edges or len(state.calls) >= _DEEPEST or self.transfer.libraries(state.function, one):

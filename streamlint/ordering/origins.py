@@ -15,7 +15,7 @@ from streamlint.transfer.transfer import Transfer
 from streamlint.waits.operands import argument_registers
 
 EACH = "each"
-"""The key of an element of a container that is not told apart from the others."""
+"""The key of an element of a container that is not distinguished from the others."""
 YIELDED = "yielded"
 """The key of what an iterator has given last."""
 _SAME = frozenset({"list", "tuple", "reversed", "sorted", "iter"})
@@ -104,7 +104,7 @@ class Origins:
             yield from (place.behind(EACH) for place in self.places.names(function, register))
 
     def makers(self, function: Function, register: int) -> Iterator[tuple[Function, Instruction]]:
-        """The calls that may have made an object: in the function, or for an attribute of the object at hand."""
+        """The calls that may have made an object: in the function, or for an attribute of the receiver."""
         one = function.definitions[register] if register >= 0 else None
         if one is None:
             return

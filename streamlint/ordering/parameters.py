@@ -1,4 +1,4 @@
-"""Whose parameters a value is: of a module at hand, or of one from which an object has kept them in a container."""
+"""Whose parameters a value is: of a known module, or of one from which an object has kept them in a container."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _DEEPEST = 12
 
 
 class _Asked(NamedTuple):
-    """A register that is asked for what it holds, how deep the search may still go, and a register of a function at hand."""
+    """A register that is asked for what it holds, how deep the search may still go, and a register of a known function."""
 
     function: Function
     register: int
@@ -104,7 +104,7 @@ class Parameters:
             yield from self._found(asked._replace(register=one[3], part=parts[name]))
 
     def _stored(self, asked: _Asked, one: Instruction) -> Iterator[tuple[Function, int]]:
-        """What the object at hand keeps as an attribute."""
+        """What the receiver keeps as an attribute."""
         function = asked.function
         owner = function.method.owner if function.method is not None else None
         if owner is not None and self.places.of(function, one[3]) == Place(("parameter", 0)):

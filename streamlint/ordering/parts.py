@@ -1,6 +1,6 @@
 """Parts of memory: how far behind the beginning of a copied range an access begins, as a sum of products of what is not known.
 
-Bytes and elements are not told apart: ``sizeof`` counts as one. The whole meets each part; of two parts that cannot be compared nothing
+Bytes and elements are not distinguished: ``sizeof`` counts as one. The whole meets each part; of two parts that cannot be compared nothing
 is said.
 """
 

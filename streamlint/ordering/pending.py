@@ -64,7 +64,7 @@ class Pending(Holding):
         self._ambients: dict[tuple[Function, int], frozenset[Site]] = {}
 
     def meets(self, state: State, one: Instruction, action: Action) -> bool:
-        """Whether an action is what must not come before the copy has ended: it is told, and the path ends."""
+        """Whether an action is what must not come before the copy has ended: it is reported, and the path ends."""
         raise NotImplementedError
 
     def follow(self, site: Site, copied: Copied, memory: int) -> None:
@@ -275,7 +275,7 @@ class Pending(Holding):
         return held.part
 
     def _lost(self, state: State, one: Instruction, action: Lost) -> Answer:
-        """A call out of view: a method of the memory itself is one of its type; any other may wait for what it is given."""
+        """An unknown call: a method of the memory itself is one of its type; any other may wait for what it is given."""
         function = state.frame.function
         held = self.held(state, one[3]) if action.method else None
         if held is not None:
@@ -287,8 +287,8 @@ class Pending(Holding):
         return ORDERED if any(self._is_given(state, register) for register in action.registers) else None
 
     def is_order(self, state: State, one: Instruction, action: Action) -> bool:
-        is_out_of_view = isinstance(action, Lost) and not action.method and any(self._is_given(state, each) for each in action.registers)
-        return is_out_of_view or super().is_order(state, one, action)
+        is_unknown_call = isinstance(action, Lost) and not action.method and any(self._is_given(state, each) for each in action.registers)
+        return is_unknown_call or super().is_order(state, one, action)
 
     def orders(self, state: State, one: Instruction, action: Action) -> bool:
         if isinstance(action, Synchronized):

@@ -20,7 +20,7 @@ from streamlint.transfer.record_fields import RecordFields
 from streamlint.waits.questions import alike
 
 MOST_KEYS = 5
-"""Attributes and elements on the way to an object that are told apart."""
+"""Attributes and elements on the way to an object that are distinguished."""
 
 
 class Element(NamedTuple):
@@ -196,7 +196,7 @@ class Places:
         return Element(constant if constant is not None else alike(function, register))
 
     def of_name(self, function: Function, name: str) -> Place:
-        """A global name, or in C++ a member of the object at hand."""
+        """A global name, or in C++ a member of the receiver."""
         if function.is_cpp:
             if self.facts.member_of(function, name) is not None and function.method is not None:
                 return Place(("parameter", 0) if function.method is function else ("this",), (name,))

@@ -54,7 +54,7 @@ class Heads(NamedTuple):
     members: frozenset[tuple[Root, object]]
     wholes: frozenset[Root]
 
-    def are_met(self, touch: Touch) -> bool:
+    def are_touched(self, touch: Touch) -> bool:
         """Whether something that is tracked may be touched."""
         return not (self.roots.isdisjoint(touch.roots) and self.members.isdisjoint(touch.members) and self.wholes.isdisjoint(touch.holders))
 

@@ -57,7 +57,7 @@ class RaceCallers(RaceOrders):
 
     def _up(self, state: State, register: int) -> Iterator[State]:
         """Callers; what was the ambient stream is the one that is current where they call."""
-        yield from self._again(state)
+        yield from self._repeated_invocation(state)
         for up in super()._up(state, register):
             functions = self._functions_left(state, up)
             lane = self.lanes.of(up.frame, up.path[-1], Stream(CURRENT))
@@ -68,7 +68,7 @@ class RaceCallers(RaceOrders):
                 if self._lane.kind == CURRENT:
                     self._chosen[up.path] = lane
             if functions is not None and self._lane.kind == NAMED and (self._lane.blocking is None or AMBIENT in self._lane.places):
-                up = self._handed_down(functions, up)
+                up = self._passed_down(functions, up)
             yield up
 
     def _functions_left(self, state: State, up: State) -> tuple[Function, ...] | None:
@@ -79,8 +79,8 @@ class RaceCallers(RaceOrders):
             left = self._left[home, up.path] = (*left, up.frame.function)
         return left
 
-    def _handed_down(self, functions: tuple[Function, ...], up: State) -> State:
-        """A path that has left a function by a call: the stream of the work is the one that this call hands down, of all that calls do."""
+    def _passed_down(self, functions: tuple[Function, ...], up: State) -> State:
+        """A path that has left a function by a call: the stream of the work is the one that this call passes down, of all that calls do."""
         home = self._site.function
         frame = Frame(functions[-1], None, None, 0)
         for function, call in zip(reversed(functions[:-1]), reversed(up.path), strict=True):
@@ -91,8 +91,8 @@ class RaceCallers(RaceOrders):
         self._chosen[up.path] = given
         return up if AMBIENT in given.places else up._replace(tracked=up.tracked - {Tracked(STREAM, AMBIENT)})
 
-    def _again(self, state: State) -> Iterator[State]:
-        """What nobody in view calls runs once more: a method on the same object, if the stream never leaves that, and a hook."""
+    def _repeated_invocation(self, state: State) -> Iterator[State]:
+        """What no known code calls runs once more: a method on the same object, if the stream never leaves that, and a hook."""
         function = state.frame.function
         marker = next(function.code.instructions())
         if not self._writes or marker in state.path:
@@ -109,7 +109,7 @@ class RaceCallers(RaceOrders):
             yield State(Frame(method, None, None, 0), 0, 0, 0, mine, state.guesses, frozenset(), frozenset(), path)
 
     def _is_open(self, function: Function) -> bool:
-        """Whether callers out of view run a method, and cannot wait for the stream of the work."""
+        """Whether unknown callers run a method, and cannot wait for the stream of the work."""
         if function.method is not function or not function.has_receiver or any(True for _ in self.facts.call_places(function)):
             return False
         lane = next((place for place in self._lane.places if place.root == ("parameter", 0)), None)

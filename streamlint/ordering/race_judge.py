@@ -49,7 +49,7 @@ class Race(NamedTuple):
     first_calls: tuple[Site, ...]
     second_calls: tuple[Site, ...]
     doubts: int
-    out_of_view: str = ""  # whose work is not in view: that of the first is GIVEN or RECYCLED, that of the second LEFT
+    unknown_work: str = ""  # whose work is unknown: that of the first is GIVEN or RECYCLED, that of the second LEFT
     others: tuple[Site, ...] = ()  # other calls of the second's function, from which it meets work that nothing orders as well
 
 
@@ -158,9 +158,9 @@ class RaceJudge(RaceCallers):
         if self._waits_as_null(state, one, work):
             return ORDERED
         use = self._use(state, one, work, runs)
-        return self._met(state, one, work, use) if self._is_concerned(state, one, work, use) else None
+        return self._conflict(state, one, work, use) if self._is_concerned(state, one, work, use) else None
 
-    def _met(self, state: State, one: Instruction, work: Worked, use: Use) -> str | None:
+    def _conflict(self, state: State, one: Instruction, work: Worked, use: Use) -> str | None:
         """What it means that work uses the memory that is tracked: a race, if its stream is another one and nothing orders the two."""
         function = state.frame.function
         lane = self.lanes.of(state.frame, one, self._stream(function, work))
@@ -169,8 +169,8 @@ class RaceJudge(RaceCallers):
             return ORDERED if use.moves or (use.writes and self._is_all(state, use.writes)) else None
         if not self._is_unordered(state, one, work, lane) or not self._is_on_device(function, work, use, lane):
             return None
-        if not self._out_of_view or any(self.given.is_private(each, lane) for each in _functions(state.frame)):
-            self._tell(state, one, work, lane)
+        if not self._unknown_work or any(self.given.is_private(each, lane) for each in _functions(state.frame)):
+            self._report(state, one, work, lane)
         return ORDERED
 
     def _runs(self, state: State, work: Worked) -> bool:
@@ -248,7 +248,7 @@ class RaceJudge(RaceCallers):
         return self.same.may_be_one(lane, self._lane, False)
 
     def _is_handed_over(self, function: Function) -> bool:
-        """Whether a thread of a file puts into a queue what may be handed out to callers out of view."""
+        """Whether a thread of a file puts into a queue what may be passed out to unknown callers."""
         known = self._hands_over.get(function.unit)
         if known is None:
             putting = (each for each in function.unit.functions if not PUTTING.isdisjoint(each.called_names))
@@ -260,27 +260,27 @@ class RaceJudge(RaceCallers):
         return not state.path and state.frame.root.function is not self._site.function
 
     def left(self, state: State, register: int) -> None:
-        """What a thread has written on its stream is handed out to callers of whoever took it: without an event they cannot wait for it."""
+        """What a thread has written on its stream is passed out to callers of whoever took it: without an event they cannot wait for it."""
         function, lane = state.frame.function, self._mine(state)
-        if not self.is_beside(state) or self._out_of_view or not self._writes or lane.kind != NAMED or state.doubts > MOST_GUESSES:
+        if not self.is_beside(state) or self._unknown_work or not self._writes or lane.kind != NAMED or state.doubts > MOST_GUESSES:
             return
         names = self.places.names(function, register) if register >= 0 and not self.lanes.is_same(state.tracked, AMBIENT_LANE) else ()
         given = {each.kind for each in state.tracked for name in names if rest_behind(name, each.place) is not None}
         if BUFFER in given and given.isdisjoint((EVENT, STREAM)):
-            self._out_of_view = LEFT
+            self._unknown_work = LEFT
             use = Worked(Stream(CURRENT, library="torch"), (), (), "return", "torch")
-            self._tell(state, function.code.blocks[state.block][-1], use, AMBIENT_LANE)
-            self._out_of_view = ""
+            self._report(state, function.code.blocks[state.block][-1], use, AMBIENT_LANE)
+            self._unknown_work = ""
 
-    def _tell(self, state: State, one: Instruction, use: Worked, other: Lane) -> None:
+    def _report(self, state: State, one: Instruction, use: Worked, other: Lane) -> None:
         second = Site(state.frame.function, one)
-        lane, calls, whose = self._mine(state), state.frame.calls, self._out_of_view
+        lane, calls, whose = self._mine(state), state.frame.calls, self._unknown_work
         race = Race(self._site, second, self._work, use, lane, other, self._writes, (), calls, state.doubts, whose)
         known = self._found.get(second)
         if known is not None and not self._is_shown:
             return
         self._ways.setdefault(second, {})[calls] = None
-        if known is None or (race.out_of_view == known.out_of_view and race.doubts <= known.doubts) or not race.out_of_view:
+        if known is None or (race.unknown_work == known.unknown_work and race.doubts <= known.doubts) or not race.unknown_work:
             self._found[second] = race
 
 

@@ -136,7 +136,7 @@ class RaceMemory(Repeated):
         return all(any(rest_behind(place, each) is not None for place in places) for each in held)
 
     def over(self, state: State) -> bool:
-        """Nothing can be met without memory."""
+        """Nothing can race without memory."""
         return not any(held.kind == BUFFER for held in state.tracked)
 
     def places_returned(self, function: Function, register: int) -> tuple[Place, ...]:

@@ -38,8 +38,8 @@ class RaceOrders(RaceMemory):
         self.same = SameStreams(transfer)
         self._recorded_events = RecordedEvents(transfer, self.places)
         self._waits_in: dict[Function, bool] = {}
-        self._chosen: dict[tuple[Instruction, ...], Lane] = {}  # by the calls that lead to a caller: what is current there, or handed down
-        self._out_of_view = ""
+        self._chosen: dict[tuple[Instruction, ...], Lane] = {}  # by the calls that lead to a caller: what is current there, or passed down
+        self._unknown_work = ""
 
     def _stream(self, function: Function, work: Worked) -> Stream:
         """The stream of work; an operator's is the current one of the library whose arrays it gets."""
@@ -62,7 +62,7 @@ class RaceOrders(RaceMemory):
 
     def _is_ordered(self, state: State, one: Instruction, stream: Stream) -> bool:
         lane = self.lanes.of(state.frame, one, stream)
-        is_theirs = self._out_of_view == GIVEN and lane.kind == NAMED and not lane.made  # callers have named the stream that they work on
+        is_theirs = self._unknown_work == GIVEN and lane.kind == NAMED and not lane.made  # callers have named the stream that they work on
         is_same = self.lanes.is_same(state.tracked, lane) or self._may_be_earlier(state, STREAM, lane.places)
         is_current = lane.may_be_current and self._mine(state).kind == CURRENT
         return is_theirs or is_same or is_current or (stream.kind == NAMED and self._may_be_element(state, stream.register))
@@ -118,7 +118,7 @@ class RaceOrders(RaceMemory):
         return frozenset(Tracked(WAITER, place.behind(ANY)) for place in places)
 
     def _is_event_behind(self, state: State, event: int) -> bool:
-        if self._out_of_view == GIVEN and self.places.of(state.frame.function, event).root[0] == "parameter":
+        if self._unknown_work == GIVEN and self.places.of(state.frame.function, event).root[0] == "parameter":
             return True  # callers say where their work ends
         function = state.frame.function
         is_behind = self._has(state, EVENT, event) or self._may_be_earlier(state, EVENT, self.places.names(function, event))

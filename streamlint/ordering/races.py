@@ -13,11 +13,11 @@ from streamlint.ordering.conditions import Frame
 from streamlint.ordering.flow import BUFFER, STREAM, Tracked
 from streamlint.ordering.lanes import Lane
 from streamlint.ordering.new_blocks import NewBlocks
-from streamlint.ordering.out_of_view import OutOfView
 from streamlint.ordering.places import ANY
 from streamlint.ordering.race_judge import AMBIENT_LANE, ON_HOST, Race, RaceJudge
 from streamlint.ordering.race_orders import GIVEN, RECYCLED
 from streamlint.ordering.states import State
+from streamlint.ordering.unknown_calls import UnknownCalls
 from streamlint.transfer.actions import CURRENT, NAMED, UNKNOWN, Copied, Stream, Viewed
 from streamlint.transfer.transfer import Transfer
 from streamlint.transfer.work import Worked
@@ -39,7 +39,7 @@ class Races(RaceJudge):
         super().__init__(transfer)
         self.beginnings = transfer.one_of(self.begins, transfer, self.places, self.currents)
         self.blocks = NewBlocks(transfer, self.lanes)
-        self.unseen = OutOfView(transfer, self.places)
+        self.unseen = UnknownCalls(transfer, self.places)
         self._moves_modules = False
 
     def find(self) -> Iterator[Race]:
@@ -57,8 +57,8 @@ class Races(RaceJudge):
             yield race._replace(others=tuple(others))
 
     def _follow_given(self, found: list[Begun]) -> None:
-        """What callers out of view give may be under way on their stream: it meets what works on a stream that is the program's own."""
-        self._writes, self._is_evident, self._meeting, self._out_of_view = True, False, None, GIVEN
+        """What unknown callers give may be under way on their stream: it meets what works on a stream that is the program's own."""
+        self._writes, self._is_evident, self._meeting, self._unknown_work = True, False, None, GIVEN
         for function, parameters in self.given.find(found).items():
             first = next(function.code.instructions())
             self._follow(Site(function, first), Worked(Stream(CURRENT, library="torch"), (), (), "call", "torch"), AMBIENT_LANE)
@@ -67,7 +67,7 @@ class Races(RaceJudge):
             tracked |= {held._replace(place=held.place.behind(_GRADIENT)) for held in tracked}
             if tracked:
                 self.run(self.start(function, first, frozenset(tracked) | self._lane.tracked(STREAM), ()), self._judge)
-        self._out_of_view = ""
+        self._unknown_work = ""
 
     def _follow_apart(self, found: list[Begun]) -> None:
         """What a function writes on the current stream may be under way where one begins whose stream waits for nothing."""
@@ -83,13 +83,13 @@ class Races(RaceJudge):
         if not is_there or function.is_cpp or not self.blocks.is_busy(function, one, work):
             return
         self._follow(Site(function, one), work, lane)
-        self._writes, self._is_evident, self._out_of_view = True, True, RECYCLED
+        self._writes, self._is_evident, self._unknown_work = True, True, RECYCLED
         tracked = frozenset(held for held in self._names(function, work.made) if held.place.root[0] == "register")
         self.run(self.start(function, one, tracked | lane.tracked(STREAM), frozenset()), self._judge)
-        self._out_of_view = ""
+        self._unknown_work = ""
 
     def _follow_unseen(self, function: Function, one: Instruction, work: Worked, lane: Lane) -> None:
-        """A call out of view on a stream of the program's own: what it gives and fills is written there. It waits for what it can reach."""
+        """An unknown call on a stream of the program's own: what it gives and fills is written there. It waits for what it can reach."""
         if work.made < 0 or lane.kind != NAMED or not any(self.memory.may_be_memory(function, each) for each in work.reads):
             return
         filled = [each for each in self.unseen.filled(function, one, work) if self.memory.is_on_device(function, each, work, True)]
@@ -107,7 +107,7 @@ class Races(RaceJudge):
             self._fills = False
 
     def _may_have_waited(self, state: State, one: Instruction, lane: Lane) -> bool:
-        """Whether a call out of view can reach its stream, and nothing behind it says that it has not waited for that."""
+        """Whether an unknown call can reach its stream, and nothing behind it says that it has not waited for that."""
         is_given = any(self._leads_to_order(state, register, one) for register in dict.fromkeys((one[3], *self._work.reads)))
         return is_given and not self.unseen.is_awaited_behind(state.frame.function, one, lane)
 

@@ -22,10 +22,10 @@ _SHAPED = {op.BINARY: slice(4, 6), op.CAST: slice(4, 5), op.COPY: slice(3, 4)}
 
 
 class Region(NamedTuple):
-    """A part of memory. ``told`` are names, or expressions of a function with their variables; ``begins_later``: not at zero."""
+    """A part of memory. ``terms`` are names, or expressions of a function with their variables; ``begins_later``: not at zero."""
 
     kind: str
-    told: frozenset[object]
+    terms: frozenset[object]
     names: frozenset[Key] = frozenset()
     function: Function | None = None
     begins_later: bool = False
@@ -78,12 +78,12 @@ class Regions:
             return
         numbers = {parameter.name: given[index] for index, parameter in enumerate(code.parameters) if index < len(given)}
         pointers = {p.name for p in code.parameters if p.type is not None and (p.type[2] or p.type[4] is not None)}
-        for name, (kind, *told) in code.parts.items():
+        for name, (kind, *terms) in code.parts.items():
             if name not in numbers:
                 continue
             if kind != PLACED:
-                yield numbers[name], Region(kind, frozenset(told))
-            elif movers := [numbers[each] for each in told if each in numbers and each not in pointers]:
+                yield numbers[name], Region(kind, frozenset(terms))
+            elif movers := [numbers[each] for each in terms if each in numbers and each not in pointers]:
                 yield numbers[name], _moved(function, movers)
 
 
@@ -92,13 +92,13 @@ def are_apart(first: Region | None, second: Region | None) -> bool:
     if first is None or second is None:
         return False
     if first.kind == second.kind == ADDS:
-        return first.told == second.told
+        return first.terms == second.terms
     if first.kind == second.kind == ELEMENTS:
-        return first.told.isdisjoint(second.told)
+        return first.terms.isdisjoint(second.terms)
     if first.function is None or first.function is not second.function:
         return False
     if first.kind == second.kind == PLACED:
-        return not (first.told <= second.told or second.told <= first.told)
+        return not (first.terms <= second.terms or second.terms <= first.terms)
     if {first.kind, second.kind} == {PLACED, BYTES}:
         placed, size = (first, second) if first.kind == PLACED else (second, first)
         # So many bytes may end before a kernel that begins farther on: not with all that its arguments speak of, and more.

@@ -87,7 +87,7 @@ class Releases(Crossing):
         yield from self._released.values()
 
     def _follow_emptied(self, use: GivenUse) -> None:
-        """A tensor that a caller out of view gives is allocated on the stream that is current there; the caller keeps its references."""
+        """A tensor that an unknown caller gives is allocated on the stream that is current there; the caller keeps its references."""
         if not self.memory.is_on_device(use.function, use.register, use.work, True):
             return
         self._site = site = Site(use.function, use.instruction)
@@ -185,12 +185,12 @@ class Releases(Crossing):
         if work.assumed and one[0] == op.CALL and state.frame.function.dotted(one[3]) in _PLAIN:
             return None
         if work.assumed and self._may_own(state.frame.function, one) and any(self._leads(state, each) for each in work.reads):
-            return ORDERED  # an owner out of view may keep it
+            return ORDERED  # an unknown owner may keep it
         lane = self.lanes.of(state.frame, one, work.stream)
         if not touched:
             if not self._is_reused(state, work, lane):
                 return None
-            self._tell_release(state, one)
+            self._report_release(state, one)
             return ORDERED
         if self._is_home(lane) or self.is_on_other_way(state, one):
             return None
@@ -212,7 +212,7 @@ class Releases(Crossing):
         return found
 
     def _may_own(self, function: Function, one: Instruction) -> bool:
-        """Whether a call out of view may keep what it is given: a method, a constructor, or an unknown value whose result nobody uses."""
+        """Whether an unknown call may keep what it is given: a method, a constructor, or an unknown value whose result nobody uses."""
         if one[0] not in (op.CALL, op.INVOKE):
             return True
         called = list(self.transfer.values(function, one[3]))
@@ -271,7 +271,7 @@ class Releases(Crossing):
         if any(self._is_kept(state, held) for held in state.tracked if held.kind == BUFFER and held.place.root != gone):
             return False
         if self._is_in_use(state.tracked):
-            self._tell_release(state, one)
+            self._report_release(state, one)
         return True
 
     def _is_kept(self, state: State, held: Tracked) -> bool:
@@ -311,7 +311,7 @@ class Releases(Crossing):
         left = {held for held in state.tracked if held.kind != BUFFER or not is_lent(held.place)}
         state = state._replace(tracked=frozenset(left))
         if not self._alive(state) and self._is_home(self.lanes.of(state.frame, one, Stream(CURRENT))):
-            self._tell_release(state, one)
+            self._report_release(state, one)
             return ORDERED
         return state.tracked
 
@@ -346,7 +346,7 @@ class Releases(Crossing):
                 return  # the program is over
             end = function.code.blocks[state.block][-1]
             if self._is_in_use(state.tracked) and self._lane.kind == CURRENT and not self._outlives(state, register):
-                self._tell_release(state, end, is_over=True)
+                self._report_release(state, end, is_over=True)
             else:
                 after = [*self._next_call(state, register, end)]
         yield from after
@@ -364,7 +364,7 @@ class Releases(Crossing):
             elif lane.kind == NAMED:
                 self._raised.append((up, lane))
 
-    def _again(self, state: State) -> Iterator[State]:
+    def _repeated_invocation(self, state: State) -> Iterator[State]:
         yield from ()
 
     def _may_be_under_way(self, function: Function) -> bool:
@@ -440,7 +440,7 @@ class Releases(Crossing):
                     return True
         return False
 
-    def _tell_release(self, state: State, again: Instruction, is_over: bool = False) -> None:
+    def _report_release(self, state: State, again: Instruction, is_over: bool = False) -> None:
         if state.guesses:
             return
         site = Site(state.frame.function, again)

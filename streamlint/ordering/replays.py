@@ -1,7 +1,7 @@
 """SL034: what a capture has read is followed to the replays of its graph: whether it is replaced, freed or let go before one.
 
 The pending operation is an input of the capture. Followed are the names of its memory, those of the graph, the names through which the
-capture has read it, what may keep it alive out of view, and what has become of it.
+capture has read it, what may keep it alive in unknown code, and what has become of it.
 """
 
 from __future__ import annotations
@@ -210,7 +210,7 @@ class Replays(Unordered):
         return any(memory.may_be_memory(function, each) for each in work.reads if each >= 0 and not self._holds(state, each))
 
     def _kept(self, state: State, one: Instruction) -> frozenset[Tracked]:
-        """Code out of view may keep what it is given, in its result, or for good where nobody takes that."""
+        """Unknown code may keep what it is given, in its result, or for good where nobody takes that."""
         function = state.frame.function
         is_taken = op.DEFINES[one[0]] and bool(function.uses.get(one[2]))
         return frozenset({Tracked(MAYBE, register_place(one[2]) if is_taken else _MARK)})

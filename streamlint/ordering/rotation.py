@@ -141,7 +141,7 @@ def stays(place: Place, function: Function, loop: Loop) -> bool:
     return not any(rests_on(key, function, loop) for key in keys)
 
 
-def is_told(function: Function, one: Instruction, loop: Loop, memory: Iterable[int]) -> bool:
+def is_distinguished(function: Function, one: Instruction, loop: Loop, memory: Iterable[int]) -> bool:
     """Whether work is given anything beside its memory that tells rounds apart: it may touch a part of the memory that is its own."""
     kept = set(memory)
     given = list(_given(function, one))
@@ -163,11 +163,11 @@ def _given(function: Function, one: Instruction) -> Iterable[int]:
     return operands_of(function, one, False) if one[0] in (op.CALL, op.INVOKE) else ()
 
 
-def varies(told: Iterable[object], function: Function, loop: Loop) -> bool:
+def varies(terms: Iterable[object], function: Function, loop: Loop) -> bool:
     """Whether any of some expressions rests on what the rounds of a loop define."""
-    return any(rests_on(key, function, loop) for key in told)
+    return any(rests_on(key, function, loop) for key in terms)
 
 
 def is_own(key: object) -> bool:
-    """Whether an expression is one of the round at hand."""
+    """Whether an expression is one of the current round."""
     return isinstance(key, tuple) and key[:1] != (EARLIER,)

@@ -81,7 +81,7 @@ def _are_beside(lane: Lane, other: Lane) -> bool:
 
 
 def _given_as(places: tuple[Place, ...], made: frozenset[Site]) -> str:
-    """How a stream that was not made in view is given: as an ``argument``, or as a ``member`` of an object."""
+    """How a stream that was not made by known code is given: as an ``argument``, or as a ``member`` of an object."""
     if made or not places:
         return ""
     roots = [place.root[2] if place.root[0] == "aside" else place.root for place in places]

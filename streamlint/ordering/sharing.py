@@ -21,7 +21,7 @@ from streamlint.waits.operands import handed_over, kept_by
 MOST = 600
 """Registers that are looked at for one question."""
 _MOST_FILES = 8
-"""Files that mention an attribute, beyond which only those of the file at hand count."""
+"""Files that mention an attribute, beyond which only those of the file itself count."""
 _PARTS = {op.PHI: slice(3, None), op.BUILD: slice(4, None), op.DICT: slice(4, None, 2)}
 """By opcode: the registers of the values that one is joined or built of."""
 _FROM = {
@@ -163,7 +163,7 @@ class Sharing:
         elif opcode == op.SET_NAME:
             yield from self._global(function, function.text(use[2]), names)
         elif opcode in (op.RETURN, op.YIELD):
-            yield from self._handed_back(function)
+            yield from self._passed_back(function)
         elif opcode in (op.SET_ITEM, op.APPEND, op.PUT) and use[-1] != register:
             yield function, use[-1]
         elif opcode in (op.SET_ITEM, op.APPEND, op.PUT, op.BUILD, op.DICT):
@@ -187,7 +187,7 @@ class Sharing:
             if edge.is_followed:
                 yield from self._given(function, use, edge.callee, register)
 
-    def _handed_back(self, function: Function) -> Iterator[Held]:
+    def _passed_back(self, function: Function) -> Iterator[Held]:
         """What calls of a function hold that it gives a value back to."""
         for caller, call in self.facts.call_places(function):
             if op.DEFINES[call[0]] and self._enters(caller, call, function):

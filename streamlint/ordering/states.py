@@ -37,7 +37,7 @@ class State(NamedTuple):
     stream: Stream = Stream(UNKNOWN)  # that of the operation
     sites: frozenset[Site] = frozenset()  # where that stream was made
     is_blocking: bool = False  # whether the null stream waits for it
-    classes: frozenset[tuple[Frame, Classes]] = frozenset()  # of objects at hand, by what their methods have run
+    classes: frozenset[tuple[Frame, Classes]] = frozenset()  # of known objects, by what their methods have run
     chosen: frozenset[int] = frozenset()  # C++: the files of functions that several files define
     through: tuple[Function, Function] | None = None  # a closure that the path went up to, and the function for which it was made
 

@@ -259,7 +259,7 @@ def _way(function: Function, register: int, opened: Container[int]) -> Instructi
 
 
 def _enters_streams(function: Function, one: Instruction, values: Iterable[Object]) -> bool:
-    """Whether a context manager is a stream, as CuPy's are: one that callers out of view give, by itself. What a call gives may be any."""
+    """Whether a context manager is a stream, as CuPy's are: one that unknown callers give, by itself. What a call gives may be any."""
     made = function.definitions[one[3]]
     given = all(isinstance(value, Unknown) and value.reason == "caller" for value in values)
     if made is None or made[0] in (op.CALL, op.INVOKE, op.ITEM) or not given:

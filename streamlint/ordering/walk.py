@@ -80,7 +80,7 @@ class Walk(Branches):
             touched = steps[index]
             if is_beside and self.meanwhile.waits(function, code[index]):
                 return  # whoever it waits for may have waited for the operation
-            if touched is not None and index != home and not self._quiet.heads(state.tracked).are_met(touched):
+            if touched is not None and index != home and not self._quiet.heads(state.tracked).are_touched(touched):
                 continue
             if index == home and self.redone(state, code[index]):
                 return
@@ -99,7 +99,7 @@ class Walk(Branches):
         region = self._quiet.region(state.frame.function, state.block)
         if region is None or (origin[0] is state.frame.function and origin[1] in region.blocks):
             return None
-        return None if self._quiet.heads(state.tracked).are_met(region.touch) else region
+        return None if self._quiet.heads(state.tracked).are_touched(region.touch) else region
 
     def _step(self, state: State, index: int, judge: Judge, origin: _Origin) -> tuple[State | None, Iterable[State]]:
         """The state behind an instruction in its block, None where the path leaves that; and the states that it leads to elsewhere."""

@@ -12,7 +12,7 @@ from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Loop
 from streamlint.ordering.conditions import Frame, deciding
 from streamlint.ordering.liveness import Liveness
-from streamlint.ordering.rounds import again
+from streamlint.ordering.rounds import next_round
 from streamlint.ordering.states import MOST_GUESSES, State
 from streamlint.ordering.topics import implied, topic
 from streamlint.ordering.turns import asked_for_none
@@ -36,7 +36,7 @@ class Branches(Calls):
         before = self._edge(frame.function, state.block, block)
         guards = frozenset(guard for guard in state.guards if guard[0] != frame or guard[2] != block)
         decided = state.decided
-        loop = again(frame.function, state.block, block) if decided else None
+        loop = next_round(frame.function, state.block, block) if decided else None
         if loop is not None:  # what a round has computed is computed anew
             decided = frozenset(known for known in decided if known[0] != frame or not self._changes(frame.function, known[1], loop))
         decided = self._live.decided(frame, block, decided) if decided else decided

@@ -185,7 +185,7 @@ class Calls(Hooks):
         for caller, call in callers:
             if not self._may_be_made(function, Site(caller, call), state.through):
                 continue
-            back = frozenset(self._handed_back(state, register, caller, call))
+            back = frozenset(self._passed_back(state, register, caller, call))
             tracked = back.union(*(self._made_of(caller, held) for held in back))
             frame = Frame(caller, None, None, 0)
             decided = self.conditions.above(state.frame, state.decided, frame, call)

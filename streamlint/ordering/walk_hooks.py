@@ -23,7 +23,7 @@ class Hooks(WalkNames):
 
     ordering: tuple[type[object], ...] = (Synchronized,)
     meets_memory = False
-    """Whether only what touches memory that is tracked can be met: a call that can name none of it orders, or does nothing."""
+    """Whether only what touches memory that is tracked can matter: a call that can name none of it orders, or does nothing."""
     passive: tuple[type[object], ...] = (Read, Viewed, Touched)
     """Actions that mean nothing where they touch nothing of what is tracked, unless they wait."""
     hooked: frozenset[int] = frozenset()
@@ -68,7 +68,7 @@ class Hooks(WalkNames):
         return self.places.names(function, register) if register >= 0 else ()
 
     def is_order(self, state: State, one: Instruction, action: Action) -> bool:
-        """Whether an action orders the operation, or may do so out of view."""
+        """Whether an action orders the operation, or may do so in unknown code."""
         return self.orders(state, one, action)
 
     def redone(self, state: State, one: Instruction) -> bool:
@@ -104,7 +104,7 @@ class Hooks(WalkNames):
         return None
 
     def left(self, state: State, register: int) -> None:
-        """A path leaves the program: its function, which nothing in view calls, gives back what a register holds."""
+        """A path leaves the program: its function, which no known code calls, gives back what a register holds."""
 
     def is_bounded(self, state: State, condition: int) -> bool:
         """Whether a loop waits for what is under way by its own measure: that it is entered is taken for granted."""

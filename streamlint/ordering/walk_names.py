@@ -115,7 +115,7 @@ class WalkNames:
             return (Place(("parameter", 0)),)  # a method of the same object
         return None
 
-    def _handed_back(self, state: State, register: int, caller: Function, call: Instruction) -> Iterator[Tracked]:
+    def _passed_back(self, state: State, register: int, caller: Function, call: Instruction) -> Iterator[Tracked]:
         """What is tracked at a function's end, by the names that its caller has for it."""
         function = state.frame.function
         mine = [held for held in state.tracked if held.place.root[0] != "aside"]
@@ -148,7 +148,7 @@ class WalkNames:
         """What is tracked behind a call on the path: also what was put aside for it."""
         taken_up = ((held, _taken_up(held.place, caller.depth)) for held in state.tracked)
         tracked = frozenset(held._replace(place=place) for held, place in taken_up if place is not None)
-        return tracked | frozenset(self._handed_back(state, register, caller.function, call))
+        return tracked | frozenset(self._passed_back(state, register, caller.function, call))
 
     def _collected(self, caller: Function, call: Instruction, function: Function, held: Tracked) -> Iterator[Tracked]:
         """What ``*args`` or ``**options`` holds, by the names of the arguments."""
