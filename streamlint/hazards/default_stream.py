@@ -18,10 +18,10 @@ from streamlint.ir import opcodes as op
 from streamlint.ir.code import TypeTuple
 from streamlint.ir.graph import NOBODY, Graph
 from streamlint.models.vocabulary import Selector
-from streamlint.ordering.available_streams import is_constructor, is_destructor
 from streamlint.ordering.beside import Event
 from streamlint.ordering.choice import Choice
 from streamlint.ordering.choices import HELD, MADE, NULL, PARAMETER
+from streamlint.ordering.streams_in_scope import is_constructor, is_destructor
 from streamlint.transfer.launch_rows import FIXED, GIVEN, OMITTED, Queued
 from streamlint.transfer.modelled import operands_of
 from streamlint.transfer.origin import Origin
@@ -59,7 +59,7 @@ class DefaultStream(StreamFiles):
 
     def _reason_cpp(self, function: Function, one: Instruction, work: Queued, choice: Choice) -> str:
         holder, place = choice.at.function, choice.at.instruction
-        if choice.how == "default" and not choice.calls and not self.streams.available_streams.is_given(holder):
+        if choice.how == "default" and not choice.calls and not self.streams.in_scope.is_given(holder):
             return ""
         beside = self.streams.beside.in_flight(holder, place)
         if self._is_behind_device_wait(holder, place, beside):
@@ -82,7 +82,7 @@ class DefaultStream(StreamFiles):
             and not (work.kind == "copy" and work.waits)
             and self.own_stream(holder.unit) is not None
         ):
-            return "" if self.streams.available_streams.makes(holder) else "other work in this file uses a stream"
+            return "" if self.streams.in_scope.makes(holder) else "other work in this file uses a stream"
         return ""
 
     def _reason_crossing(self, choice: Choice) -> str:
@@ -187,9 +187,9 @@ class DefaultStream(StreamFiles):
 
     def _has_stream_at_hand(self, holder: Function, choice: Choice) -> bool:
         for function in self._choosers(holder):
-            if self.streams.available_streams.makes(function):
+            if self.streams.in_scope.makes(function):
                 return False
-            if self.streams.available_streams.is_named(function):
+            if self.streams.in_scope.is_named(function):
                 return True
         return False
 
@@ -233,11 +233,11 @@ class DefaultStream(StreamFiles):
     def _is_of_given_stream(self, holder: Function, place: Instruction) -> bool:
         """Whether the function itself takes a stream, and nobody has waited yet."""
         waits = (event for event in self.streams.beside.before(holder, place) if event.work is None)
-        return self.streams.available_streams.is_given(holder) and not any(True for _ in waits)
+        return self.streams.in_scope.is_given(holder) and not any(True for _ in waits)
 
     def _sets_up(self, holder: Function, place: Instruction, work: Queued) -> bool:
         """Whether it fills memory that the function has just made and keeps, before it has any stream."""
-        if work.kind not in ("copy", "memset") or self.streams.available_streams.is_given(holder):
+        if work.kind not in ("copy", "memset") or self.streams.in_scope.is_given(holder):
             return False
         if not self._fills_kept(holder, work):
             return False
@@ -262,7 +262,7 @@ class DefaultStream(StreamFiles):
         return any(self.streams.beside.leads_to(caller, one, call) for one in made)
 
     def _makes(self, edge: Edge) -> bool:
-        return edge.is_followed and self.streams.available_streams.makes(edge.callee)
+        return edge.is_followed and self.streams.in_scope.makes(edge.callee)
 
     def _is_on_own_memory(self, function: Function, work: Queued) -> bool:
         """Whether all that it works on is memory that the program has from the driver: a program of its own in the extension."""
@@ -355,10 +355,10 @@ class DefaultStream(StreamFiles):
         if not is_destructor(function):
             return False
         owner = function.method.owner if function.method is not None else None
-        if owner is None or not owner.unit.is_cpp or not self.streams.available_streams.has_members(owner):
+        if owner is None or not owner.unit.is_cpp or not self.streams.in_scope.has_members(owner):
             return True
         constructors = owner.methods.get("__init__", [])
-        return not any(self.streams.available_streams.is_given(one) for one in constructors)
+        return not any(self.streams.in_scope.is_given(one) for one in constructors)
 
     def _handles_error(self, function: Function, one: Instruction) -> bool:
         """Whether an instruction stands in a handler of exceptions."""

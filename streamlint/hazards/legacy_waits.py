@@ -16,7 +16,6 @@ from streamlint.hazards.streams import Streams
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Row
-from streamlint.ordering.available_streams import is_constructor
 from streamlint.ordering.beside import Event
 from streamlint.ordering.choice import Choice
 from streamlint.ordering.choices import MADE, NULL, PARAMETER
@@ -25,6 +24,7 @@ from streamlint.ordering.lanes import Lane
 from streamlint.ordering.null_waits import NullWait, RacesBehindNull, ReadsBehindNull
 from streamlint.ordering.places import Place
 from streamlint.ordering.storage import Storages
+from streamlint.ordering.streams_in_scope import is_constructor
 from streamlint.transfer.actions import CURRENT, Recorded, Stream, Synchronized
 from streamlint.transfer.work import Worked
 
@@ -202,7 +202,7 @@ class LegacyWaits:
     def _of_argument(self, function: Function, copy: Event, reads: set[Place]) -> Iterator[Missed]:
         """A function that works on the stream it is given fetches, on the default stream, what its caller hands it."""
         assert copy.work is not None
-        if copy.work.direction != "d2h" or is_constructor(function) or not self.streams.available_streams.is_given(function):
+        if copy.work.direction != "d2h" or is_constructor(function) or not self.streams.in_scope.is_given(function):
             return
         if not reads or not all(place.root[0] == "parameter" for place in reads) or not self._makes_only_non_blocking(function.unit):
             return

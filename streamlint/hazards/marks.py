@@ -10,9 +10,9 @@ from streamlint.facts.objects import Site
 from streamlint.hazards.default_stream import DefaultStream
 from streamlint.hazards.streams import Streams
 from streamlint.ir import opcodes as op
-from streamlint.ordering.available_streams import is_constructor
 from streamlint.ordering.choice import Choice, behind_copies
 from streamlint.ordering.choices import AMBIENT, NULL
+from streamlint.ordering.streams_in_scope import is_constructor
 from streamlint.transfer.launch_rows import FIXED, GIVEN, OMITTED
 from streamlint.transfer.modelled import ModelledCall
 
@@ -89,7 +89,7 @@ class Marks:
 
     def _beside(self, record: ModelledCall, choice: Choice) -> str:
         function = record.function
-        if choice.how not in (OMITTED, FIXED, "literal") or not self.streams.available_streams.is_given(function):
+        if choice.how not in (OMITTED, FIXED, "literal") or not self.streams.in_scope.is_given(function):
             return ""
         before = self.streams.beside.before(function, record.instruction)
         work = [event.choice for event in before if event.work is not None and event.choice is not None]

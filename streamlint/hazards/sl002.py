@@ -71,7 +71,7 @@ def _kept(streams: Streams) -> Iterator[Finding]:
     asking = {name.rpartition("::")[2] for name, row in rows if row.effect == "stream_of" and row.get("which") == "current"}
     units = {unit for name in asking for unit in streams.facts.program.cpp.mentioning(name)}
     near = {one for unit in units for one in streams.facts.program.cpp.seeing(unit)}
-    kept = KeptStreams(streams.transfer, streams.choices.places, streams.available_streams)
+    kept = KeptStreams(streams.transfer, streams.choices.places, streams.in_scope)
     for unit in sorted(near, key=lambda one: one.number):
         for one in kept.of(unit):
             uses = [span_of(use) for use in one.uses]

@@ -88,8 +88,7 @@ class StreamFiles:
     def is_without_streams(self, unit: Unit) -> bool:
         """Whether no function of a file works with a stream."""
         return not any(
-            self.streams.available_streams.is_given(function) or self.streams.available_streams.works_with(function)
-            for function in host_functions(unit)
+            self.streams.in_scope.is_given(function) or self.streams.in_scope.works_with(function) for function in host_functions(unit)
         )
 
     def _lives_on_null(self, unit: Unit) -> bool:

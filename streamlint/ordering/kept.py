@@ -13,8 +13,8 @@ from streamlint.facts.program import Unit
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.code import spelled
-from streamlint.ordering.available_streams import AvailableStreams, is_constructor, is_destructor
 from streamlint.ordering.places import Place, Places, cell_of
+from streamlint.ordering.streams_in_scope import StreamsInScope, is_constructor, is_destructor
 from streamlint.transfer.modelled import operands_of
 from streamlint.transfer.transfer import Transfer
 
@@ -32,11 +32,11 @@ class Kept(NamedTuple):
 class KeptStreams:
     """Finds the current streams that code keeps."""
 
-    def __init__(self, transfer: Transfer, places: Places, available_streams: AvailableStreams) -> None:
+    def __init__(self, transfer: Transfer, places: Places, in_scope: StreamsInScope) -> None:
         self.transfer = transfer
         self.facts = transfer.facts
         self.places = places
-        self.available_streams = available_streams
+        self.in_scope = in_scope
 
     def of(self, unit: Unit) -> Iterator[Kept]:
         """The current streams that a file keeps."""
@@ -62,7 +62,7 @@ class KeptStreams:
 
     def _in_members(self, constructor: Function, owner: ClassInfo) -> Iterator[Kept]:
         for field in owner.ir.fields:
-            if field.static or not self.available_streams.is_stream(owner.body, field.type):
+            if field.static or not self.in_scope.is_stream(owner.body, field.type):
                 continue
             stores = [store for method in owner.methods.values() for each in method for store in self._stores(each, field.name)]
             units = self.facts.program.cpp.mentioning(field.name)

@@ -1,7 +1,7 @@
 """SL019: copies between devices in whole programs that never enable peer access.
 
-Absence is asked of everything known, and only of a program that is whole: its ``main`` is there, and it calls and includes nothing out
-of view that could prepare the devices.
+Absence is asked of everything known, and only of a program that is whole: its ``main`` is there, and it calls and includes no
+unknown code that could prepare the devices.
 """
 
 from __future__ import annotations
