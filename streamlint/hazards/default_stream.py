@@ -18,11 +18,11 @@ from streamlint.ir import opcodes as op
 from streamlint.ir.code import TypeTuple
 from streamlint.ir.graph import NOBODY, Graph
 from streamlint.models.vocabulary import Selector
-from streamlint.ordering.at_hand import is_constructor, is_destructor
 from streamlint.ordering.at_rest import is_on_stream
 from streamlint.ordering.beside import Event
 from streamlint.ordering.choice import Choice
 from streamlint.ordering.choices import HELD, MADE, NULL, PARAMETER
+from streamlint.ordering.streams_in_scope import is_constructor, is_destructor
 from streamlint.transfer.launch_rows import FIXED, GIVEN, OMITTED, Queued
 from streamlint.transfer.modelled import operands_of
 from streamlint.transfer.origin import Origin

@@ -16,7 +16,6 @@ from streamlint.hazards.streams import Streams
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Row
-from streamlint.ordering.at_hand import is_constructor
 from streamlint.ordering.beside import Event
 from streamlint.ordering.choice import Choice
 from streamlint.ordering.choices import MADE, NULL, PARAMETER
@@ -25,6 +24,7 @@ from streamlint.ordering.lanes import Lane
 from streamlint.ordering.null_waits import NullWait, RacesBehindNull, ReadsBehindNull
 from streamlint.ordering.places import Place
 from streamlint.ordering.storage import Storages
+from streamlint.ordering.streams_in_scope import is_constructor
 from streamlint.transfer.actions import CURRENT, Recorded, Stream, Synchronized
 from streamlint.transfer.work import Worked
 

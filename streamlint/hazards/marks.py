@@ -10,9 +10,9 @@ from streamlint.facts.objects import Site
 from streamlint.hazards.default_stream import DefaultStream
 from streamlint.hazards.streams import Streams
 from streamlint.ir import opcodes as op
-from streamlint.ordering.at_hand import is_constructor
 from streamlint.ordering.choice import Choice, behind_copies
 from streamlint.ordering.choices import AMBIENT, NULL
+from streamlint.ordering.streams_in_scope import is_constructor
 from streamlint.transfer.launch_rows import FIXED, GIVEN, OMITTED
 from streamlint.transfer.modelled import ModelledCall
 

@@ -12,7 +12,8 @@ from streamlint.findings.operations import Launch
 from streamlint.hazards.context import Context, span_of
 from streamlint.hazards.streams import Streams
 from streamlint.ordering.lanes import Lane
-from streamlint.ordering.races import Race, Races
+from streamlint.ordering.race_judge import Race
+from streamlint.ordering.races import Races
 from streamlint.transfer.actions import CURRENT
 
 RULE = CrossStreamUseWithoutWait
@@ -25,14 +26,14 @@ def find(context: Context) -> Iterator[Finding]:
     rule, streams, races = RULE(), Streams(context), Races(context.transfer)
     races.is_wide = context.options.evidence == "possible"
     races.lanes.per_thread = lambda unit: streams.per_thread(unit) is True
-    reported: dict[tuple[Site, tuple[Site, ...]], Function] = {}
+    told: dict[tuple[Site, tuple[Site, ...]], Function] = {}
     for race in sorted(races.find(), key=lambda race: span_of(race.second)):
-        first = reported.setdefault((race.first, race.second_calls), race.second.function)
+        first = told.setdefault((race.first, race.second_calls), race.second.function)
         if first is race.second.function or not race.second_calls:  # one of several functions that a call may enter speaks for all
-            yield _finding(rule, context, race, streams)
+            yield _told(rule, context, race, streams)
 
 
-def _finding(rule: CrossStreamUseWithoutWait, context: Context, race: Race, asked: Streams) -> Finding:
+def _told(rule: CrossStreamUseWithoutWait, context: Context, race: Race, asked: Streams) -> Finding:
     function = race.second.function
     library = race.use.library or race.work.library or ("cuda-runtime" if function.is_cpp else "torch")
     first = Launch(span_of(race.first), library, race.work.name, context=context.surroundings(race.first.function, race.first_calls))
@@ -42,8 +43,8 @@ def _finding(rule: CrossStreamUseWithoutWait, context: Context, race: Race, aske
     others = tuple(sorted(map(span_of, race.others)))[:_MOST_OTHERS]
     if any(lane.kind == CURRENT and lane.blocking is False for lane in (race.lane, race.other)):
         streams = (*streams, *asked.per_thread_because(function.unit))
-    if race.out_of_view:
-        return rule.report_unknown(first, second, streams, race.out_of_view, others)
+    if race.unknown_work:
+        return rule.report_unknown(first, second, streams, race.unknown_work, others)
     return rule.report(first, second, race.is_write, streams, others)
 
 

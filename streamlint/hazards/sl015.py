@@ -12,10 +12,10 @@ from streamlint.findings import Finding
 from streamlint.hazards.context import Context, span_of
 from streamlint.hazards.default_stream import DefaultStream
 from streamlint.hazards.streams import Streams
-from streamlint.ordering.at_hand import is_constructor
 from streamlint.ordering.beside import Event
 from streamlint.ordering.choices import NULL
 from streamlint.ordering.handed_streams import HandedStreams
+from streamlint.ordering.streams_in_scope import is_constructor
 
 RULE = BlockingStream
 

@@ -11,7 +11,7 @@ from streamlint.hazards.context import Context, span_of
 from streamlint.hazards.streams import Streams
 from streamlint.ordering.first_uses import FirstUses
 from streamlint.ordering.lanes import Lane
-from streamlint.ordering.races import Race
+from streamlint.ordering.race_judge import Race
 
 RULE = UseBeforeAllocation
 

@@ -10,13 +10,13 @@ from streamlint.facts.program import Unit
 from streamlint.findings import Span, Step
 from streamlint.hazards.context import Context, span_of
 from streamlint.models.vocabulary import Selector
-from streamlint.ordering.at_hand import AtHand
 from streamlint.ordering.at_rest import AtRest
 from streamlint.ordering.beside import DEEPEST, Beside
 from streamlint.ordering.choice import Choice
 from streamlint.ordering.choices import Choices
 from streamlint.ordering.places import Places
 from streamlint.ordering.streams import Currents
+from streamlint.ordering.streams_in_scope import StreamsInScope
 from streamlint.support.paths import shown
 from streamlint.transfer.launches import Launches
 
@@ -31,7 +31,7 @@ class Streams:
         self.launches = Launches(self.transfer, presumes)
         self.choices = Choices(self.transfer, self.transfer.one_of(Places, self.facts), Currents(self.transfer, guesses=True))
         self.beside = Beside(self.transfer, self.launches, self.choices, deepest)
-        self.in_scope = AtHand(self.transfer, self.beside)
+        self.in_scope = StreamsInScope(self.transfer, self.beside)
         self.at_rest = AtRest(self.transfer, self.beside)
         self.extensions = Extensions(self.facts.program)
         self._built: dict[Unit, bool | None] = {}

@@ -43,9 +43,9 @@ class Alternation:
 def _turned(held: Tracked, turns: list[Turn]) -> Iterator[Tracked]:
     path = held.place.path
     for index, key in enumerate(path):
-        told = key.key if isinstance(key, Element) else None
+        term = key.key if isinstance(key, Element) else None
         for here, there in turns:
-            if told in here and there:
+            if term in here and there:
                 for name in there:
                     yield held._replace(place=Place(held.place.root, (*path[:index], Element(name), *path[index + 1 :])))
                 return
@@ -62,19 +62,27 @@ def _steps(function: Function, loop: Loop) -> Iterator[Turn]:
             yield (mine, other) if operator == "-" else (other, mine)
 
 
+def _is_one_more(function: Function, register: int) -> bool:
+    """Whether a register is the sum of another one and 1."""
+    one = function.definitions[register]
+    return one is not None and one[0] in (op.BINARY, op.INPLACE) and 1 in map(function.constant, one[4:6])
+
+
+def _iterated(function: Function, one: Instruction) -> Instruction | None:
+    """What makes the iterator of which an instruction takes the next element, or a part of it."""
+    given = function.definitions[one[3]] if one[0] == op.UNPACK else one
+    made = function.definitions[given[3]] if given is not None and given[0] == op.NEXT else None
+    return function.definitions[made[3]] if made is not None and made[0] == op.ITER else None
+
+
 def _counts_rounds(function: Function, loop: Loop, register: int) -> bool:
     """Whether a register is one more in each round of a loop: by ``range``, ``enumerate`` or an addition at its end."""
     one = function.definitions[register] if register >= 0 else None
     if one is None or not is_counter(function, function.control, function.blocks, register):
         return False
     if one[0] == op.PHI:
-        raised = [function.definitions[value] for value in one[3:]]
-        return function.blocks[one] == loop.header and any(
-            each is not None and each[0] in (op.BINARY, op.INPLACE) and 1 in map(function.constant, each[4:6]) for each in raised
-        )
-    given = function.definitions[one[3]] if one[0] == op.UNPACK else one
-    made = function.definitions[given[3]] if given is not None and given[0] == op.NEXT else None
-    source = function.definitions[made[3]] if made is not None and made[0] == op.ITER else None
+        return function.blocks[one] == loop.header and any(_is_one_more(function, value) for value in one[3:])
+    source = _iterated(function, one)
     around = min((each for each in function.control.loops if function.blocks[one] in each.body), key=lambda each: len(each.body))
     is_plain = source is not None and len(source) <= (7 if function.dotted(source[3]) == "range" else 6)
     return is_plain and around == loop

@@ -1,4 +1,4 @@
-"""Memory that two functions share which no caller in view connects: one works on a stream that never waits for the other's."""
+"""Memory that two functions share which no known caller connects: one works on a stream that never waits for the other's."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ class Way(Enum):
 
 
 class Arms:
-    """Which blocks of C++ run only where no CUDA device is meant, or for an option that nobody in view turns on."""
+    """Which blocks of C++ run only where no CUDA device is meant, or for an option that no known code turns on."""
 
     def __init__(self, transfer: Transfer) -> None:
         self.transfer = transfer
@@ -93,7 +93,7 @@ class Arms:
         return is_off(self.facts, *asked, holds) or self._is_member_off(*asked, holds)
 
     def _is_member_off(self, function: Function, register: int, holds: bool) -> bool:
-        """Whether a member of an object begins as a truth value against which nobody in view sets it: what Python may give does."""
+        """Whether a member of an object begins as a truth value against which no known code sets it: what Python may give does."""
         one = function.definitions[register] if register >= 0 else None
         owner = self.facts.member_of(function, function.text(one[3])) if one is not None and one[0] == op.NAME else None
         if one is None or owner is None:

@@ -32,7 +32,7 @@ def streams_of(transfer: Transfer, function: Function, array: int) -> Iterator[t
 
 
 def is_made_without(transfer: Transfer, function: Function, array: int) -> bool:
-    """Whether calls in view made the arrays that a register may hold, and none of them names a stream."""
+    """Whether known calls made the arrays that a register may hold, and none of them names a stream."""
     node = transfer.facts.values(function, array)
     sites = [made for value in node.values if isinstance(value, Memory) for made in node.trace(value)]
     calls = [call for made in sites for call in transfer.modelled(made.function, made.instruction)]

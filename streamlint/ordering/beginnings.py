@@ -1,6 +1,6 @@
 """The pieces of work from which races are followed: those near to work on a stream that was chosen.
 
-A race needs memory that two streams touch. So the search begins where a stream is made current, or handed to work, goes from there to
+A race needs memory that two streams touch. So the search begins where a stream is made current, or passed to work, goes from there to
 what that work touches, and then to the other work on that. Of functions that know one stream only, nothing is asked.
 """
 
@@ -17,12 +17,12 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Row, Selector
 from streamlint.ordering.bound_handles import BoundHandles
-from streamlint.ordering.out_of_view import with_result
 from streamlint.ordering.parameters import PARTS
 from streamlint.ordering.places import POINTEE, Place, Places
 from streamlint.ordering.rotation import turning
 from streamlint.ordering.sharing import Held, Sharing
 from streamlint.ordering.streams import Currents
+from streamlint.ordering.unknown_calls import with_result
 from streamlint.transfer.actions import CURRENT, HANDLE, NAMED, NULL, Copied, Stream
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.numba_kernels import configured
@@ -67,30 +67,33 @@ class Beginnings:
     def _find(self) -> Iterator[tuple[Begun, frozenset[Function] | None]]:
         found: dict[Begun, set[Function] | None] = {}
         for function, instructions in self.chosen.items():
-            works = [(one, work) for one in instructions for work in self.transfer.works(function, one)]
-            chosen = [(function, one, with_result(function, one, work)) for one, work in works]
+            chosen = [
+                (function, one, with_result(function, one, work)) for one in instructions for work in self.transfer.works(function, one)
+            ]
             held = [(function, register) for _, _, work in chosen for register in _registers(work) if register >= 0]
             if function.is_cpp:
                 is_shared = self._is_scoped(function) or any(not caller.is_cpp for caller, _ in self.facts.call_places(function))
-                others = list(self._on(self.sharing.with_any(held))) if is_shared else []
+                others = self._on(self.sharing.with_any(held)) if is_shared else ()
                 found.update(dict.fromkeys((*chosen, *others)))
-                continue
-            shared = self.sharing.with_any(held)
-            others = [*self._on(shared), *self._stepping(function)]
-            if any(work.moves for _, _, work in chosen):
-                others += self._running(shared)
-            if any(each[-1].leaves for each in chosen):  # of an optimizer nobody says where it steps
-                found.update(dict.fromkeys(each for each in chosen if each[-1].leaves))
-            partners = {function, *(each[0] for each in others)}
-            for begun, those in ((chosen, partners), (others, {function})):
-                for each in begun:
-                    known = found.setdefault(each, set())
-                    if known is not None:
-                        known |= those
+            else:
+                self._pair(found, function, chosen, self.sharing.with_any(held))
         order = {one: index for function in {each[0] for each in found} for index, one in enumerate(function.code.instructions())}
         for each in sorted(found, key=lambda each: (each[0].unit.number, each[0].code.number, order[each[1]])):
-            partners_of = found[each]
-            yield each, frozenset(partners_of) if partners_of is not None else None
+            partners = found[each]
+            yield each, frozenset(partners) if partners is not None else None
+
+    def _pair(self, found: dict[Begun, set[Function] | None], function: Function, chosen: list[Begun], shared: list[Held]) -> None:
+        """Note the work of a function of Python that has a stream, and all work that may touch its memory, as partners of each other."""
+        others = [*self._on(shared), *self._stepping(function)]
+        if any(work.moves for _, _, work in chosen):
+            others += self._running(shared)
+        found.update(dict.fromkeys(each for each in chosen if each[-1].leaves))  # of an optimizer nobody says where it steps
+        partners = {function, *(each[0] for each in others)}
+        for begun, those in ((chosen, partners), (others, {function})):
+            for each in begun:
+                known = found.setdefault(each, set())
+                if known is not None:
+                    known |= those
 
     def _stepping(self, function: Function, depth: int = 0) -> Iterator[Begun]:
         """The steps of optimizers in a function; in its callers as well, if it asks a module for its parameters."""
@@ -199,7 +202,7 @@ class Beginnings:
                     waiting.append(use[2])
         return False
 
-    # --- streams that are handed to work
+    # --- streams that are passed to work
 
     def _explicit(self) -> dict[Function, list[Instruction]]:
         """The work that names its stream, of functions from which a second one can be reached."""
@@ -231,9 +234,7 @@ class Beginnings:
         among = [unit for unit in self.facts.program.units.values() if unit.is_cpp] if self.waiting and self._cpp else self._cpp
         for call in self.transfer.sites(WORKING, among=among):
             if call.row.library in self.facts.models.marked("device-memory") and (self.waiting or not self._waits(call)):
-                handle = call.one("handle") if call.row.get("stream") == HANDLE else None
-                stream = Stream(HANDLE, handle, call.row.library) if handle is not None else call.stream()
-                found[call.function].append((call.instruction, stream))
+                found[call.function].append((call.instruction, _stream_or_handle(call)))
         for unit in self._cpp:
             for function in unit.functions:
                 for one in function.by_opcode[op.LAUNCH]:
@@ -324,7 +325,7 @@ class Beginnings:
 
 
 class _Kept:
-    """The streams that were handed on to the callers of functions: a further one may tell nothing new of them."""
+    """The streams that were passed on to the callers of functions: a further one may tell nothing new of them."""
 
     def __init__(self) -> None:
         self._all: Counter[Function] = Counter()
@@ -371,3 +372,9 @@ def _is_member(key: Key) -> bool:
 def _registers(work: Worked) -> tuple[int, ...]:
     """What work touches: memory, and modules that are called by their own name."""
     return (work.made, *work.writes, *work.reads, *work.moves, *(module.register for module in work.runs if not module.name))
+
+
+def _stream_or_handle(call: ModelledCall) -> Stream:
+    """The stream of a call, or the handle of a library that holds it."""
+    handle = call.one("handle") if call.row.get("stream") == HANDLE else None
+    return Stream(HANDLE, handle, call.row.library) if handle is not None else call.stream()

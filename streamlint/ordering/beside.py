@@ -82,16 +82,13 @@ class Beside:
         for event in self.own(callee):
             if event.instruction in under and event.choice is not None and event.choice.how == OMITTED:
                 continue  # it works on the stream that the caller has made current
-            library = event.work.library if event.work is not None and not callee.is_cpp else ""
-            yield from (
-                event._replace(instruction=via[0].instruction, via=via, choice=choice)
-                for choice in dict.fromkeys(self._handed(callee, via, event.choice, library))
-            )
+            library = _library(event) if not callee.is_cpp else ""
+            for choice in dict.fromkeys(self._handed(callee, via, event.choice, library)):
+                yield event._replace(instruction=via[0].instruction, via=via, choice=choice)
         for one in callee.code.instructions():
-            if one[0] in CALLING:
-                for edge in self.transfer.edges(callee, one):
-                    if edge.is_followed and not edge.is_handed:
-                        yield from self._inside(edge.callee, (*via, Site(callee, one)), seen, deepest)
+            for edge in self.transfer.edges(callee, one) if one[0] in CALLING else ():
+                if edge.is_followed and not edge.is_handed:
+                    yield from self._inside(edge.callee, (*via, Site(callee, one)), seen, deepest)
 
     def _current(self, via: tuple[Site, ...], choice: Choice, library: str) -> Iterator[Choice]:
         """The stream that a caller has made the current one of a library; the choice as it is where none has."""
@@ -271,3 +268,8 @@ def waits_for(wait: Event, choice: Choice) -> bool:
 def _is_left_open(choice: Choice) -> bool:
     """Whether work goes to the stream that is current where its function is called."""
     return choice.kind == AMBIENT or (choice.kind == NULL and choice.how == OMITTED)
+
+
+def _library(event: Event) -> str:
+    """The library of what works."""
+    return event.work.library if event.work is not None else ""

@@ -52,7 +52,7 @@ class Callbacks:
             if body not in seen:
                 seen.add(body)
                 yield from self._within(registration, body)
-                waiting += ((registration, handed) for handed in self._handed(body, 0))
+                waiting += ((registration, passed) for passed in self._handed(body, 0))
 
     # --- which functions
 
@@ -92,7 +92,7 @@ class Callbacks:
                 yield from self._functions(self.transfer.values(function, one[4]))
 
     def _handed(self, body: Function, depth: int) -> Iterator[Function]:
-        """The functions that a callback calls because it was handed them: each of them is a callback's body itself."""
+        """The functions that a callback calls because it was passed them: each of them is a callback's body itself."""
         for one, edges in self.reach.edges(body).items():
             if self._is_handed(body, one):
                 yield from (edge.callee for edge in edges)
@@ -122,16 +122,16 @@ class Callbacks:
         found = [reached for reached in self.reach.all(body) if not reached.calls or reached.calls[0].instruction not in handing]
         places = [reached.calls[0] if reached.calls else reached.site for reached in found]
         statements = Statements(body)
-        told: dict[int, InCallback] = {}
+        first: dict[int, InCallback] = {}
         for place, reached in zip(places, found, strict=True):
             inner = reached.calls
             if any(self._is_handed(call.function, call.instruction) for call in inner):
                 continue
             statement = statements.of(place.instruction)
             one = InCallback(registration, place, reached, reached.site)
-            if statement not in told or place.at < told[statement].place.at:
-                told[statement] = one
-        yield from told.values()
+            if statement not in first or place.at < first[statement].place.at:
+                first[statement] = one
+        yield from first.values()
         yield from self._blocks(registration, body, ())
 
     def _blocks(self, registration: Site, body: Function, calls: tuple[Site, ...]) -> Iterator[InCallback]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from streamlint.cuda_model.capture import Status
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import LibraryObject, Site
+from streamlint.facts.objects import LibraryObject, Object, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.capture_walk import ORIGIN, CaptureWalk
@@ -17,6 +19,7 @@ from streamlint.transfer.actions import CURRENT, NAMED, NULL, UNKNOWN, Stream
 from streamlint.transfer.device import DeviceOperation
 
 _CREATED = frozenset({"created", "blocking", "non-blocking"})
+_NULL = frozenset({"null", "default"})
 
 
 class CaptureStreams(CaptureWalk):
@@ -43,38 +46,41 @@ class CaptureStreams(CaptureWalk):
 
     def _waited(self, state: State, one: Instruction, operation: DeviceOperation) -> frozenset[Tracked]:
         """A stream waits for an event or a stream: a fork, a join, or one that is refused."""
-        function, tracked = state.frame.function, state.tracked
+        tracked = state.tracked
         where, waiting = self._where(state, one, operation.stream)
-        of = operation.of
-        if "event" in self.device.kinds(function, of) or "vent" in operation.name:
-            sources = self._places(function, of)
-            source = "in" if any(held.kind == EVENT and held.place in sources for held in tracked) else "out"
-            if source == "out" and where == "in" and self._was_recorded(state, sources):
-                self._refuse(state, one, operation, "outside-wait", Status.ISOLATION)
-                return tracked
-        else:
-            source, sources = self._where(state, one, Stream("named", of, operation.library))
-            source, sources = self._where(state, one, Stream(CURRENT, of)) if source == "current" else (source, sources)
-        if source != "in":
-            is_any = source == "unknown" and not any(place.root[1] == "site" for place in sources)
-            return self._join_all(tracked) if is_any and where == "in" else tracked
-        moved = {held for held in tracked if held.kind == "work" and _lane(held) in sources}
-        if where == "in" and ORIGIN in waiting:
-            done = {held.place.root[2] for held in moved}
-            self._joined |= done  # type: ignore[arg-type]
-            return frozenset(held for held in tracked if held.kind != "work" or held.place.root[2] not in done)
-        if where == "unknown":
+        is_event = self._is_event(state.frame.function, operation)
+        source, sources = self._event(state, operation) if is_event else self._awaited(state, one, operation)
+        if is_event and source == "out" and where == "in" and self._was_recorded(state, sources):
+            self._refuse(state, one, operation, "outside-wait", Status.ISOLATION)
             return tracked
-        behind = {work_behind(held.place.root[2], lane) for held in moved for lane in waiting}
-        return tracked | {Tracked(STREAM, lane) for lane in waiting} | behind
+        if source == "unknown" and where == "in" and not any(place.root[1] == "site" for place in sources):
+            return self._join(tracked, {held.place.root[2] for held in tracked if held.kind == "work"})
+        if source != "in" or where == "unknown":
+            return tracked
+        done = {held.place.root[2] for held in tracked if held.kind == "work" and _lane(held) in sources}
+        return self._join(tracked, done) if where == "in" and ORIGIN in waiting else tracked | _forked(waiting, done)
 
-    def _join_all(self, tracked: frozenset[Tracked]) -> frozenset[Tracked]:
-        work = {held for held in tracked if held.kind == "work"}
-        self._joined |= {held.place.root[2] for held in work}  # type: ignore[misc]
-        return tracked - work
+    def _is_event(self, function: Function, operation: DeviceOperation) -> bool:
+        """Whether a wait is for an event, by the values or by the name of the call."""
+        return "event" in self.device.kinds(function, operation.of) or "vent" in operation.name
+
+    def _event(self, state: State, operation: DeviceOperation) -> tuple[str, tuple[Place, ...]]:
+        """Whether an event was recorded in the capture, and its names."""
+        sources = self._places(state.frame.function, operation.of)
+        return ("in" if any(held.kind == EVENT and held.place in sources for held in state.tracked) else "out"), sources
+
+    def _awaited(self, state: State, one: Instruction, operation: DeviceOperation) -> tuple[str, tuple[Place, ...]]:
+        """Whether a stream that is awaited is in the capture, and its names."""
+        source, sources = self._where(state, one, Stream("named", operation.of, operation.library))
+        return self._where(state, one, Stream(CURRENT, operation.of)) if source == "current" else (source, sources)
+
+    def _join(self, tracked: frozenset[Tracked], sites: set[object]) -> frozenset[Tracked]:
+        """The captured stream waits for work that was begun at some places."""
+        self._joined |= sites  # type: ignore[arg-type]
+        return frozenset(held for held in tracked if held.kind != "work" or held.place.root[2] not in sites)
 
     def _lost(self, state: State, one: Instruction, tracked: frozenset[Tracked]) -> frozenset[Tracked]:
-        """Code out of view that is given a stream of the capture may have joined it."""
+        """Unknown code that is given a stream of the capture may have joined it."""
         function = state.frame.function
         if not any(held.kind == "work" for held in tracked) or one[0] not in (op.CALL, op.INVOKE):
             return tracked
@@ -82,10 +88,7 @@ class CaptureStreams(CaptureWalk):
             return tracked
         given = one[6:] if one[0] == op.INVOKE else one[5:]
         lanes = {place for register in given if register >= 0 for place in self._places(function, register)}
-        gone = {held for held in tracked if held.kind == "work" and _lane(held) in lanes}
-        self._joined |= {held.place.root[2] for held in gone}  # type: ignore[misc]
-        sites = {held.place.root[2] for held in gone}
-        return frozenset(held for held in tracked if held.kind != "work" or held.place.root[2] not in sites)
+        return self._join(tracked, {held.place.root[2] for held in tracked if held.kind == "work" and _lane(held) in lanes})
 
     def _where(self, state: State, one: Instruction, stream: Stream | None) -> tuple[str, tuple[Place, ...]]:
         """Where a stream is as the capture sees it: ``in``, ``out``, ``null``, or ``unknown``; and the places that name it."""
@@ -112,6 +115,10 @@ class CaptureStreams(CaptureWalk):
             if frame.call is None:
                 break
             one, frame = frame.call, frame.caller
+        return self._set_before(state)
+
+    def _set_before(self, state: State) -> tuple[str, tuple[Place, ...]]:
+        """The current stream that the path has set; else the captured one."""
         set_in = tuple(held.place for held in state.tracked if held.kind == "current")
         if set_in and not any(held.kind == STREAM and held.place in set_in for held in state.tracked):
             return ("out" if all(place.root[:2] == ("global", "site") for place in set_in) else "unknown"), set_in
@@ -119,18 +126,21 @@ class CaptureStreams(CaptureWalk):
 
     def _named(self, state: State, function: Function, register: int) -> tuple[str, tuple[Place, ...]]:
         places = self._places(function, register)
-        if any(held.kind == "origin" and held.place in places for held in state.tracked):
-            return "in", (ORIGIN, *places)
-        if any(held.kind == STREAM and held.place in places for held in state.tracked):
-            return "in", places
+        kinds = {held.kind for held in state.tracked if held.kind in ("origin", STREAM) and held.place in places}
+        if kinds:
+            return "in", (ORIGIN, *places) if "origin" in kinds else places
         values = list(self.transfer.values(function, register)) if register >= 0 else []
-        if values and all(isinstance(value, LibraryObject) and value.detail == CURRENT for value in values):
+        details = {value.detail if isinstance(value, LibraryObject) else None for value in values}
+        if details == {CURRENT}:
             return "in", (ORIGIN,)
-        if values and all(isinstance(value, LibraryObject) and value.detail in ("null", "default") for value in values):
+        if details and details <= _NULL:
             return "null", places
-        made = [value.site for value in values if isinstance(value, LibraryObject) and value.detail in _CREATED]
-        is_all = len(made) == len(values) and bool(made)
-        return ("out" if is_all and not any(site is None or self._is_guarded(site) for site in made) else "unknown"), places
+        return "out" if details and details <= _CREATED and all(map(self._is_new, values)) else "unknown", places
+
+    def _is_new(self, value: Object) -> bool:
+        """Whether it is known where a stream was made, and surely anew there."""
+        site = getattr(value, "site", None)
+        return site is not None and not self._is_guarded(site)
 
     def _is_guarded(self, site: Site) -> bool:
         """Whether a stream is only made under a condition: it may be there already, and in the capture."""
@@ -167,3 +177,8 @@ def work_behind(site: object, lane: Place) -> Tracked:
 
 def _lane(held: Tracked) -> object:
     return held.place.root[3] if held.kind == "work" else None
+
+
+def _forked(waiting: Iterable[Place], sites: set[object]) -> set[Tracked]:
+    """What is tracked where streams are part of the capture from here on, behind work that was begun at some places."""
+    return {Tracked(STREAM, lane) for lane in waiting} | {work_behind(site, lane) for site in sites for lane in waiting}

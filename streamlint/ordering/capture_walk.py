@@ -14,8 +14,7 @@ from streamlint.ordering.conditions import Frame
 from streamlint.ordering.event_walk import Unordered
 from streamlint.ordering.flow import BUFFER, Tracked
 from streamlint.ordering.places import Place, register_place
-from streamlint.ordering.states import State
-from streamlint.ordering.walk import MOST_GUESSES
+from streamlint.ordering.states import MOST_GUESSES, State
 from streamlint.transfer import device
 from streamlint.transfer.actions import Viewed
 from streamlint.transfer.device import DeviceOperation, DeviceOperations
@@ -84,6 +83,11 @@ class CaptureWalk(Unordered):
         places = self.places.names(state.frame.function, register)
         return any(held.kind == BUFFER and held.place in places for held in state.tracked) or self._is_shown(state.frame, register, 0)
 
+    def _computes(self, function: Function, one: Instruction) -> bool:
+        """Whether a call computes its result from its operands, or views one."""
+        calls = self.transfer.modelled(function, one) if one[0] in (op.CALL, op.INVOKE) else ()
+        return any(call.row.effect in ("compute", "view") for call in calls)
+
     def _is_shown(self, frame: Frame, register: int, depth: int) -> bool:
         """The same by values alone. What a function is given is asked of the call by which the way entered it, not of all its calls."""
         function = frame.function
@@ -95,16 +99,13 @@ class CaptureWalk(Unordered):
         if one is None:
             return True
         if one[0] == op.PARAM:
-            called = frame.call[0] in (op.CALL, op.INVOKE)
-            given = operand_of(frame.caller.function, frame.call, function, one[3]) if called else None
+            given = operand_of(frame.caller.function, frame.call, function, one[3]) if frame.call[0] in (op.CALL, op.INVOKE) else None
             if given is None or given < 0:
                 return self._is_never_on_host(function, register)
             return self._is_shown(frame.caller, given, depth + 1)
-        if one[0] in _COMPUTING:
-            if not any(self.device.on_device(function, each) for each in op.reads(one)):
-                return self._is_never_on_host(function, register)  # an element of what is on no device itself
-            return any(self._is_shown(frame, each, depth + 1) for each in op.reads(one))
-        if one[0] in (op.CALL, op.INVOKE) and any(call.row.effect in ("compute", "view") for call in self.transfer.modelled(function, one)):
+        if one[0] in _COMPUTING and not any(self.device.on_device(function, each) for each in op.reads(one)):
+            return self._is_never_on_host(function, register)  # an element of what is on no device itself
+        if one[0] in _COMPUTING or self._computes(function, one):
             return any(self._is_shown(frame, each, depth + 1) for each in op.reads(one))
         return True
 
@@ -113,7 +114,7 @@ class CaptureWalk(Unordered):
         return all(value.space == "device" for value in self.transfer.values(function, register) if isinstance(value, Memory))
 
     def _results(self, state: State, one: Instruction) -> Iterator[Tracked]:
-        """What a value from out of view gives that is called in the capture is on the device, and so is what is computed of it."""
+        """What a value from unknown code gives that is called in the capture is on the device, and so is what is computed of it."""
         function = state.frame.function
         if not op.DEFINES[one[0]]:
             return
@@ -162,14 +163,14 @@ class CaptureWalk(Unordered):
 
     def _refusal(self, state: State, one: Instruction, operation: DeviceOperation, kind: str, status: Status) -> Refused:
         calls: list[Site] = []
-        handed = 0  # calls of lambdas that the region was handed: their bodies are what is captured
+        lambdas = 0  # calls of lambdas that the region was passed: their bodies are what is captured
         frame = state.frame
         while frame.caller is not None and frame.call is not None:
             calls.insert(0, Site(frame.caller.function, frame.call))
-            handed = handed + 1 if frame.function.code.kind == "lambda" else 0
+            lambdas = lambdas + 1 if frame.function.code.kind == "lambda" else 0
             frame = frame.caller
         site, made = Site(state.frame.function, one), self._made(state, operation)
-        return Refused(self._capture, operation, site, tuple(calls[handed:]), kind, status, state.doubts, made)
+        return Refused(self._capture, operation, site, tuple(calls[lambdas:]), kind, status, state.doubts, made)
 
     def _made(self, state: State, operation: DeviceOperation) -> Site | None:
         if operation.stream is None or operation.stream.register < 0:

@@ -39,7 +39,7 @@ class Capture(NamedTuple):
 
 class Input(NamedTuple):
     """Memory that a capture may read. It is followed from behind an instruction; ``origin`` is where it was allocated, else where the
-    place that holds it is known from. ``is_allocated``: in view, so that its references are known. ``is_inside``: in the capture, from a
+    place that holds it is known from. ``is_allocated``: here, so that its references are known. ``is_inside``: in the capture, from a
     pool that does not belong to the graph."""
 
     capture: Capture
@@ -186,29 +186,33 @@ class Captured:
     def _of_place(self, capture: Capture, place: Place, register: int, is_memory: bool = True) -> Input | None:
         """Memory that an attribute, a variable that closures share, or a global name holds: from where it is assigned, or from the
         beginning of the function."""
-        function, begin = capture.begin.function, capture.begin.instruction
+        function = capture.begin.function
         if function.is_cpp:
             return self._of_pointer(capture, place, register)
         if not place.path and place.root[0] not in ("cell", "global"):
             return None
-        stored: tuple[Instruction, int] | None = None
-        for opcode in (op.SET_ATTR, op.STORE, op.SET_NAME):
-            for one in function.by_opcode[opcode]:
-                for target, given in self.places.assigned(function, one):
-                    if target == place and function.runs_before(one, begin):
-                        stored = (one, given)
-        if stored is not None and (own := self._of_register(capture, stored[1])) is not None:
+        start, held = self._stored_before(capture.begin, place) or (None, register)
+        if start is not None and (own := self._of_register(capture, held)) is not None:
             return own
-        if (stored is None and not is_memory) or not self._may_change(function, place, stored[0] if stored is not None else None):
+        if (start is None and not is_memory) or not self._may_change(function, place, start):
             return None
-        base = function.definitions[int(str(place.root[1]))] if place.root[0] == "register" else None
-        start = stored[0] if stored is not None else base or next(function.code.instructions())
-        held = stored[1] if stored is not None else register
         if held >= 0 and not self._is_memory(function, held):
             return None
-        names = self.places.names(function, held) if stored is not None else ()
+        names = self.places.names(function, held) if start is not None else ()
+        if start is None:
+            start = _beginning(function, place)
         tracked = frozenset(Tracked(BUFFER, each) for each in (place, *names))
         return Input(capture, start, tracked, Site(function, start), False)
+
+    def _stored_before(self, begin: Site, place: Place) -> tuple[Instruction, int] | None:
+        """The last assignment to a place that its function runs before an instruction, with the register that it assigns."""
+        stored: tuple[Instruction, int] | None = None
+        for opcode in (op.SET_ATTR, op.STORE, op.SET_NAME):
+            for one in begin.function.by_opcode[opcode]:
+                for target, given in self.places.assigned(begin.function, one):
+                    if target == place and begin.function.runs_before(one, begin.instruction):
+                        stored = (one, given)
+        return stored
 
     def _may_change(self, function: Function, place: Place, stored: Instruction | None) -> bool:
         """Whether the program assigns an attribute but where objects are made, or lets go of storage near: most inputs never change."""
@@ -329,3 +333,9 @@ def _named(place: Place, given: Given | None) -> Place | None:
         return None
     base = given.get(int(str(place.root[1])))
     return base.behind(*place.path) if base is not None else None
+
+
+def _beginning(function: Function, place: Place) -> Instruction:
+    """From where a place has its name: the instruction that makes what it begins with, or the function's first."""
+    base = function.definitions[int(str(place.root[1]))] if place.root[0] == "register" else None
+    return base or next(function.code.instructions())

@@ -1,12 +1,12 @@
 """SL013: what happens between the begin and the end of a stream capture, and which of it the capture does not take.
 
 The pending operation is the capture. What is followed with it are the streams that are in it, the events recorded in it, the work of
-forks that the captured stream is not behind yet, and what modules out of view have given: that is on the device where the capture is.
+forks that the captured stream is not behind yet, and what unknown modules have given: that is on the device where the capture is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from streamlint.cuda_model.capture import Mode, Status
 from streamlint.facts.functions import Function
@@ -121,9 +121,10 @@ class Captures(CaptureStreams):
 
     def arrive(self, state: State, one: Instruction) -> str | frozenset[Tracked] | None:
         function = state.frame.function
-        if one[0] == op.EXIT:
-            kept = frozenset(held for held in state.tracked if held.kind != "current")  # its end puts back what was current before
-            return self._end(state) if self._is_end(state, one) else kept
+        if one[0] == op.EXIT and self._is_end(state, one):
+            return self._end(state)
+        if one[0] == op.EXIT:  # its end puts back what was current before
+            return frozenset(held for held in state.tracked if held.kind != "current")
         if one[0] not in CALLING and one[0] not in OPERATING:
             return None
         tracked = state.tracked
@@ -132,28 +133,30 @@ class Captures(CaptureStreams):
                 if call.row.effect == "capture" and (answer := self._captured(state, call)) is not None:
                     return answer
                 if call.row.effect == "set_stream" and (chosen := self._stream_of(call)) >= 0:
-                    tracked = frozenset(held for held in tracked if held.kind != "current")
-                    tracked |= {Tracked("current", place) for place in self._places(function, chosen)}
+                    tracked = _current_at(tracked, self._places(function, chosen))
         for operation in self.device.of(function, one):
             if ENDED in tracked:
                 tracked = self._behind(state, one, operation, tracked)
             else:
                 tracked = self._judge(state._replace(tracked=tracked), one, operation)
-        if ENDED not in tracked:
-            state = state._replace(tracked=tracked)
-            if one[0] in (op.CALL, op.INVOKE) and self._is_foreign(state, one):
-                name = function.text(one[4]) if one[0] == op.INVOKE else function.dotted(one[3])
-                tracked = self._worked(state, one, DeviceOperation(device.COMPUTE, name, "", Stream(CURRENT)))
-            tracked |= frozenset(self._results(state, one))
-            tracked = self._lost(state, one, tracked)
-        return tracked
+        return self._called(state._replace(tracked=tracked), one)
+
+    def _called(self, state: State, one: Instruction) -> frozenset[Tracked]:
+        """What a call in the capture means of which only its operands tell, and what its result is."""
+        function, tracked = state.frame.function, state.tracked
+        if ENDED in tracked:
+            return tracked
+        if one[0] in (op.CALL, op.INVOKE) and self._is_foreign(state, one):
+            name = function.text(one[4]) if one[0] == op.INVOKE else function.dotted(one[3])
+            tracked = self._worked(state, one, DeviceOperation(device.COMPUTE, name, "", Stream(CURRENT)))
+        return self._lost(state, one, tracked | frozenset(self._results(state, one)))
 
     def _captured(self, state: State, call: ModelledCall) -> str | frozenset[Tracked] | None:
         part = call.row.get("part")
         if part == "end" and self._capture.ends == op.NONE and ENDED not in state.tracked:
             return self._end(state)
         if part == "begin":
-            return ORDERED  # a capture in a capture: its own streams are not told apart
+            return ORDERED  # a capture in a capture: its own streams are not distinguished
         if part == "relax":
             return state.tracked | {Tracked("relaxed", OPEN.place)}
         return None
@@ -242,15 +245,17 @@ class Captures(CaptureStreams):
             return
         self._refuse_unsafe(state, one, operation, _UNSAFE[kind])
 
+    def _is_work(self, state: State, one: Instruction, operation: DeviceOperation, where: str, places: tuple[Place, ...]) -> bool:
+        """Whether an operation is work of a device: a read or computation of what may be there, a copy that is one."""
+        if operation.kind in (device.READ, device.COMPUTE) and not self._is_on_device(state, operation):
+            is_beside = operation.kind == device.COMPUTE and ORIGIN not in places
+            return is_beside and self._is_for_tensors(state.frame.function, one, operation)
+        return operation.kind != device.COPY or where == "null" or self._is_copy(state, operation)
+
     def _worked(self, state: State, one: Instruction, operation: DeviceOperation) -> frozenset[Tracked]:
         """Work on a stream: in the capture, beside it, or on the null stream."""
-        function = state.frame.function
         where, places = self._where(state, one, operation.stream)
-        if operation.kind in (device.READ, device.COMPUTE) and not self._is_on_device(state, operation):
-            is_work = operation.kind == device.COMPUTE and ORIGIN not in places and self._is_for_tensors(function, one, operation)
-            if not is_work:
-                return state.tracked
-        if operation.kind == device.COPY and where != "null" and not self._is_copy(state, operation):
+        if not self._is_work(state, one, operation, where, places):
             return state.tracked
         if where == "in":
             refused = self._refused_work(state, operation)
@@ -341,3 +346,8 @@ def mode_of(word: object) -> Mode:
     if isinstance(word, int):
         return {0: Mode.GLOBAL, 1: Mode.THREAD_LOCAL}.get(word, Mode.RELAXED)
     return next((mode for mode in Mode if text.endswith(mode.value.lower())), Mode.RELAXED)
+
+
+def _current_at(tracked: frozenset[Tracked], places: Iterable[Place]) -> frozenset[Tracked]:
+    """What is tracked where another stream is made current."""
+    return frozenset(held for held in tracked if held.kind != "current").union(Tracked("current", place) for place in places)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from streamlint.facts.cpp_scopes import scope_of
 from streamlint.facts.functions import Function
@@ -26,7 +26,7 @@ from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import Transfer
 
 NULL, PTDS, AMBIENT, MADE, PARAMETER, HELD = "null", "ptds", "current", "made", "parameter", "held"
-"""What a stream is. ``held``: some stream that is found in an object, or that a function out of view gives."""
+"""What a stream is. ``held``: some stream that is found in an object, or that an unknown function gives."""
 IN_VIEW = frozenset({NULL, AMBIENT, MADE, PTDS})
 """Those of which it is known what they are."""
 _DETAILS = {"null": NULL, "default": NULL, "ptds": PTDS, "per-thread": PTDS, "current": AMBIENT}
@@ -162,28 +162,30 @@ class Choices:
             return
         if not function.is_cpp and not values and one[0] == op.CONST:
             return
-        streams = [value for value in values if isinstance(value, LibraryObject) and value.kind == "stream"]
+        streams = _streams_of(values)
         kinds = {_DETAILS[value.detail] for value in streams if value.detail in _DETAILS}
         made = frozenset(value for value in streams if value.detail in _MADE)
-        if kinds == {AMBIENT} and not made and not function.is_cpp:
-            current = self.currents.of_library(function, one, streams[0].type.partition(".")[0])
-            if current is not None and current.register >= 0 and current.register != register:
-                yield from self.of_register(function, current.register, at, calls)
-                return
+        current = self._other_current(function, register, one, streams) if kinds == {AMBIENT} and not made else None
+        if current is not None:
+            yield from self.of_register(function, current, at, calls)
+            return
         if made:
             yield Choice(MADE, GIVEN, at, calls, made, place)
-        elif len(kinds) == 1 and all(value.detail in _DETAILS for value in streams) and (kinds != {NULL} or not _is_partly_unknown(values)):
-            asked = [site for site in list(node.trace(streams[0]))[-1:] if site.instruction[0] in (op.CALL, op.INVOKE)]
-            yield Choice(kinds.pop(), "literal", at, calls, frozenset(), place, asked[0] if asked else None)
-        elif one[0] == op.INVOKE and not streams:
-            inner = self._stream_inside(function, one[3])
-            if inner:
-                yield Choice(MADE, GIVEN, at, calls, inner, self.places.of(function, one[3]))
-            else:
-                yield Choice(HELD, GIVEN, at, calls, frozenset(), place)
+        elif len(kinds) == 1 and _are_literal(streams) and (kinds != {NULL} or not _is_partly_unknown(values)):
+            yield Choice(kinds.pop(), "literal", at, calls, frozenset(), place, _last_call(node.trace(streams[0])))
         else:
-            inner = self._stream_inside(function, register)
-            yield Choice(MADE if inner else HELD, GIVEN, at, calls, inner, place)
+            yield self._held(function, register, one[3] if one[0] == op.INVOKE and not streams else register, at, calls)
+
+    def _held(self, function: Function, register: int, holder: int, at: Site, calls: tuple[Site, ...]) -> Choice:
+        """The choice of a stream that an object holds, or of one of which nothing is known."""
+        inner = self._stream_inside(function, holder)
+        kind, named = (MADE, holder) if inner else (HELD, register)
+        return Choice(kind, GIVEN, at, calls, inner, self.places.of(function, named))
+
+    def _other_current(self, function: Function, register: int, one: Instruction, streams: list[LibraryObject]) -> int | None:
+        """Python: the register of the stream that a function has made current for a library, if it is not the one that is asked for."""
+        current = self.currents.of_library(function, one, streams[0].type.partition(".")[0]) if not function.is_cpp else None
+        return current.register if current is not None and current.register >= 0 and current.register != register else None
 
     def _stream_inside(self, function: Function, register: int) -> frozenset[LibraryObject]:
         """The streams that an object's class makes or holds: it converts to one."""
@@ -225,29 +227,30 @@ class Choices:
         """C++: whether the arguments of a call fit an overload: an object is no stream, and a stream no object."""
         for index, parameter in enumerate(callee.code.parameters if callee.is_cpp else ()):
             given = given_to(caller, call, callee, index)
-            if (
-                given is None
-                or given < 0
-                or parameter.type is None
-                or parameter.name == "this"
-                or parameter.type[0] in callee.code.template
-            ):
+            if given is None or given < 0 or parameter.type is None or parameter.name == "this":
                 continue
-            wants = self.facts.cpp_models.type_named(parameter.type[0])
-            wants_stream = wants is not None and wants.kind == "stream"
-            wants_class = self.facts.program.cpp.find_class(callee.unit, scope_of(callee), parameter.type[0]) is not None
-            if wants_stream and _is_untyped(caller, given):
-                return False
-            values = self.facts.values(caller, given).values
-            kinds = {type(value) for value in values if not isinstance(value, Unknown)}
-            is_stream = any(isinstance(value, LibraryObject) and value.kind == "stream" for value in values)
-            if is_stream and not wants_stream and self._goes_elsewhere(caller, call, callee, given):
-                return False
-            if (wants_class and is_stream) or (wants_stream and kinds == {Instance} and not self._stream_inside(caller, given)):
-                return False
-            if wants_class and kinds == {Instance} and not self._is_one_of(list(values), callee, parameter.type[0]):
+            kind = str(parameter.type[0])
+            if kind not in callee.code.template and not self._fits(caller, call, callee, kind, given):
                 return False
         return True
+
+    def _fits(self, caller: Function, call: Instruction, callee: Function, kind: str, given: int) -> bool:
+        """Whether an argument fits a parameter of a type."""
+        wants = self.facts.cpp_models.type_named(kind)
+        wants_stream = wants is not None and wants.kind == "stream"
+        wants_class = self.facts.program.cpp.find_class(callee.unit, scope_of(callee), kind) is not None
+        if wants_stream and _is_untyped(caller, given):
+            return False
+        values = list(self.facts.values(caller, given).values)
+        kinds = {type(value) for value in values if not isinstance(value, Unknown)}
+        is_stream = bool(_streams_of(values))
+        if is_stream and (wants_class or (not wants_stream and self._goes_elsewhere(caller, call, callee, given))):
+            return False
+        if kinds != {Instance}:
+            return True
+        if wants_stream and not self._stream_inside(caller, given):
+            return False
+        return not wants_class or self._is_one_of(values, callee, kind)
 
     def _goes_elsewhere(self, caller: Function, call: Instruction, callee: Function, given: int) -> bool:
         """Whether another overload takes as a stream what this one takes as something else."""
@@ -271,7 +274,7 @@ class Choices:
     def of_field(
         self, function: Function, register: int, field: str, at: Site, calls: tuple[Site, ...], is_up: bool = True
     ) -> Iterator[Choice]:
-        """A member of an object that is handed over: what whoever made the object has put there."""
+        """A member of an object that is passed: what whoever made the object has put there."""
         held = self.fields.behind(function, register)
         one = function.definitions[held] if held >= 0 else None
         if one is not None and one[0] == op.PARAM:
@@ -339,6 +342,22 @@ class Choices:
             yield Choice(NULL, HANDLE, here)
         else:
             yield Choice(HELD, GIVEN, here)
+
+
+def _streams_of(values: Iterable[Object]) -> list[LibraryObject]:
+    """The streams among values."""
+    return [value for value in values if isinstance(value, LibraryObject) and value.kind == "stream"]
+
+
+def _last_call(trace: Iterable[Site]) -> Site | None:
+    """The last place of a trace, if it is a call."""
+    last = next(iter([*trace][-1:]), None)
+    return last if last is not None and last.instruction[0] in (op.CALL, op.INVOKE) else None
+
+
+def _are_literal(streams: Iterable[LibraryObject]) -> bool:
+    """Whether code names all streams, and makes none."""
+    return all(value.detail in _DETAILS for value in streams)
 
 
 def _is_untyped(function: Function, register: int) -> bool:

@@ -69,12 +69,12 @@ class CollectiveReads(Walk):
             return ORDERED
         if isinstance(action, Read) and self._holds(state, action.register, action.depth):
             if action.waits:
-                return self._tell(state, one, action.name, "torch")
+                return self._report(state, one, action.name, "torch")
             if self._is_computed(function, one):
                 return state.tracked | {Tracked(BUFFER, register_place(one[2]))}
         elif isinstance(action, Copied) and self._holds(state, action.source):
             if action.direction == "d2h" and not action.asynchronous:
-                return self._tell(state, one, action.call.name, action.call.row.library if action.call.row is not None else "")
+                return self._report(state, one, action.call.name, action.call.row.library if action.call.row is not None else "")
             if op.DEFINES[one[0]] and action.direction != "d2h":
                 return state.tracked | {Tracked(BUFFER, register_place(one[2]))}
         elif (
@@ -90,7 +90,7 @@ class CollectiveReads(Walk):
         """Whether an instruction gives memory of the host."""
         return any(isinstance(action, Copied) and action.direction == "d2h" for action in self.transfer.of(function, one))
 
-    def _tell(self, state: State, one: Instruction, name: str, library: str) -> str:
+    def _report(self, state: State, one: Instruction, name: str, library: str) -> str:
         read = Site(state.frame.function, one)
         self._found.setdefault(read, CollectiveRead(self._site, read, name, library, state.frame.calls))
         return ORDERED

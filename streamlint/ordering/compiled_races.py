@@ -51,7 +51,7 @@ class CompiledRaces(Races):
         currents.compiled = self.compiled
         self.currents, self.lanes = currents, Lanes(transfer, self.places, currents)
         self.races: dict[Site, CompiledRace] = {}
-        self._is_told = True
+        self._is_reported = True
 
     def _follow_work(self, function: Function, one: Instruction, work: Worked) -> None:
         if function not in self.compiled:
@@ -62,14 +62,14 @@ class CompiledRaces(Races):
         return None if is_left_out and state.frame.function in self.compiled else super()._judge(state, one, action)
 
     def _worked(self, state: State, one: Instruction, work: Worked) -> str | None:
-        self._is_told = True
+        self._is_reported = True
         answer = super()._worked(state, one, work)
-        return answer if self._is_told else None
+        return answer if self._is_reported else None
 
-    def _tell(self, state: State, one: Instruction, use: Worked, other: Lane) -> None:
+    def _report(self, state: State, one: Instruction, use: Worked, other: Lane) -> None:
         function = state.frame.function
         region, entered = self.compiled.get(function), self.written.at(function, one)
-        self._is_told = region is not None and entered is not None and not self._out_of_view
-        if region is not None and entered is not None and self._is_told:
+        self._is_reported = region is not None and entered is not None and not self._unknown_work
+        if region is not None and entered is not None and self._is_reported:
             second = Site(function, one)
             self.races.setdefault(second, CompiledRace(self._site, second, entered, region))

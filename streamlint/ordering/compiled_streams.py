@@ -92,13 +92,13 @@ class CompiledStreams:
         return any(_is_none_of(self._named(call, stream), entered) for stream in (wait.stream, call.stream_in(wait.of)))
 
     def _named(self, call: ModelledCall, stream: Stream) -> Named | None:
-        """A stream that is not the current one of the caller; None where it is, or where it cannot be told."""
+        """A stream that is not the current one of the caller; None where it is, or where it is not known."""
         meant = self.streams.meant(call.function, call.instruction, stream)
         return self._origin(call.function, meant.register) if meant is not None and meant.place is not None else None
 
     @cached_property
     def _entered(self) -> dict[Site, set[Named | None]]:
-        """The streams that compiled code makes current, by what compiles it; None is one that cannot be told."""
+        """The streams that compiled code makes current, by what compiles it; None is one that is not known."""
         found: dict[Site, set[Named | None]] = {}
         for call in self.transfer.sites(_SWITCHES):
             region = self.compiled.regions.get(call.function)

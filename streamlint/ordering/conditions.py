@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from streamlint.facts.conditions import Conditions as Branches
 from streamlint.facts.functions import Function
-from streamlint.facts.instructions import unnegated
+from streamlint.facts.instructions import COPIES, unnegated
 from streamlint.facts.objects import CppName, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -191,20 +191,15 @@ class Conditions:
         if one is None or depth == 0:
             return False
         if one[0] in (op.COPY, op.CAST, op.REBIND):
-            return self.is_status(function, one[{op.COPY: 3, op.CAST: 4, op.REBIND: 5}[one[0]]], depth - 1)
-        if one[0] == op.PHI:
-            return all(self.is_status(function, part, depth - 1) for part in one[3:])
+            return self.is_status(function, one[COPIES[one[0]]], depth - 1)
+        if one[0] in (op.PHI, op.LOAD):
+            parts = one[3:] if one[0] == op.PHI else [use[3] for use in function.by_opcode[op.STORE] if use[2] == one[3]]
+            return bool(parts) and all(self.is_status(function, part, depth - 1) for part in parts)
         if one[0] == op.PARAM:
             kind = function.code.parameters[one[3]].type
             return kind is not None and str(kind[0]) in _STATUS_TYPES
-        if one[0] == op.LOAD:
-            stored = [use[3] for use in function.by_opcode[op.STORE] if use[2] == one[3]]
-            return bool(stored) and all(self.is_status(function, value, depth - 1) for value in stored)
-        if one[0] == op.CALL:
-            return any(
-                call.row.library in _STATUS_LIBRARIES and call.row.effect != "query" for call in self.transfer.modelled(function, one)
-            )
-        return False
+        calls = self.transfer.modelled(function, one) if one[0] == op.CALL else ()
+        return any(call.row.library in _STATUS_LIBRARIES and call.row.effect != "query" for call in calls)
 
     # --- templates and arguments
 
@@ -236,21 +231,26 @@ class Conditions:
             if where != frame:
                 continue
             if len(key) > 1 and key[0] == op.NAME and str(key[1]) in function.code.template:
-                given = caller.function.code.templates.get(call[1], ())
-                place = function.code.template.index(str(key[1]))
-                held = given[place] if place < len(given) else None
+                held = _template_argument(function, str(key[1]), caller.function, call)
                 if isinstance(held, bool) and held != holds:
                     return None
                 if isinstance(held, tuple) and held[0] in caller.function.code.template:
                     found.add((caller, (op.NAME, str(held[0]), *key[2:]), holds))
             elif (index := self._parameter(function, key)) is not None and call[0] in (op.CALL, op.INVOKE):
-                said = self._given(function, index, caller, call, _DEEPEST)
-                if said is not None and bool(said[0]) != holds:
+                given = self._given(function, index, caller, call, _DEEPEST)
+                if given is not None and bool(given[0]) != holds:
                     return None
                 register = operand_of(caller.function, call, function, index)
-                if said is None and register is not None and register >= 0:
+                if given is None and register is not None and register >= 0:
                     found.add((caller, alike(caller.function, register), holds))
         return frozenset(found)
+
+
+def _template_argument(function: Function, name: str, caller: Function, call: Instruction) -> object:
+    """C++: what a call gives for a parameter of a template; None where it leaves that to be deduced."""
+    given = caller.code.templates.get(call[1], ())
+    place = function.code.template.index(name)
+    return given[place] if place < len(given) else None
 
 
 def deciding(function: Function, block: int) -> set[tuple[Key, bool]]:

@@ -59,7 +59,7 @@ class Decided:
         return found
 
     def _named(self, function: Function, binding: Site) -> Iterator[Meant | None]:
-        """The template arguments that a function is named with where it is handed over."""
+        """The template arguments that a function is named with where it is passed."""
         holder = binding.function
         for register in binding.instruction[5:]:
             one = holder.definitions[uncast(holder, register)] if register >= 0 else None
@@ -135,7 +135,7 @@ class Decided:
         return Origin(Link(default[0]), default[1]) if default is not None else None
 
     def _is_handed(self, link: Link) -> bool:
-        """Whether a function is called by what it was handed to, with arguments that the call itself does not have."""
+        """Whether a function is called by what it was passed to, with arguments that the call itself does not have."""
         site = link.site
         edges = self.transfer.edges(site.function, site.instruction) if site is not None else ()
         return any(edge.callee is link.function and edge.is_handed for edge in edges)

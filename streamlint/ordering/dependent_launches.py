@@ -30,7 +30,7 @@ _BETWEEN = frozenset({"record", "wait", "callback", "synchronize"})
 
 
 class Launched(NamedTuple):
-    """A kernel, what it is given, and where the launch of it stands: at the call of a helper that is handed the kernel."""
+    """A kernel, what it is given, and where the launch of it stands: at the call of a helper that is passed the kernel."""
 
     kernel: Function
     given: tuple[int, ...]
@@ -157,7 +157,7 @@ class DependentLaunches:
                     break
 
     def _early(self, launched: Launched) -> Iterator[tuple[Place, Read]]:
-        """The memory that a kernel reads early, by the names of the function at hand."""
+        """The memory that a kernel reads early, by the names of the function itself."""
         for index, register in enumerate(launched.given):
             parameters = launched.kernel.code.parameters
             kind = parameters[index].type if index < len(parameters) else None
@@ -231,7 +231,7 @@ class DependentLaunches:
         return Launched(found[0], work.given, event) if len(found) == 1 else None
 
     def _handed(self, event: Event, made: Instruction) -> Launched | None:
-        """The kernel that a template launches for its caller, with the arguments that it is handed for it."""
+        """The kernel that a template launches for its caller, with the arguments that it is passed for it."""
         function, site = event.at.function, event.via[-1]
         kernel = given_to(site.function, site.instruction, function, made[3])
         found = self._kernels(site.function, kernel) if kernel is not None and kernel >= 0 else []

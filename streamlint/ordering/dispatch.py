@@ -13,14 +13,14 @@ Classes = frozenset[ClassInfo]
 
 
 class Dispatch:
-    """The classes of objects at hand."""
+    """The classes of known objects."""
 
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
         self._known: dict[tuple[ClassInfo, str], dict[Function, Classes]] = {}
 
     def classes(self, function: Function, one: Instruction, callee: Function) -> Classes | None:
-        """The classes of the object at hand of which a call of its own method runs a function; None where that says nothing."""
+        """The classes of the receiver of which a call of its own method runs a function; None where that says nothing."""
         owner = function.owner
         if one[0] != op.INVOKE or owner is None or function.method is not function or not function.has_receiver:
             return None
@@ -51,7 +51,7 @@ class Dispatch:
         return bool(kinds) and len(lines) == len(kinds) and all(any(name in each.own_stores for each in line) for line in lines)
 
     def is_of_anyone(self, function: Function, one: Instruction) -> bool:
-        """Whether a method is called of a member that a call in view gives the constructor from out of view."""
+        """Whether a method is called of a member that a known call gives the constructor from unknown code."""
         owner = function.method.owner if function.method is not None else None
         read = function.definitions[one[3]] if one[0] == op.INVOKE and one[3] >= 0 and not function.is_cpp else None
         if owner is None or read is None or read[0] != op.ATTR:
@@ -60,9 +60,12 @@ class Dispatch:
             given = store.function.definitions[store.value] if store.value >= 0 else None
             if given is None or given[0] != op.PARAM or store.function.code.name != "__init__":
                 continue
-            for caller, call in self.facts.call_places(store.function):
-                register = operand_of(caller, call, store.function, given[3]) if call[0] in (op.CALL, op.INVOKE) else None
-                values = list(self.facts.values(caller, register).values) if register is not None and register >= 0 else []
-                if values and is_unknown(values):
-                    return True
+            if any(self._gives_unknown(*place, store.function, given[3]) for place in self.facts.call_places(store.function)):
+                return True
         return False
+
+    def _gives_unknown(self, caller: Function, call: Instruction, callee: Function, index: int) -> bool:
+        """Whether all that a call gives for a parameter comes from unknown code."""
+        register = operand_of(caller, call, callee, index) if call[0] in (op.CALL, op.INVOKE) else None
+        values = list(self.facts.values(caller, register).values) if register is not None and register >= 0 else []
+        return bool(values) and is_unknown(values)

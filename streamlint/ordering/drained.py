@@ -53,8 +53,8 @@ class Drained:
         function, start = death.life.made
         if not death.ends or death.ends[0].function is not function:
             return death
-        met = {after for _, after in self.earlier.ways(function, death.life)} | {function.blocks[start]}
-        ends = tuple(end for end in death.ends if function.blocks[end.instruction] in met)
+        reached = {after for _, after in self.earlier.ways(function, death.life)} | {function.blocks[start]}
+        ends = tuple(end for end in death.ends if function.blocks[end.instruction] in reached)
         return death._replace(ends=ends or death.ends)
 
     def has_emptied(self, death: Death) -> bool:
@@ -92,7 +92,7 @@ class Drained:
         for work in self._launches.at(function, one):
             if work.kind == "library" or not work.waits:
                 return work.waits
-        given = operands_of(function, one) if not rows and self.earlier.is_out_of_view(function, one) else ()
+        given = operands_of(function, one) if not rows and self.earlier.is_unknown_call(function, one) else ()
         return False if any(self.earlier.is_on_device(function, register) for register in given) else None
 
     def _fetches(self, function: Function, one: Instruction) -> bool:

@@ -103,10 +103,10 @@ class Earlier:
 
     def _back(self, function: Function, starts: list[tuple[int, int]], search: _Search, at: Site | None, depth: int) -> _Seen:
         """Go back over a function from some places: blocks, and the number of their instructions that count."""
-        graph, life = function.control, search.life
-        ways = self.ways(function, life) if life is not None and life.made.function is function else None
+        graph = function.control
+        ways = self._ways_of(function, search.life)
         seen, found, beginning = set[_Place](), False, False
-        headers = {loop.header: loop for block, _ in starts for loop in graph.loops if block in loop.body}
+        headers = _around(function, starts)
         waiting = [(_Place(block, False), end) for block, end in starts]
         while waiting and len(seen) < _MOST:
             place, end = waiting.pop()
@@ -162,6 +162,10 @@ class Earlier:
             if verdict is not None:
                 return verdict
         return None
+
+    def _ways_of(self, function: Function, life: Life | None) -> set[tuple[int, int]] | None:
+        """The steps that an object takes in a function; None of one that is made elsewhere."""
+        return self.ways(function, life) if life is not None and life.made.function is function else None
 
     def ways(self, function: Function, life: Life) -> set[tuple[int, int]]:
         """The steps from block to block that an object takes from where it is made, in the same round of its loop."""
@@ -251,12 +255,26 @@ class Earlier:
         """Python: whether elements of memory of a device are set."""
         return one[0] == op.SET_ITEM and not function.is_cpp and self.is_on_device(function, one[2])
 
+    def _fetches(self, site: Site, is_condition: bool) -> bool | None:
+        """Whether an instruction surely waits for the current stream; None of one that fetches nothing from a device."""
+        for action in self.transfer.of(site.function, site.instruction):
+            if isinstance(action, Copied) and action.direction == "d2h" and action.asynchronous is False:
+                is_cuda = action.call.row is not None and action.call.row.library != "torch"
+                return is_condition or is_cuda or self.is_on_device(site.function, action.source)
+            if isinstance(action, Read) and action.waits and self._is_read_there(site.function, action.register):
+                return True
+        return True if self._fetches_size(site.function, site.instruction) else None
+
+    def _given_to(self, call: Site) -> set[int]:
+        """What a call is given, and what that is made from."""
+        return {each for register in operands_of(call.function, call.instruction) for each in self._behind(call.function, register)}
+
     def is_idle(self, site: Site, source: int, is_condition: bool, passed: tuple[Site, ...] = ()) -> bool:
         """Whether the host has waited for the current stream before an upload, and nothing may have been put there since.
 
-        A call out of view may have put work there, unless it fills what is uploaded. ``is_condition``: the upload itself is told under the
+        An unknown call may have put work there, unless it fills what is uploaded. ``is_condition``: the upload itself is reported under the
         condition that its device is CUDA, so that a fetch of what may be on one counts. Rounds that do not train, and calls of a function
-        that nobody in view calls, follow one another: the host may have waited at the end of the one before.
+        that no known code calls, follow one another: the host may have waited at the end of the one before.
         """
         called = filled = False
         function = site.function
@@ -265,23 +283,14 @@ class Earlier:
 
         def judge(other: Site, at: Site) -> bool | None:
             nonlocal called, filled
-            for action in self.transfer.of(other.function, other.instruction):
-                if isinstance(action, Copied) and action.direction == "d2h" and action.asynchronous is False:
-                    is_cuda = action.call.row is not None and action.call.row.library != "torch"
-                    is_known = is_condition or is_cuda or self.is_on_device(other.function, action.source)
-                    return is_known and self._is_near(at, places) and (filled or not called)
-                if isinstance(action, Read) and action.waits and self._is_read_there(other.function, action.register):
-                    return self._is_near(at, places) and (filled or not called)
-            if self._fetches_size(other.function, other.instruction):
-                return self._is_near(at, places) and (filled or not called)
+            fetches = self._fetches(other, is_condition)
+            if fetches is not None:
+                return fetches and self._is_near(at, places) and (filled or not called)
             if self.queues(other.function, other.instruction):
                 return False
-            if self.is_out_of_view(other.function, other.instruction):
+            if self.is_unknown_call(other.function, other.instruction):
                 called = True
-                given = {
-                    each for register in operands_of(other.function, other.instruction) for each in self._behind(other.function, register)
-                }
-                filled = filled or (other.function is function and not mine.isdisjoint(given))
+                filled = filled or (other.function is function and not mine.isdisjoint(self._given_to(other)))
             return None
 
         if self.all_paths(site, judge, passed, crosses=self._follow, as_run=True):
@@ -332,8 +341,8 @@ class Earlier:
             yield one[3]
 
     def is_work(self, function: Function, one: Instruction) -> bool:
-        """Whether an instruction puts work on a device, or may, out of view."""
-        return self.queues(function, one) or self.is_out_of_view(function, one)
+        """Whether an instruction puts work on a device, or may, as an unknown call."""
+        return self.queues(function, one) or self.is_unknown_call(function, one)
 
     def is_on_device(self, function: Function, register: int) -> bool:
         """Whether a register may hold memory of a device."""
@@ -345,28 +354,35 @@ class Earlier:
             return True
         if one[0] in (op.BINARY, op.INPLACE, op.UNARY):
             return any(self.is_on_device(function, register) for register in op.reads(one))
-        if one[0] not in (op.CALL, op.INVOKE):
-            return False
-        rows = [call.row for call in self.transfer.modelled(function, one)]
-        if any(row.effect in _WORK for row in rows):
+        return one[0] in (op.CALL, op.INVOKE) and self._call_queues(function, one)
+
+    def _call_queues(self, function: Function, one: Instruction) -> bool:
+        """Whether a call puts work on a device: by its row, as a module that runs, or on operands that are there."""
+        effects = {call.row.effect for call in self.transfer.modelled(function, one)}
+        if not effects.isdisjoint(_WORK):
             return True
-        if any(row.effect in _COPIES for row in rows):
+        if not effects.isdisjoint(_COPIES):
             return False
         callee = self.transfer.values(function, one[3]) if one[0] == op.CALL else ()
         if any(isinstance(value, LibraryObject) and value.kind == "module" for value in callee):
             return True
-        if rows and all(row.effect != "compute" for row in rows):
+        if effects and "compute" not in effects:
             return False
         return any(self.is_on_device(function, register) for register in operands_of(function, one))
 
-    def is_out_of_view(self, function: Function, one: Instruction) -> bool:
-        """Whether an instruction calls what rows do not know: a function of the program, or one out of view."""
+    def is_unknown_call(self, function: Function, one: Instruction) -> bool:
+        """Whether an instruction calls what rows do not know: a function of the program, or an unknown one."""
         if one[0] not in (op.CALL, op.INVOKE) or list(self.transfer.modelled(function, one)):
             return False
         if any(edge.is_followed for edge in self.transfer.edges(function, one)):
             return True
         libraries = self.transfer.libraries(function, one)
         return not libraries or (any(call.row is None for call in libraries) and not self.transfer.is_of_language(function, one))
+
+
+def _around(function: Function, starts: list[tuple[int, int]]) -> dict[int, Loop]:
+    """The loops around some places, by their first blocks."""
+    return {loop.header: loop for block, _ in starts for loop in function.control.loops if block in loop.body}
 
 
 def _leaves(function: Function, header: int, after: int) -> bool:

@@ -13,11 +13,10 @@ from streamlint.models import first_part
 from streamlint.ordering.alternation import Alternation
 from streamlint.ordering.flow import BUFFER, Tracked
 from streamlint.ordering.places import rest_behind
-from streamlint.ordering.rounds import again
+from streamlint.ordering.rounds import next_round
 from streamlint.ordering.shown import is_shown_on_host
-from streamlint.ordering.states import State
+from streamlint.ordering.states import MOST_GUESSES, State
 from streamlint.ordering.updating import Updating
-from streamlint.ordering.walk import MOST_GUESSES
 from streamlint.transfer.actions import Action, Copied, Read, Updated
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import Transfer
@@ -78,7 +77,7 @@ class EarlyReads(Updating):
         if copied.direction == "d2h":
             function = call.function
             block = function.homes[call.instruction][0]
-            return self._is_told(call) and not is_shown_on_host(self.transfer, function.control, function, block, copied.source)
+            return self._is_reported(call) and not is_shown_on_host(self.transfer, function.control, function, block, copied.source)
         is_pinned = any(value.pinning == "pinned" for value in self.memory(call.function, copied.target))
         return is_pinned or self._is_to_variable(call, copied)
 
@@ -108,7 +107,7 @@ class EarlyReads(Updating):
             and any(value.space == "device" for value in sources)
         )
 
-    def _is_told(self, call: ModelledCall) -> bool:
+    def _is_reported(self, call: ModelledCall) -> bool:
         """Whether a transfer goes to the host for sure: by its function, or by the function that asks for it, or its caller."""
         if call.row.effect != "transfer" or call.row.get("to") != "argument":
             return True
@@ -147,7 +146,7 @@ class EarlyReads(Updating):
     def _entering(self, state: State, block: int) -> Iterator[State]:
         """In the next round two slots that take turns have each other's names."""
         function = state.frame.function
-        loop = again(function, state.block, block)
+        loop = next_round(function, state.block, block)
         for after in super()._entering(state, block):
             if loop is None:
                 yield after
@@ -170,7 +169,7 @@ class EarlyReads(Updating):
             return False
         if not self._is_sure and first_part(action.name) not in self.transfer.facts.models.marked("array-package"):
             return False
-        self._tell(state, held.announced or Site(state.frame.function, one), action.name)
+        self._report(state, held.announced or Site(state.frame.function, one), action.name)
         return True
 
     def left(self, state: State, register: int) -> None:
@@ -180,7 +179,7 @@ class EarlyReads(Updating):
         view = next((held.announced for held in behind if held.kind == BUFFER and held.announced is not None), None)
         is_alone = all(held.kind == BUFFER for held in behind) and not self._may_wait_for(state.frame.function, register)
         if view is not None and is_alone and state.doubts <= MOST_GUESSES and self._is_sure:
-            self._tell(state, view, "return")
+            self._report(state, view, "return")
 
     def _may_wait_for(self, function: Function, register: int) -> bool:
         """Whether what a function gives back holds a stream, an event, or an object of the program that may have one."""
@@ -189,7 +188,7 @@ class EarlyReads(Updating):
         values = [value for each in inside if each >= 0 for value in self.transfer.values(function, each)]
         return any(isinstance(value, (Instance, LibraryObject)) for value in values)
 
-    def _tell(self, state: State, read: Site, name: str) -> None:
+    def _report(self, state: State, read: Site, name: str) -> None:
         calls = list(state.frame.calls)
         accessor = read if calls and _gives_back(read.function) else None
         while calls and _gives_back(read.function):

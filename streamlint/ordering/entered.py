@@ -41,7 +41,7 @@ class Entered:
         return found
 
     def is_always(self, function: Function, library: str) -> bool:
-        """Whether every call at hand is made under a stream."""
+        """Whether every known call is made under a stream."""
         calls = self._calls(function)
         return bool(calls) and all(self.currents.of_library(caller, call, library) is not None for caller, call in calls)
 

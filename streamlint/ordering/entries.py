@@ -22,6 +22,7 @@ _SLOTS = re.compile(r"^(tp|nb|sq|mp|bf|am)_\w+$")
 _RELEASE = "gil_scoped_release"
 _A_TEST = re.compile(r"\btest(?:s|ing)?\b(?!\s+(?:whether|if|that|for)\b)", re.IGNORECASE)
 _FEWEST = 3  # functions: one alone may test what it is given
+"""Functions of pybind11 whose calls are bound."""
 
 
 class Entry(NamedTuple):
@@ -141,30 +142,31 @@ class Entries:
         if one is None:
             return
         if one[0] in (op.CALL, op.INVOKE):
-            name = last_part(function.dotted(one[3])) if one[0] == op.CALL else function.text(one[4])
-            if any(self._releases(function, each) for each in one[5:]):
+            name = _called(function, one)
+            if name.endswith("no_gil") or any(self._releases(function, each) for each in one[5:]):
                 return
-            if name == "init":
-                yield from self._constructors(function, binding, one)
-            if name in function.known("hands-functions"):
-                for each in one[5:]:
-                    yield from self._functions(function, binding, each)
-                return
-            if name == "overload_cast":
-                wanted = [_plain(spelled(each)) for each in function.code.templates.get(one[1], ())]
-                for each in one[5:6]:
-                    yield from self._overload(function, one, each, wanted)
-                return
-            if name.endswith("no_gil"):
+            if name == "overload_cast" or name in function.known("hands-functions"):
+                yield from self._of_helper(function, binding, one, name)
                 return
         kind: TypeTuple | None = function.unit.ir.constants[one[3]] if one[0] == op.CAST else None
         if kind is not None and kind[1]:
             yield from self._overload(function, binding, register, [_plain(str(each[0])) for each in kind[1] if each is not None])
             return
         found = [value for value in map(_function_of, self.transfer.values(function, register)) if value is not None]
-        if one[0] in (op.NAME, op.ADDRESS_NAME, op.CAST) and not found:
-            found = self.facts.exports.targets(Export(function, binding, register, "", ""))
-        yield from found
+        is_named = one[0] in (op.NAME, op.ADDRESS_NAME, op.CAST) and not found
+        yield from self.facts.exports.targets(Export(function, binding, register, "", "")) if is_named else found
+
+    def _of_helper(self, function: Function, binding: Instruction, one: Instruction, name: str) -> Iterator[Function]:
+        """The functions that a call stands for which wraps functions for a binding, or chooses an overload."""
+        if name == "overload_cast":
+            wanted = [_plain(spelled(each)) for each in function.code.templates.get(one[1], ())]
+            for each in one[5:6]:
+                yield from self._overload(function, one, each, wanted)
+            return
+        if name == "init":
+            yield from self._constructors(function, binding, one)
+        for each in one[5:]:
+            yield from self._functions(function, binding, each)
 
     def _overload(self, function: Function, call: Instruction, register: int, wanted: list[str]) -> Iterator[Function]:
         """The overload that has the types which are named; ``void`` is the type of no parameter."""
@@ -270,3 +272,8 @@ def _function_of(value: object) -> Function | None:
 def _plain(text: str) -> str:
     """A type as it is compared: its name without qualifiers."""
     return last_part(re.sub(r"\bconst\b|[&*]|<.*", "", text).strip())
+
+
+def _called(function: Function, one: Instruction) -> str:
+    """The last part of the name that a call calls."""
+    return last_part(function.dotted(one[3])) if one[0] == op.CALL else function.text(one[4])

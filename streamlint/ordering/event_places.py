@@ -166,7 +166,7 @@ class EventPlaces:
         return any(made in sites_of(list(self.transfer.values(function, register)))[0] for function, register in self._records)
 
     def waits_of_member(self, owner: ClassInfo, name: str) -> list[tuple[Site, str]]:
-        """The waits for a member of a class, if no code in view records it, hands it on, or could do so from another file."""
+        """The waits for a member of a class, if no known code records it, hands it on, or could do so from another file."""
         if not owner.unit.path.endswith((".cu", ".cpp", ".cc", ".cxx", ".c")):
             return []
         waits: list[tuple[Site, str]] = []

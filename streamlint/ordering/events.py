@@ -1,6 +1,6 @@
 """SL018: waits for an event that nothing has recorded before them on any path from where the event is made.
 
-An event is followed from where it is made. A record, or a call out of view that is given it, makes it recorded. A wait that is met only
+An event is followed from where it is made. A record, or an unknown call that is given it, makes it recorded. A wait that is reached only
 before that orders nothing.
 """
 
@@ -46,7 +46,7 @@ class EmptyWait(NamedTuple):
     is_query: bool = False
 
 
-class _Met(NamedTuple):
+class _Reached(NamedTuple):
     """A wait as a path came by it: with its calls, and the stream that waits as the outermost function names it."""
 
     site: Site
@@ -63,7 +63,7 @@ class EmptyWaits(EventWalk):
     def __init__(self, transfer: Transfer) -> None:
         super().__init__(transfer)
         self._site: Site
-        self._met: list[_Met] = []
+        self._reached: list[_Reached] = []
         self._roots: list[Frame] = []
         self._behind: dict[int, tuple[Site, tuple[Site, ...], Place | None]] = {}
         self._late: set[tuple[Site, tuple[Site, ...]]] = set()
@@ -73,12 +73,12 @@ class EmptyWaits(EventWalk):
         for function, one, place in self.events.made():
             if self.events.is_kept_by_static(function, place) and self.events.is_recorded(Site(function, one)):
                 continue
-            self._site, self._met, self._roots, self._behind, self._late = Site(function, one), [], [], {}, set()
+            self._site, self._reached, self._roots, self._behind, self._late = Site(function, one), [], [], {}, set()
             cut = self.cut
             self.run(self.start(function, one, frozenset({Tracked(EVENT, place)}), ()), self._judge)
             if self.cut == cut:
-                told = list(self._told())
-                yield from told or self._of_members(function, one, place)
+                found = list(self._reported())
+                yield from found or self._of_members(function, one, place)
 
     # --- what actions mean
 
@@ -93,11 +93,11 @@ class EmptyWaits(EventWalk):
                 self._late.add((site, calls))
             elif self._holds(state, EVENT, action.of):
                 stream = self._resolved(state.frame, self._stream(state, one, action.stream)) if isinstance(action, Waited) else None
-                met = _Met(site, calls, state.path, stream, getattr(action, "name", "query"), isinstance(action, Asked))
-                if met not in self._met:
-                    self._met.append(met)
+                reached = _Reached(site, calls, state.path, stream, getattr(action, "name", "query"), isinstance(action, Asked))
+                if reached not in self._reached:
+                    self._reached.append(reached)
                     self._roots.append(state.frame.root)
-                return state.tracked | {Tracked(WAITED, Place(("aside", -1, self._met.index(met))))}
+                return state.tracked | {Tracked(WAITED, Place(("aside", -1, self._reached.index(reached))))}
         elif (
             isinstance(action, Lost) and owned(function, one) is None and any(self._leads(state, register) for register in action.registers)
         ):
@@ -162,38 +162,38 @@ class EmptyWaits(EventWalk):
         headers = {loop.header for loop in graph.loops}
         return all(block in headers for block, _ in graph.controlled_by[function.homes[one][0]])
 
-    # --- what is told
+    # --- what is reported
 
-    def _told(self) -> Iterator[EmptyWait]:
-        for number, met in enumerate(self._met):
-            if (met.site, met.calls) in self._late:
+    def _reported(self) -> Iterator[EmptyWait]:
+        for number, reached in enumerate(self._reached):
+            if (reached.site, reached.calls) in self._late:
                 continue
-            made_calls = tuple(Site(self._holder(met, depth), call) for depth, call in enumerate(reversed(met.above)))
+            made_calls = tuple(Site(self._holder(reached, depth), call) for depth, call in enumerate(reversed(reached.above)))
             record = self._behind.get(number)
-            if self._is_told(number, met, record):
+            if self._is_reported(number, reached, record):
                 site, calls = (record[0], record[1]) if record is not None else (None, ())
-                yield EmptyWait(self._site, met.site, met.name, site, met.calls, made_calls, calls, is_query=met.is_query)
+                yield EmptyWait(self._site, reached.site, reached.name, site, reached.calls, made_calls, calls, is_query=reached.is_query)
 
-    def _holder(self, met: _Met, depth: int) -> Function:
+    def _holder(self, reached: _Reached, depth: int) -> Function:
         """The function in which a call stands that led from the event's maker upwards."""
-        holder = self._roots[self._met.index(met)].function
-        for call in tuple(reversed(met.above))[:depth]:
+        holder = self._roots[self._reached.index(reached)].function
+        for call in tuple(reversed(reached.above))[:depth]:
             holder = next((edge.callee for edge in self.transfer.edges(holder, call) if edge.is_followed), holder)
         return holder
 
-    def _is_told(self, number: int, met: _Met, record: tuple[Site, tuple[Site, ...], Place | None] | None) -> bool:
+    def _is_reported(self, number: int, reached: _Reached, record: tuple[Site, tuple[Site, ...], Place | None] | None) -> bool:
         root = self._roots[number].function
-        if met.above and self.events.is_static(root, met.above[-1]):
+        if reached.above and self.events.is_static(root, reached.above[-1]):
             return False
         is_of_object = self._site.function.code.name == "__init__"
-        if is_of_object and not met.above and met.calls:
+        if is_of_object and not reached.above and reached.calls:
             return False  # a method that the constructor is the first to call: behind it, there is a record
         if record is None:
-            is_kept = is_of_object and (met.calls or not met.above)
+            is_kept = is_of_object and (reached.calls or not reached.above)
             return not is_kept or not self.events.is_recorded(self._site)
-        if not is_of_object or not met.calls:
+        if not is_of_object or not reached.calls:
             return True
-        return met.stream is not None and (met.stream == record[2] or self._works_later(root, record, met.stream))
+        return reached.stream is not None and (reached.stream == record[2] or self._works_later(root, record, reached.stream))
 
     def _works_later(self, root: Function, record: tuple[Site, tuple[Site, ...], Place | None], stream: Place) -> bool:
         """Whether the stream that waits gets work behind the record: work that the wait should have held back."""

@@ -123,6 +123,11 @@ class ExportedEvents:
             one = function.definitions[one[3]]
         return one
 
+    def _callee(self, function: Function, call: Instruction) -> Function | None:
+        """The one function of the program that a call runs."""
+        edges = [edge for edge in self.transfer.edges(function, call) if edge.is_followed and not edge.is_handed]
+        return edges[0].callee if len(edges) == 1 else None
+
     def _maker(self, function: Function, one: Instruction, depth: int) -> Site | None:
         """The call that makes the event that a call gives: itself, or in a function of the program that keeps none."""
         part = one[4] if one[0] == op.UNPACK else op.NONE
@@ -132,8 +137,7 @@ class ExportedEvents:
         events = [each for each in self.transfer.modelled(function, call) if each.row.effect == "event"]
         if events:  # an object, and no handle that something else destroys
             return Site(function, call) if all(self.facts.models.type_named(each.name) for each in events) else None
-        edges = [edge for edge in self.transfer.edges(function, call) if edge.is_followed and not edge.is_handed]
-        callee = edges[0].callee if len(edges) == 1 and depth <= _DEEPEST else None
+        callee = self._callee(function, call) if depth <= _DEEPEST else None
         inner = self._returned(callee, part) if callee is not None else None
         if callee is None or inner is None or self._escapes(callee, inner[2], 0, returned=True):
             return None

@@ -10,7 +10,7 @@ from streamlint.ordering.places import Place, Places
 from streamlint.transfer.transfer import Transfer
 
 _NUMBERS = {"stream": 3, "hStream": 7}
-"""Of the launch configurations of the runtime and driver, whose classes are not in view."""
+"""Of the launch configurations of the runtime and driver, whose classes are unknown."""
 
 
 class Fields:

@@ -55,6 +55,11 @@ class FirstRounds:
         known = self._value(function, first, end[2], _DEEPEST)
         return known is not None and bool(known[0]) != (edge == end[3])
 
+    def _is_null(self, function: Function, register: int) -> bool:
+        """Whether all that a register may hold is null."""
+        held = list(self.transfer.values(function, register))
+        return bool(held) and all(isinstance(value, Constant) and value.value in (None, 0) for value in held)
+
     def _value(self, function: Function, first: Mapping[int, int], register: int, depth: int) -> Known:
         register = first.get(register, register)
         one = function.definitions[register] if register >= 0 and depth else None
@@ -70,8 +75,7 @@ class FirstRounds:
         if one[0] in (op.COMPARE, op.BINARY):
             return self._computed(function, first, one, depth)
         if one[0] == op.CONSTRUCT and len(one) == 5:  # C++: ``T* last{}``
-            held = list(self.transfer.values(function, register))
-            return (None,) if held and all(isinstance(value, Constant) and value.value in (None, 0) for value in held) else None
+            return (None,) if self._is_null(function, register) else None
         return _counted(function, one)
 
     def _computed(self, function: Function, first: Mapping[int, int], one: Instruction, depth: int) -> Known:

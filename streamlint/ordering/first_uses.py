@@ -13,7 +13,8 @@ from streamlint.ordering.conditions import Frame
 from streamlint.ordering.flow import BUFFER, STREAM, Tracked
 from streamlint.ordering.lifetimes import made_by
 from streamlint.ordering.places import Place
-from streamlint.ordering.races import Race, Races
+from streamlint.ordering.race_judge import Race
+from streamlint.ordering.races import Races
 from streamlint.ordering.states import State
 from streamlint.ordering.walk import ORDERED
 from streamlint.transfer.actions import UNKNOWN
@@ -44,7 +45,7 @@ class FirstUses(Races):
         lane = self.lanes.of(Frame(function, None, None, 0), one, work.stream)
         if lane.kind == UNKNOWN:
             return
-        self._site, self._work, self._lane, self._touched, self._loop, self._chosen = Site(function, one), work, lane, {}, None, {}
+        self._follow(Site(function, one), work, lane)
         self._writes, self._is_evident, self._meeting = True, True, None
         tracked = frozenset(Tracked(BUFFER, place) for place in places) | lane.tracked(STREAM)
         self.run(self.start(function, one, tracked, frozenset()), self._judge)
@@ -52,7 +53,7 @@ class FirstUses(Races):
     def _worked(self, state: State, one: Instruction, work: Worked) -> str | None:
         """What the stream of the allocation does first with the memory is behind it, and what comes later is the affair of SL006.
 
-        So is what calls out of view may do first.
+        So is what unknown calls may do first.
         """
         if any(self._touches(state, register, 1, by=one) for register in (*work.reads, *work.writes)):
             function = state.frame.function

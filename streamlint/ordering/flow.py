@@ -24,6 +24,7 @@ EXACT = frozenset({BUFFER, SET, FILLED})
 """Of these one element is not another: where an index cannot be named, nothing is known."""
 _SAME = {op.COPY: 3, op.AWAIT: 3, op.CAST: 4, op.REBIND: 5, op.ITER: 3, op.ENTER: 3}
 _READ = frozenset({op.ATTR, op.NAME, op.LOAD, op.ITEM, op.DEREF, op.ADDRESS_ITEM, op.ADDRESS_ATTR})
+_MAKING = frozenset({op.BUILD, op.DICT, op.CONSTRUCT, op.NEW})
 _ALL = frozenset({"list", "tuple", "reversed", "sorted", "iter"})
 
 
@@ -75,31 +76,31 @@ class Flow:
         if not op.DEFINES[opcode]:
             return
         target = register_place(one[2])
-        if opcode == op.PHI:
-            sources = one[3:]
-            if 0 <= before < len(sources):
-                yield from self.moved(tracked, places.names(function, sources[before]), target)
-        elif opcode in _SAME:
-            yield from self.moved(tracked, places.names(function, one[_SAME[opcode]]), target)
+        if opcode in (op.CALL, op.INVOKE):
+            yield from self._called(function, one, tracked, target)
+        elif opcode in _MAKING:
+            yield from self._gathered(function, tracked, self._parts(function, one, target))
         elif opcode in _READ:
             yield from self.moved(tracked, [places.of(function, one[2])], target)
-        elif opcode == op.NEXT:
-            yield from self.moved(tracked, places.names(function, one[3]), target, (ANY,))
-        elif opcode == op.UNPACK:
-            key = Element(one[4]) if one[6] == op.NONE else ANY
+        elif opcode == op.PHI:
+            if 0 <= before < len(one) - 3:
+                yield from self.moved(tracked, places.names(function, one[3 + before]), target)
+        elif opcode in _SAME:
+            yield from self.moved(tracked, places.names(function, one[_SAME[opcode]]), target)
+        elif opcode in (op.NEXT, op.UNPACK):
+            key = Element(one[4]) if opcode == op.UNPACK and one[6] == op.NONE else ANY
             yield from self.moved(tracked, places.names(function, one[3]), target, (key,))
-        elif opcode == op.BUILD:
-            parts = ((register, target.behind(Element(index))) for index, register in enumerate(one[4:]))
-            yield from self._gathered(function, tracked, parts)
-        elif opcode == op.DICT:
-            pairs = zip(one[3::2], one[4::2], strict=False)
-            entries = ((value, target.behind(places.element(function, key)) if key != op.NONE else target) for key, value in pairs)
-            yield from self._gathered(function, tracked, entries)
-        elif opcode in (op.CALL, op.INVOKE):
-            yield from self._called(function, one, tracked, target)
-        elif opcode in (op.CONSTRUCT, op.NEW):
-            for field, register in zip(places.members(function, one), one[5:], strict=False):
-                yield from self.moved(tracked, places.names(function, register), target.behind(field))
+
+    def _parts(self, function: Function, one: Instruction, target: Place) -> Iterator[tuple[int, Place]]:
+        """The registers that a container or object is made of, each with its place in it."""
+        if one[0] == op.BUILD:
+            yield from ((register, target.behind(Element(index))) for index, register in enumerate(one[4:]))
+        elif one[0] == op.DICT:
+            for key, value in zip(one[3::2], one[4::2], strict=False):
+                yield value, target.behind(self.places.element(function, key)) if key != op.NONE else target
+        else:
+            for field, register in zip(self.places.members(function, one), one[5:], strict=False):
+                yield register, target.behind(field)
 
     def _gathered(self, function: Function, tracked: frozenset[Tracked], parts: Iterable[tuple[int, Place]]) -> Iterator[Tracked]:
         """What the parts of a container bring into it, each to its place. A literal may have thousands: they are found by their roots."""
@@ -117,39 +118,47 @@ class Flow:
         """Methods and functions that keep, take out and pass on elements of containers."""
         places = self.places
         name = function.text(one[4]) if one[0] == op.INVOKE else function.dotted(one[3]).rpartition(".")[2]
-        given = argument_registers(function, one)
         for sources, stands in kept(places, function, one, target):
             yield from self.moved(tracked, sources, stands)
         if (inside := owned(function, one)) is not None:
             owner = places.of(function, one[3]) if name == "reset" else target
             yield from self.moved(tracked, places.names(function, inside), owner)
             return
-        if one[0] == op.CALL:
-            if (name in _ALL or name in function.known("whole")) and given:
-                yield from self.moved(tracked, places.names(function, given[0][1]), target)
-            elif name in ("all", "any") and given:
-                said = DONE if name == "all" else LATE
-                elements = self.moved(tracked, places.names(function, given[0][1]), target, (ANY,))
-                yield from (held for held in elements if held.kind == said)
-            elif name == "zip":
-                for index, (_, register) in enumerate(given):
-                    inner = places.names(function, register)
-                    yield from self.moved(tracked, inner, target.behind(ANY, Element(index)), (ANY,))
-            elif name == "enumerate" and given:
-                yield from self.moved(tracked, places.names(function, given[0][1]), target.behind(ANY, Element(1)), (ANY,))
-            elif name == "next" and given:
-                yield from self.moved(tracked, places.names(function, given[0][1]), target, (ANY,))
-            yield from self._recorded(function, one, tracked, target)
-            return
         yield from self._recorded(function, one, tracked, target)
+        given = [register for _, register in argument_registers(function, one)]
+        if one[0] == op.INVOKE:
+            yield from self._of_method(function, one, name, given, tracked)
+        elif name == "zip":
+            for index, register in enumerate(given):
+                yield from self.moved(tracked, places.names(function, register), target.behind(ANY, Element(index)), (ANY,))
+        elif given:
+            yield from self._of_function(function, name, tracked, places.names(function, given[0]), target)
+
+    def _of_function(
+        self, function: Function, name: str, tracked: frozenset[Tracked], sources: tuple[Place, ...], target: Place
+    ) -> Iterator[Tracked]:
+        """What functions give of the elements of their first argument."""
+        if name in _ALL or name in function.known("whole"):
+            yield from self.moved(tracked, sources, target)
+        elif name in ("all", "any"):
+            answer = DONE if name == "all" else LATE
+            yield from (held for held in self.moved(tracked, sources, target, (ANY,)) if held.kind == answer)
+        elif name in ("enumerate", "next"):
+            yield from self.moved(tracked, sources, target.behind(ANY, Element(1)) if name == "enumerate" else target, (ANY,))
+
+    def _of_method(
+        self, function: Function, one: Instruction, name: str, given: list[int], tracked: frozenset[Tracked]
+    ) -> Iterator[Tracked]:
+        """What methods put into a container, and take out of it."""
+        places, target = self.places, register_place(one[2])
         receiver = places.names(function, one[3])
         if name in function.known("puts") and self._is_container(function, one[3]):
-            for _, register in given:
+            for register in given:
                 yield from self.moved(tracked, places.names(function, register), places.of(function, one[3]).behind(ANY))
         elif name in function.known("extends") and given:
-            yield from self.moved(tracked, places.names(function, given[0][1]), places.of(function, one[3]))
+            yield from self.moved(tracked, places.names(function, given[0]), places.of(function, one[3]))
         elif name in function.known("takes", "ends"):
-            key = places.element(function, given[0][1]) if given and name in function.known("looks-up", "pops-key") else ANY
+            key = places.element(function, given[0]) if given and name in function.known("looks-up", "pops-key") else ANY
             yield from self.moved(tracked, receiver, target, (key,))
         elif name == "items":
             for held in self.moved(tracked, receiver, target, (ANY,)):

@@ -168,19 +168,26 @@ class Gil:
                 state = state._replace(needing=None)
             elif state.held and (filled := self._filled(function, operation)) != op.NONE:
                 found.add(Held(operation, site, FOR_GPU, (), state.needing, filled))
-        outs: set[bool] = set()
+        outs = self._callees(function, one, state, on_device, found, depth, given)
+        return [state._replace(held=held) for held in outs] if outs else [state]
+
+    def _callees(
+        self, function: Function, one: Instruction, state: _At, on_device: bool, found: _Found, depth: int, given: Given
+    ) -> set[bool]:
+        """Note what waits in the functions that an instruction runs; whether the GIL is held behind them."""
+        site, outs = Site(function, one), set[bool]()
         edges = self.reach.edges(function).get(one, [])
         for edge in self.callables.narrowed(function, one, edges, given):
             if edge.callee in self._entered:
-                continue  # it is told of by itself
-            handed = self.callables.given(function, one, edge.callee, given)
-            waits, ends = self.within(edge.callee, state.held, on_device, depth + 1, handed)
+                continue  # it is reported by itself
+            passed = self.callables.given(function, one, edge.callee, given)
+            waits, ends = self.within(edge.callee, state.held, on_device, depth + 1, passed)
             outs |= ends
             for each in waits:
                 calls, target = (site, *each.calls), self._given_for(function, one, edge.callee, each.target)
                 if target is not None:
                     found.add(each._replace(calls=calls, target=target))
-        return [state._replace(held=held) for held in outs] if outs else [state]
+        return outs
 
     # --- the GIL
 

@@ -18,7 +18,7 @@ NOTHING: Given = frozenset()
 
 
 class Callables:
-    """Tells by callers which of the functions that are handed over are called."""
+    """Tells by callers which of the functions that are passed are called."""
 
     def __init__(self, transfer: Transfer) -> None:
         self.transfer = transfer

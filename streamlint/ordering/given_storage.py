@@ -1,4 +1,4 @@
-"""Work on a stream of the program's own that uses tensors which callers out of view give: they were allocated on the stream current there.
+"""Work on a stream of the program's own that uses tensors which unknown callers give: they were allocated on the stream current there.
 
 Where such a tensor's storage is released, the allocator may hand it out on that stream while the work still runs.
 """
@@ -60,7 +60,7 @@ class GivenStorage:
         }
 
     def _is_seen(self, function: Function, register: int) -> bool:
-        """Whether something in view allocates the tensor: it is followed from there."""
+        """Whether known code allocates the tensor: it is followed from there."""
         return any(isinstance(value, Memory) and value.space != "unknown" for value in self.transfer.values(function, register))
 
     def _is_given(self, function: Function, register: int, seen: set[tuple[Function, int]]) -> bool:

@@ -1,4 +1,4 @@
-"""Work of callers out of view on what they give: it is under way on their stream, and nothing but a wait in view can order it."""
+"""Work of unknown callers on what they give: it is under way on their stream, and nothing but a known wait can order it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _GIVING = frozenset({op.RETURN, op.YIELD, op.BUILD})
 
 
 class GivenWork:
-    """Finds the arguments that callers out of view may still be working on."""
+    """Finds the arguments that unknown callers may still be working on."""
 
     def __init__(self, transfer: Transfer, places: Places, lanes: Lanes) -> None:
         self.transfer = transfer
@@ -38,7 +38,7 @@ class GivenWork:
         self._from_outside: dict[Given, bool] = {}
 
     def find(self, found: Iterable[tuple[Function, Instruction, Worked]]) -> dict[Function, set[int]]:
-        """By function: the parameters that callers out of view give, and that it uses on a stream which is the program's own."""
+        """By function: the parameters that unknown callers give, and that it uses on a stream which is the program's own."""
         given: dict[Function, set[int]] = {}
         for function, one, work in found:
             if work.library != "torch" or work.assumed or function.is_cpp or not work.reads:
@@ -84,7 +84,7 @@ class GivenWork:
         return private, further
 
     def is_private(self, function: Function, lane: Lane) -> bool:
-        """Whether no code out of view can have made a stream wait: it is new, or only the object at hand has it."""
+        """Whether no unknown code can have made a stream wait: it is new, or only the receiver has it."""
         if lane.kind != NAMED or not lane.made:
             return False
         if all(site.function is function or self._is_fetched({function}, site) for site in lane.made):
@@ -118,7 +118,7 @@ class GivenWork:
         return not any(self._lets_go(each, made) for each in dict.fromkeys((*around, *methods)) if each.code.kind != "module")
 
     def _lets_go(self, function: Function, made: frozenset[Site]) -> bool:
-        """Whether a function makes a stream wait, or gives it to code out of view."""
+        """Whether a function makes a stream wait, or gives it to unknown code."""
         for each in (function, *function.below):
             for one in each.code.instructions():
                 if one[0] not in _TAKING and one[0] not in _GIVING:
@@ -178,7 +178,7 @@ class GivenWork:
                 yield index
 
     def _is_from_outside(self, function: Function, index: int) -> bool:
-        """Whether callers out of view give what a parameter is; a thread is given it where it is started."""
+        """Whether unknown callers give what a parameter is; a thread is given it where it is started."""
         first = (function, index)
         if first not in self._from_outside:
             waiting, seen = [first], {first}
@@ -198,8 +198,8 @@ class GivenWork:
             (caller, operand_of(caller, call, function, index)) for caller, call in self.transfer.callers(function) if call[0] in _TAKING
         ]
         for parameter in (one for one in function.by_opcode[op.PARAM] if one[3] == index):
-            handed = (self.contexts.given(function, parameter, site) for site in self._started(function))
-            given += [each for each in handed if each is not None]
+            passed = (self.contexts.given(function, parameter, site) for site in self._started(function))
+            given += [each for each in passed if each is not None]
         for caller, register in given:
             if register is not None and register >= 0:
                 yield from ((caller, each) for each in self._parameters(caller, register))

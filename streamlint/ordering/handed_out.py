@@ -36,7 +36,7 @@ class HandedOut:
         return below is not None and waiting <= below
 
     def is_handed(self, function: Function) -> bool:
-        """Whether nobody in view calls a function that its function makes and gives to a call."""
+        """Whether no known code calls a function that its function makes and gives to a call."""
         found = self._handed.get(function)
         if found is None:
             maker, made = function.parent, function.definition

@@ -16,7 +16,7 @@ Variable = tuple[object, ...]
 
 
 class Handles:
-    """Knows handles by the calls that make them, and where these are not in view by their variables."""
+    """Knows handles by the calls that make them, and where these are unknown by their variables."""
 
     def __init__(self, transfer: Transfer, places: Places) -> None:
         self.transfer = transfer
@@ -63,7 +63,7 @@ class Handles:
         return None
 
     def _is_alike(self, together: bool, is_made: bool, name: Variable | None, theirs: Variable | None) -> bool:
-        """Whether two variables may hold the same handle, of which one at least was made out of view."""
+        """Whether two variables may hold the same handle, of which one at least was made by unknown code."""
         if name is not None and theirs is not None:
             return name[-1] == theirs[-1] and (None in (name[1], theirs[1]) or name == theirs)
         return together or not is_made

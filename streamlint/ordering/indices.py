@@ -63,16 +63,16 @@ class Indexed(Updating):
 
     def _rekeyed(self, held: Tracked, keys: dict[Key, Element]) -> Tracked:
         """Indices are renamed part by part; one that goes round means the same slot again, whichever function uses it."""
-        again: dict[Key, Element] = {}
+        lasting: dict[Key, Element] = {}
         names: dict[object, object] = {key: element.key for key, element in keys.items()}
         for key in held.place.path if held.kind in EXACT else ():
             if is_named(key) and isinstance(key, Element) and isinstance(key.key, tuple):
                 known = renamed(key.key, names)
                 if known is not None:
-                    again[key.key] = Element(known)
+                    lasting[key.key] = Element(known)
                 elif self.turns.returns(self._site.function, key.key):
-                    again[key.key] = key
-        return super()._rekeyed(held, {**keys, **again})
+                    lasting[key.key] = key
+        return super()._rekeyed(held, {**keys, **lasting})
 
     def _given(self, state: State, one: Instruction, callee: Function) -> frozenset[Tracked]:
         """What containers of modules and closures hold is renamed as well; what a constant leads to, the parameter that it is leads to."""
@@ -120,6 +120,12 @@ class Indexed(Updating):
             elif place.root[0] == "global":
                 yield Place(place.root, path)
 
+    def _looked_up(self, function: Function, one: Instruction) -> Iterator[Place]:
+        """The element that a method of a container looks up."""
+        given = argument_registers(function, one)
+        if one[0] == op.INVOKE and function.text(one[4]) in function.known("looks-up") and given:
+            yield self.places.of(function, one[3]).behind(self.places.element(function, given[0][1]))
+
     def _kept(self, function: Function, register: int, depth: int) -> set[Place]:
         """Where a function keeps what a register holds, whichever way it came there."""
         found: set[Place] = set()
@@ -132,9 +138,7 @@ class Indexed(Updating):
             if one[0] == op.PHI:
                 found |= set.intersection(*(self._kept(function, source, depth - 1) for source in one[3:]))
             elif one[0] in (op.CALL, op.INVOKE):
-                given = argument_registers(function, one)
-                if one[0] == op.INVOKE and function.text(one[4]) in function.known("looks-up") and given:
-                    found.add(self.places.of(function, one[3]).behind(self.places.element(function, given[0][1])))
+                found.update(self._looked_up(function, one))
                 for edge in self.transfer.edges(function, one):
                     for returned in edge.callee.by_opcode[op.RETURN]:
                         kept = self._kept(edge.callee, returned[2], depth - 1) if returned[2] >= 0 else ()
@@ -143,7 +147,7 @@ class Indexed(Updating):
 
 
 def is_named(key: object) -> bool:
-    """Whether a key is an expression of a function at hand, no constant."""
+    """Whether a key is an expression of a known function, no constant."""
     return isinstance(key, Element) and isinstance(key.key, tuple) and key.key[:1] != (ELSEWHERE,)
 
 

@@ -13,8 +13,8 @@ from streamlint.facts.program import Unit
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.code import spelled
-from streamlint.ordering.at_hand import AtHand, is_constructor, is_destructor
 from streamlint.ordering.places import Place, Places, cell_of
+from streamlint.ordering.streams_in_scope import StreamsInScope, is_constructor, is_destructor
 from streamlint.transfer.modelled import operands_of
 from streamlint.transfer.transfer import Transfer
 
@@ -32,18 +32,18 @@ class Kept(NamedTuple):
 class KeptStreams:
     """Finds the current streams that code keeps."""
 
-    def __init__(self, transfer: Transfer, places: Places, at_hand: AtHand) -> None:
+    def __init__(self, transfer: Transfer, places: Places, in_scope: StreamsInScope) -> None:
         self.transfer = transfer
         self.facts = transfer.facts
         self.places = places
-        self.at_hand = at_hand
+        self.in_scope = in_scope
 
     def of(self, unit: Unit) -> Iterator[Kept]:
         """The current streams that a file keeps."""
         for one in unit.body.by_opcode[op.SET_NAME]:
             if self._is_current(unit.body, one[3]):
                 name = unit.body.text(one[2])
-                yield from self._told(name, Site(unit.body, one), unit.functions, self.places.of_name(unit.body, name), None)
+                yield from self._reported(name, Site(unit.body, one), unit.functions, self.places.of_name(unit.body, name), None)
         for function in unit.functions:
             yield from self._in_statics(function)
             if is_constructor(function) and function.owner is not None:
@@ -58,11 +58,11 @@ class KeptStreams:
                 place = cell_of(function, stored[0][2]) if stored else self.places.of(function, register)
                 named = [function.text(one[2]) for one in function.by_opcode[op.BIND] if one[3] == register]
                 name = str(place.root[1]) if stored else next(iter(named), "")
-                yield from self._told(name, Site(function, made), function.below, place, made)
+                yield from self._reported(name, Site(function, made), function.below, place, made)
 
     def _in_members(self, constructor: Function, owner: ClassInfo) -> Iterator[Kept]:
         for field in owner.ir.fields:
-            if field.static or not self.at_hand.is_stream(owner.body, field.type):
+            if field.static or not self.in_scope.is_stream(owner.body, field.type):
                 continue
             stores = [store for method in owner.methods.values() for each in method for store in self._stores(each, field.name)]
             units = self.facts.program.cpp.mentioning(field.name)
@@ -70,10 +70,9 @@ class KeptStreams:
             own = [register for function, one, register in stores if function is constructor]
             if len(stores) != 1 or len(own) != 1 or outside or not self._is_current(constructor, own[0]):
                 continue
-            methods = [each for method in owner.methods.values() for each in method if not is_constructor(each) and not is_destructor(each)]
             place = Place(("parameter", 0), (field.name,))
             if self._outlives(owner, 0):
-                yield from self._told(field.name, Site(constructor, stores[0][1]), methods, place, None)
+                yield from self._reported(field.name, Site(constructor, stores[0][1]), _plain_methods(owner), place, None)
 
     def _stores(self, method: Function, field: str) -> Iterator[tuple[Function, Instruction, int]]:
         for function in method.below:
@@ -83,13 +82,13 @@ class KeptStreams:
                     yield function, one, register
 
     def _is_current(self, function: Function, register: int) -> bool:
-        """Whether a register holds the current stream, as it is handed out where it stands."""
+        """Whether a register holds the current stream, as it is passed out where it stands."""
         register = _unwrapped(function, register)
         values = list(self.facts.values(function, register).values) if register >= 0 else []
         streams = [value for value in values if isinstance(value, LibraryObject) and value.kind == "stream"]
         return bool(streams) and all(value.detail == "current" for value in streams)
 
-    def _told(self, name: str, read: Site, functions: list[Function], place: Place, made: Instruction | None) -> Iterator[Kept]:
+    def _reported(self, name: str, read: Site, functions: list[Function], place: Place, made: Instruction | None) -> Iterator[Kept]:
         uses: list[Site] = []
         for function in functions:
             if function.code.kind in ("module", "class"):
@@ -182,3 +181,8 @@ def _unwrapped(function: Function, register: int) -> int:
 def _names(kind: tuple[object, ...], name: str) -> bool:
     args = kind[1] if isinstance(kind[1], tuple) else ()
     return str(kind[0]).rpartition("::")[2] == name or any(isinstance(arg, tuple) and _names(arg, name) for arg in args)
+
+
+def _plain_methods(owner: ClassInfo) -> list[Function]:
+    """The methods of a class, constructors and destructors aside."""
+    return [each for method in owner.methods.values() for each in method if not is_constructor(each) and not is_destructor(each)]

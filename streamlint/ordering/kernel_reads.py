@@ -1,6 +1,6 @@
 """What a kernel reads through its pointers before it waits for the kernels ahead of it on its stream.
 
-A call out of view may wait, and so may one of a function of the program that calls such a one: what is read behind it is read in order, as
+An unknown call may wait, and so may one of a function of the program that calls such a one: what is read behind it is read in order, as
 far as is known. So is what a wait may come before on any way.
 """
 
@@ -222,7 +222,7 @@ class KernelReads:
 
     def _may_wait(self, body: Function, one: Instruction, depth: int) -> bool:
         if one[0] in (op.CONSTRUCT, op.NEW):
-            return self._is_made_out_of_view(body, one)
+            return self._is_made_by_unknown(body, one)
         if one[0] == op.INVOKE or depth > _DEEPEST:
             return True
         closure = self._closure(body, one[3])
@@ -244,7 +244,7 @@ class KernelReads:
             return True
         return any(one[0] in _CALLS and self._may_wait(callee, one, depth + 1) for one in callee.code.instructions())
 
-    def _is_made_out_of_view(self, body: Function, one: Instruction) -> bool:
+    def _is_made_by_unknown(self, body: Function, one: Instruction) -> bool:
         """Whether an object is made with arguments by a constructor that may do anything."""
         if len(one) <= 5:
             return False

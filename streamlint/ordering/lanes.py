@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
@@ -17,11 +17,11 @@ from streamlint.ordering.conditions import Frame
 from streamlint.ordering.first_rounds import FirstRounds
 from streamlint.ordering.flow import STREAM, Tracked
 from streamlint.ordering.kept_members import KeptMembers
-from streamlint.ordering.on_path import as_handed
+from streamlint.ordering.on_path import as_passed
 from streamlint.ordering.places import ANY, Element, Place, Places, rest_behind
 from streamlint.ordering.rotation import turning
 from streamlint.ordering.streams import Currents
-from streamlint.ordering.walk import aside
+from streamlint.ordering.walk_names import aside
 from streamlint.transfer.actions import CURRENT, HANDLE, NAMED, NULL, UNKNOWN, Stream, Viewed
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.operands import argument_registers, operand_of
@@ -35,7 +35,7 @@ AMBIENT = Place(("global", "ambient"))
 
 class Lane(NamedTuple):
     """A stream: ``kind`` is ``current`` for the ambient one, ``named`` or ``unknown``; its names on the path, where it was made, whether it
-    is ordered with the null stream (None: not known). ``is_given``: a call out of view has given it; ``may_be_current``: it is one of
+    is ordered with the null stream (None: not known). ``is_given``: an unknown call has given it; ``may_be_current``: it is one of
     several, of which one is the current one; ``takes_turns``: each round of a loop has another one of a list that its function builds."""
 
     kind: str
@@ -93,36 +93,35 @@ class Lanes:
         return self._named(frame, one, stream, depth)
 
     def _named(self, frame: Frame, one: Instruction, stream: Stream, depth: int) -> Lane:
-        handed = self._handed(frame, stream)
-        if handed is not None and frame.caller is not None and frame.call is not None:
-            return self.of(frame.caller, frame.call, handed, depth)
+        passed = self._handed(frame, stream)
+        if passed is not None and frame.caller is not None and frame.call is not None:
+            return self.of(frame.caller, frame.call, passed, depth)
         function, register = frame.function, behind_number(frame.function, stream.register)
-        holder, held = as_handed(self.transfer, frame, register)
+        holder, held = as_passed(self.transfer, frame, register)
         block = function.homes[one][0] if holder is frame and one in function.homes else NOBODY
         values = self.first.values(holder.function, held, block)
         wrapped = (*self._wrapped(function, register), *self._initial(function, register))
         kept = self.members.of(function, register, one)
         names = (*self.places.names(function, register), *self._members(function, register), *kept, *wrapped)
-        if frame.depth != depth:
-            names = tuple(aside(name, frame.depth) for name in names)
+        names = _seen_from(frame, depth, names)
         made = _made(values)
         details = {value.detail for value in values if isinstance(value, LibraryObject)}
         is_element = any(isinstance(key, Element) for name in names for key in name.path)
-        has_others = bool(details & {*_CREATED, ""}) or any(isinstance(value, Unknown) for value in values)
-        is_one_of = is_element and has_others and bool(details & {"current", "default"})
-        if is_one_of:
-            details -= {"current", "default"}  # that one of several is the current one tells nothing of each
-        if details & {"current", "default", "attribute"} or (
-            "null" in details and not (function.is_cpp and details & _CREATED)
-        ):  # it was null before
+        is_one_of = is_element and _is_one_of(values, details)
+        if _may_be_current(details - {"current", "default"} if is_one_of else details, function.is_cpp):
             names = (*names, AMBIENT)
-        one_made = function.definitions[register]
-        is_found = one_made is not None and one_made[0] == op.PHI and self.places.of(function, register).root[0] != "register"
-        is_given = not (made or wrapped or is_found) and one_made is not None and one_made[0] in (op.CALL, op.INVOKE, op.PHI)
+        is_given = not (made or wrapped) and self._is_given(function, register)
         if is_given:
             names = (*names, AMBIENT)  # a getter may give the current one
         takes_turns = is_one_of and turning(function, register) is not None and self._is_of_list(function, register)
         return Lane(NAMED, names, made, self._blocking(stream, values, made), stream.library, is_given, is_one_of, takes_turns)
+
+    def _is_given(self, function: Function, register: int) -> bool:
+        """Whether a call or several ways give a stream that has no other name."""
+        one = function.definitions[register]
+        if one is None or one[0] not in (op.CALL, op.INVOKE, op.PHI):
+            return False
+        return one[0] != op.PHI or self.places.of(function, register).root[0] == "register"
 
     def _is_of_list(self, function: Function, register: int) -> bool:
         """Whether a register holds an element of a list or tuple that its function builds."""
@@ -131,7 +130,7 @@ class Lanes:
         return one is not None and one[0] == op.BUILD
 
     def _wrapped(self, function: Function, register: int) -> Iterator[Place]:
-        """C++: the stream at hand that a wrapper is made of."""
+        """C++: the stream that a wrapper is made of."""
         one = function.definitions[register] if function.is_cpp and register >= 0 else None
         for call in self.transfer.modelled(function, one) if one is not None and one[0] == op.CALL else ():
             source = call.one("from") if call.row.effect == "stream_of" else None
@@ -155,18 +154,22 @@ class Lanes:
         one = function.definitions[register] if function.is_cpp and register >= 0 else None
         if one is None:
             return
-        if one[0] == op.INVOKE:
-            methods = [edge.callee for edge in self.transfer.edges(function, one) if edge.is_followed]
-            owner = self.places.of(function, one[3])
-        else:
-            held = (value.definition for value in self.transfer.values(function, register) if isinstance(value, Instance))
-            methods = [each for kind in held for name in kind.methods if name.startswith("operator ") for each in kind.methods[name]]
-            owner = self.places.of(function, register)
+        methods = list(self._giving(function, register, one))
+        owner = self.places.of(function, one[3] if one[0] == op.INVOKE else register)
         for method in methods if len(methods) == 1 else ():
             given = [self.places.of(method, end[2]) for end in method.by_opcode[op.RETURN] if end[2] >= 0]
             for place in given if method.is_cpp and method.method is method else ():
                 if place.root == ("parameter", 0) and not any(isinstance(key, Element) for key in place.path):
                     yield owner.behind(*place.path)
+
+    def _giving(self, function: Function, register: int, one: Instruction) -> Iterator[Function]:
+        """The methods that give a value: those that a call may run, or the conversions of an object."""
+        if one[0] == op.INVOKE:
+            yield from (edge.callee for edge in self.transfer.edges(function, one) if edge.is_followed)
+            return
+        for value in self.transfer.values(function, register):
+            named = value.definition.methods if isinstance(value, Instance) else {}
+            yield from (each for name, methods in named.items() if name.startswith("operator ") for each in methods)
 
     def _handed(self, frame: Frame, stream: Stream) -> Stream | None:
         """C++ that Python calls: the stream whose handle an argument is, as the caller has it."""
@@ -184,14 +187,16 @@ class Lanes:
             register = operand_of(caller.function, call, function, int(str(root[1]))) if not path else None
         return self._behind(caller.function, register, stream.library) if register is not None and register >= 0 else None
 
+    def _viewed(self, function: Function, register: int) -> int:
+        """The register that another one is a view of, over all views."""
+        one = function.definitions[register]
+        views = (each.register for each in self.transfer.of(function, one) if isinstance(each, Viewed)) if one is not None else iter(())
+        view = next(views, None)
+        return register if view is None else self._viewed(function, view)
+
     def _behind(self, function: Function, register: int, library: str) -> Stream:
         """Python: the stream whose handle a number is (``stream.cuda_stream``); 0 is the null stream."""
-        while True:
-            one = function.definitions[register]
-            views = [] if one is None else [each for each in self.transfer.of(function, one) if isinstance(each, Viewed)]
-            if not views:
-                break
-            register = views[0].register
+        register = self._viewed(function, register)
         values = list(self.transfer.values(function, register))
         streams = [value for value in values if isinstance(value, LibraryObject) and value.kind == "stream"]
         library = streams[0].type.partition(".")[0] if streams else library
@@ -238,9 +243,7 @@ class Lanes:
             at = made
         inner: Frame | None = frame
         while inner is not None and at is not None:
-            is_own = (
-                stream.library in inner.function.unit.models.marked("arrays") and not inner.function.is_cpp
-            )  # each library has a current stream of its own
+            is_own = _is_of_arrays(inner.function, stream.library)
             found = self.currents.of_library(inner.function, at, stream.library) if is_own else self.currents.at(inner.function, at)
             if found is not None and (found.kind != CURRENT or found.register >= 0):
                 return self.of(inner, at, found, depth)
@@ -274,8 +277,29 @@ class Lanes:
         return any(rest_behind(every, place) == () for every in each_of for place in lane.places)
 
 
+def _seen_from(frame: Frame, depth: int, names: tuple[Place, ...]) -> tuple[Place, ...]:
+    """Places of a function on a path, as the one at a depth sees them."""
+    return names if frame.depth == depth else tuple(aside(name, frame.depth) for name in names)
+
+
+def _is_one_of(values: Iterable[Object], details: set[str]) -> bool:
+    """Whether an element of a container is one of several streams: that one of them is the current one tells nothing of each."""
+    has_others = bool(details & {*_CREATED, ""}) or any(isinstance(value, Unknown) for value in values)
+    return has_others and bool(details & {"current", "default"})
+
+
+def _may_be_current(details: set[str], is_cpp: bool) -> bool:
+    """Whether a stream may be the current one: what is null in C++ beside what is created was null before."""
+    return bool(details & {"current", "default", "attribute"}) or ("null" in details and not (is_cpp and details & _CREATED))
+
+
 def _made(values: list[Object]) -> frozenset[Site]:
     """Where streams were made."""
     held = [value for value in values if isinstance(value, LibraryObject) and value.detail != "external"]
     created = frozenset(value.site for value in held if value.detail == "created" and value.site)
     return created or frozenset(value.site for value in held if value.kind == "stream" and value.site)
+
+
+def _is_of_arrays(function: Function, library: str) -> bool:
+    """Whether a library of Python has arrays, and so a current stream of its own."""
+    return not function.is_cpp and library in function.unit.models.marked("arrays")

@@ -66,10 +66,12 @@ class LastRecords:
             return _ENDS
         for target, value in self.places.assigned(function, one):
             made = function.definitions[value] if value >= 0 else None
-            if any(rest_behind(target, place) is not None for place in places) and (made is None or made[0] != op.REBIND):
-                return _ENDS if made is not None and made[0] == op.DECLARE else _OPEN
-        is_made_here = op.DEFINES[one[0]] and places[-1].root == ("register", one[2])
-        return (_ENDS if one[0] == op.DECLARE else _OPEN) if is_made_here else _PASSED
+            opcode = made[0] if made is not None else op.NONE
+            if opcode != op.REBIND and any(rest_behind(target, place) is not None for place in places):
+                return _ENDS if opcode == op.DECLARE else _OPEN
+        if not op.DEFINES[one[0]] or places[-1].root != ("register", one[2]):
+            return _PASSED
+        return _ENDS if one[0] == op.DECLARE else _OPEN
 
     def _made(self, function: Function, one: Instruction) -> Iterator[Place]:
         for holder, made, place in self._events if one in self._makers else ():
@@ -97,7 +99,7 @@ class LastRecords:
         return any(rest_behind(name, place) == () for name in self.events.names(function, event) for place in places)
 
     def _may_record(self, function: Function, one: Instruction, places: tuple[Place, ...]) -> bool:
-        """Whether a call may record the event: code out of view that is given it, or a function at hand that has a name for it."""
+        """Whether a call may record the event: unknown code that is given it, or a known function that has a name for it."""
         if any(edge.is_followed and edge.callee in self._recording for edge in self.transfer.edges(function, one)):
             is_shared = any(place.root[0] not in ("register", "cell") for place in places)
             return is_shared or self._leads(function, op.reads(one), places)

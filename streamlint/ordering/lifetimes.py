@@ -1,4 +1,4 @@
-"""Lifetimes: where an object that an instruction makes is held, what ends it, and which callers it is handed to.
+"""Lifetimes: where an object that an instruction makes is held, what ends it, and which callers it is passed to.
 
 The names of an object are found without order, function by function: an object that a function hands back, or leaves behind a parameter,
 is made by the call, for whoever calls it.
@@ -272,12 +272,12 @@ class Lifetimes:
     # --- callers
 
     def outside(self, held: Held) -> Iterator[Held]:
-        """The object in the functions that call this one, as far as it is handed to them."""
+        """The object in the functions that call this one, as far as it is passed to them."""
         function = held.function
         if len(held.calls) >= _DEEPEST:
             return
         for caller, call in self.starts(function):
-            places = frozenset(self._handed_back(held, caller, call))
+            places = frozenset(self._passed_back(held, caller, call))
             if places:
                 yield Held(caller, call, places, held.is_owned, (Site(caller, call), *held.calls), held.is_given)
 
@@ -287,7 +287,7 @@ class Lifetimes:
             if call[0] not in (op.NEXT, op.ITER, op.AWAIT) and function in self._entered(caller, call):
                 yield caller, call
 
-    def _handed_back(self, held: Held, caller: Function, call: Instruction) -> Iterator[Place]:
+    def _passed_back(self, held: Held, caller: Function, call: Instruction) -> Iterator[Place]:
         function = held.function
         for end in function.by_opcode[op.RETURN]:
             for name in self.places.names(function, end[2]) if end[2] >= 0 else ():

@@ -16,7 +16,7 @@ from streamlint.waits.questions import Key, asked_by
 
 if TYPE_CHECKING:
     from streamlint.ordering.conditions import Frame
-    from streamlint.ordering.walk import Walk
+    from streamlint.ordering.walk_hooks import Hooks
 
 Decided = frozenset[tuple["Frame", Key, bool]]
 
@@ -24,7 +24,7 @@ Decided = frozenset[tuple["Frame", Key, bool]]
 class Liveness:
     """What is alive on the paths of a walk."""
 
-    def __init__(self, walk: Walk) -> None:
+    def __init__(self, walk: Hooks) -> None:
         self.walk = walk
         self._asked: dict[Function, list[int]] = {}
         self._keys: dict[Function, dict[Key, int]] = {}
@@ -32,7 +32,7 @@ class Liveness:
         self._read: dict[Function, list[int]] = {}
 
     def decided(self, frame: Frame, block: int, decided: Decided) -> Decided:
-        """What a path knows of conditions, without what no branch of its function asks from a block on, and no caller is told."""
+        """What a path knows of conditions, without what no branch of its function asks from a block on, and no caller learns."""
         function = frame.function
         if self.walk.currents.entered(function):
             return decided  # which stream is current may hang on it

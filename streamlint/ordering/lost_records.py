@@ -6,7 +6,7 @@ next round records again, if the stream is another one there.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
@@ -95,12 +95,17 @@ class LostRecords(EventWalk):
             loop = graph.loops[place]
             is_lost = self._varies(function, loop, stream.register) and not self._varies(function, loop, event)
             return (function, loop) if is_lost else (None, None)
-        params = [function.definitions[register] for register in (event, stream.register)]
-        if depth < _HIGHEST and all(each is not None and each[0] == op.PARAM for each in params):
-            for caller, call in self.callers(function):
-                given = [operand_of(caller, call, function, each[3]) if each is not None else None for each in params]
-                if call[0] in (op.CALL, op.INVOKE) and given[0] is not None and given[1] is not None:
-                    found = self._loop_of(caller, call, given[0], stream._replace(register=given[1]), depth + 1)
+        return self._loop_above(function, event, stream, depth) if depth < _HIGHEST else (None, None)
+
+    def _loop_above(self, function: Function, event: int, stream: Stream, depth: int) -> tuple[Function | None, Loop | None]:
+        """The same around a call that gives both as arguments."""
+        made = [function.definitions[register] for register in (event, stream.register)]
+        params = [one for one in made if one is not None and one[0] == op.PARAM]
+        for caller, call in self.callers(function) if len(params) == 2 else ():
+            if call[0] in (op.CALL, op.INVOKE):
+                event_given, stream_given = (operand_of(caller, call, function, one[3]) for one in params)
+                if event_given is not None and stream_given is not None:
+                    found = self._loop_of(caller, call, event_given, stream._replace(register=stream_given), depth + 1)
                     if found[1] is not None:
                         return found
         return None, None
@@ -115,30 +120,31 @@ class LostRecords(EventWalk):
             if one is None or each in seen:
                 continue
             seen.add(each)
-            block = function.homes[one][0]
-            if block not in loop.body:
-                continue
-            if one[0] == op.NEXT or (one[0] == op.PHI and block == loop.header):
-                if not self._is_unchanged(function, one):
+            if function.homes[one][0] in loop.body:
+                sources = self._sources(function, loop, one)
+                if sources is None:
                     return True
-            elif one[0] in (op.CALL, op.INVOKE) and self._makes(function, one):
-                return True
-            elif one[0] == op.LOAD:
-                cell = one[3]
-                stores = [each for each in function.by_opcode[op.STORE] if each[2] == cell and function.homes[each][0] in loop.body]
-                waiting += (each[3] for each in stores)
-            elif one[0] == op.REBIND:
-                waiting.append(one[5])
-            elif one[0] not in (op.CALL, op.INVOKE):
-                waiting += op.reads(one)
-            elif self._is_out_of_view(function, one):  # a number chooses what it gives
-                numbers = [given for given in op.reads(one) if _is_number(function, given)]
-                if any(self._is_of_round(function, loop, number) for number in numbers):
-                    return True
-                waiting += numbers
+                waiting += sources
         return False
 
-    def _is_out_of_view(self, function: Function, one: Instruction) -> bool:
+    def _sources(self, function: Function, loop: Loop, one: Instruction) -> Iterable[int] | None:
+        """The registers that an instruction computes from in a loop; None where each round makes another one."""
+        if one[0] == op.NEXT or (one[0] == op.PHI and function.homes[one][0] == loop.header):
+            return () if self._is_unchanged(function, one) else None
+        if one[0] == op.LOAD:
+            stores = (each for each in function.by_opcode[op.STORE] if each[2] == one[3])
+            return [each[3] for each in stores if function.homes[each][0] in loop.body]
+        if one[0] == op.REBIND:
+            return (one[5],)
+        if one[0] not in (op.CALL, op.INVOKE):
+            return op.reads(one)
+        if self._makes(function, one):
+            return None
+        # a number chooses what an unknown function gives
+        numbers = [given for given in op.reads(one) if _is_number(function, given)] if self._is_unknown_call(function, one) else []
+        return None if any(self._is_of_round(function, loop, number) for number in numbers) else numbers
+
+    def _is_unknown_call(self, function: Function, one: Instruction) -> bool:
         return function.is_cpp and one[0] == op.CALL and not any(edge.is_followed for edge in self.transfer.edges(function, one))
 
     def _is_of_round(self, function: Function, loop: Loop, number: int) -> bool:
@@ -148,7 +154,7 @@ class LostRecords(EventWalk):
             one = function.definitions[one[4]]
         end = function.code.blocks[loop.header][-1]
         asked = function.definitions[unnegated(function, end[2])[0]] if end[0] == op.BRANCH else None
-        if asked is None or one is None or not all(self._is_out_of_view(function, each) for each in (asked, one)):
+        if asked is None or one is None or not all(self._is_unknown_call(function, each) for each in (asked, one)):
             return False
         moved = {self._origin(function, each) for each in asked[5:] if function.constant(each) is None}
         return any(self._origin(function, each) in moved for each in one[5:])

@@ -172,27 +172,30 @@ class Neighbours:
         block, index = site.function.homes[site.instruction]
         return _At(site.function, block, index + 1, calls)
 
+    def _outcome(self, function: Function, one: Instruction, work: _Search) -> str | None:
+        """What an instruction does by itself: it waits, for the call or for something else, or puts work on a device."""
+        for action in self.transfer.of(function, one):
+            if isinstance(action, Synchronized):
+                return WAITED if self._is_of(function, one, action, work.call, work.stream) else WORKED
+            if isinstance(action, (Copied, Recorded)):
+                return WORKED
+        return None
+
     def _run(self, state: _At, work: _Search) -> str | list[_At]:
         """What happens in the rest of a block: an outcome, or the functions that a call enters."""
-        function, status = state.function, work.status
+        function = state.function
         for one in function.code.blocks[state.block][state.place :]:
             if one is work.call.instruction or one[0] == op.LAUNCH:
                 return WORKED
-            reads = one[5:6] if one[0] == op.REBIND else op.reads(one)
-            is_of_status = any((function, register) in status for register in reads) if status else False
-            if is_of_status and op.DEFINES[one[0]] and one[0] not in (op.CALL, op.INVOKE):
-                status.add((function, one[2]))
+            is_of_status = _follow_status(function, one, work.status)
             if self._reads(function, one, work.brought) or (work.reads and Site(function, one) in work.reads):
                 return READ
             if one[0] not in CALLING or one[0] in (op.ENTER, op.NEXT):
                 continue
-            for action in self.transfer.of(function, one):
-                if isinstance(action, Synchronized):
-                    return WAITED if self._is_of(function, one, action, work.call, work.stream) else WORKED
-                if isinstance(action, (Copied, Recorded)):
-                    return WORKED
+            if (outcome := self._outcome(function, one, work)) is not None:
+                return outcome
             if one[0] in (op.CALL, op.INVOKE) and is_of_status:
-                status.add((function, one[2]))
+                work.status.add((function, one[2]))
             elif self._is_entered(state, one):
                 return list(self._entered(state, one, work))
             elif self._works(function, one):
@@ -207,14 +210,14 @@ class Neighbours:
         return any((function, each) in brought for register in read for each in self.transfer.shared(function, register))
 
     def _is_handed(self, function: Function, one: Instruction, brought: Registers) -> bool:
-        """C++: whether a function out of view that knows no device is handed what was brought: it reads that, or frees it."""
+        """C++: whether an unknown function that knows no device is passed what was brought: it reads that, or frees it."""
         calls = self.transfer.libraries(function, one) if function.is_cpp else []
         if not calls or any(call.row is not None and call.row.effect != "free" for call in calls):
             return False
         return any((function, each) in brought for register in op.reads(one) for each in self._shared(function, register))
 
     def _is_entered(self, state: _At, one: Instruction) -> bool:
-        """Whether a call runs functions that are in view, and nothing else."""
+        """Whether a call runs functions that are known, and nothing else."""
         edges = self.transfer.edges(state.function, one) if one[0] in (op.CALL, op.INVOKE) else ()
         running = {site.function for site in state.calls} | {state.function}
         if not edges or len(state.calls) >= _DEEPEST or self.transfer.libraries(state.function, one):
@@ -266,3 +269,14 @@ def _is_past(at: _At, function: Function, loop: Loop) -> bool:
     """Whether a path has left a loop behind that it had a round of."""
     homes = [(at.function, at.block), *((site.function, site.function.blocks[site.instruction]) for site in at.calls)]
     return (_round_of(function, loop), True) in at.decided and not any(home is function and block in loop.body for home, block in homes)
+
+
+def _follow_status(function: Function, one: Instruction, status: set[tuple[Function, int]]) -> bool:
+    """Whether an instruction uses the status; what it computes from that, calls aside, is of the status as well."""
+    if not status:
+        return False
+    reads = one[5:6] if one[0] == op.REBIND else op.reads(one)
+    is_of_status = any((function, register) in status for register in reads)
+    if is_of_status and op.DEFINES[one[0]] and one[0] not in (op.CALL, op.INVOKE):
+        status.add((function, one[2]))
+    return is_of_status

@@ -52,15 +52,17 @@ class PassingNull(Walk):
         if isinstance(action, Synchronized) and isinstance(action.of, Stream):
             chosen = self.null_by(state.frame, here, action.of)
             return self._missed(NullWait(here, chosen, False, state.frame.calls)) if chosen is not None else frozenset()
-        if isinstance(action, Recorded) and (chosen := self.null_by(state.frame, here, action.stream)) is not None:
+        if isinstance(action, Recorded) and self.null_by(state.frame, here, action.stream) is not None:
             return frozenset(Tracked(_MARK, place, "", here) for place in self.places.names(here.function, action.event))
         is_wait = isinstance(action, Synchronized) or (isinstance(action, Waited) and action.is_event)
-        event = action.of if is_wait and isinstance(action, (Synchronized, Waited)) else None
-        if isinstance(event, int) and event >= 0:
-            names = frozenset(self.places.names(here.function, event))
-            record = next((held.announced for held in state.tracked if held.kind == _MARK and held.place in names), None)
-            return self._missed(NullWait(record, record, True, state.frame.calls)) if record is not None else frozenset()
-        return frozenset()
+        event = action.of if is_wait and isinstance(action, Synchronized | Waited) else None
+        record = self._record(state, event) if isinstance(event, int) and event >= 0 else None
+        return self._missed(NullWait(record, record, True, state.frame.calls)) if record is not None else frozenset()
+
+    def _record(self, state: State, event: int) -> Site | None:
+        """Where an event was recorded on the null stream."""
+        names = frozenset(self.places.names(state.frame.function, event))
+        return next((held.announced for held in state.tracked if held.kind == _MARK and held.place in names), None)
 
     def _missed(self, wait: NullWait) -> frozenset[Tracked]:
         place = Place(("global", _MISSED, wait.at))
@@ -117,10 +119,10 @@ class ReadsBehindNull(EarlyReads, PassingNull):
     def _judge(self, state: State, one: Instruction, action: Action) -> Answer:
         return _joined(state, super()._judge(state, one, action), self.noted(state, one, action))
 
-    def _tell(self, state: State, read: Site, name: str) -> None:
+    def _report(self, state: State, read: Site, name: str) -> None:
         wait = self.passed_wait(state)
         if wait is not None:
-            super()._tell(state, read, name)
+            super()._report(state, read, name)
             for found in self._found:
                 self.missed.setdefault(found, wait)
 
@@ -154,7 +156,7 @@ class RacesBehindNull(Races, PassingNull):
         super().__init__(transfer)
         self.waits = {}
         self.missed: dict[tuple[Site, NullWait | None], MissedWork] = {}
-        self._is_told = True
+        self._is_reported = True
 
     def is_wanted(self, lane: Lane) -> bool:
         """Whether work on a stream is followed."""
@@ -172,15 +174,15 @@ class RacesBehindNull(Races, PassingNull):
         return _joined(state, super()._judge(state, one, action), self.noted(state, one, action))
 
     def _worked(self, state: State, one: Instruction, work: Worked) -> str | None:
-        self._is_told = True
+        self._is_reported = True
         answer = super()._worked(state, one, work)
-        return answer if self._is_told else None
+        return answer if self._is_reported else None
 
-    def _tell(self, state: State, one: Instruction, use: Worked, other: Lane) -> None:
+    def _report(self, state: State, one: Instruction, use: Worked, other: Lane) -> None:
         function = state.frame.function
         is_legacy = self.is_legacy(function, one)
         wait = None if is_legacy else self.passed_wait(state)
-        self._is_told = is_legacy or wait is not None
-        if self._is_told:
+        self._is_reported = is_legacy or wait is not None
+        if self._is_reported:
             second = Site(function, one)
             self.missed.setdefault((second, wait), MissedWork(self._site, self._lane, second, wait, state.frame.calls))

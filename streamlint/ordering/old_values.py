@@ -1,4 +1,4 @@
-"""Python: values that were read from an attribute of the object at hand before the attribute is set anew."""
+"""Python: values that were read from an attribute of the receiver before the attribute is set anew."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ class OldValues:
         return found
 
     def _is_replaced(self, function: Function, one: Instruction) -> bool:
-        if function.is_cpp or not self._is_at_hand(function, one[3]):
+        if function.is_cpp or not self._is_receiver(function, one[3]):
             return False
         uses = [use for use in function.uses[one[2]] if use[0] != op.BIND]
-        calls = (each for each in function.by_opcode[op.INVOKE] if self._is_at_hand(function, each[3]))
+        calls = (each for each in function.by_opcode[op.INVOKE] if self._is_receiver(function, each[3]))
         setting = [each for each in calls if _sets(function, function.text(each[4]), function.text(one[4]), _DEEPEST)]
         return any(function.runs_before(one, each) and any(function.runs_before(each, use) for use in uses) for each in setting)
 
-    def _is_at_hand(self, function: Function, register: int) -> bool:
+    def _is_receiver(self, function: Function, register: int) -> bool:
         made = function.definitions[register] if register >= 0 else None
         return made is not None and made[0] == op.PARAM and made[3] == 0 and function.has_receiver
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import Constant, LibraryObject, Memory, Object, Scalar, Unknown
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.transfer.actions import Copied, Viewed
+from streamlint.transfer.actions import Action, Copied, Viewed
 from streamlint.transfer.transfer import Transfer
 from streamlint.transfer.work import Worked
 
@@ -26,12 +28,11 @@ class OnDevice:
         """Whether what a register holds is memory of a device, by its values, by what made it, or by the stream that works on it."""
         if register < 0:
             return False
-        held = [value for value in self.transfer.values(function, register) if isinstance(value, Memory)]
-        if held:
-            if any(value.space in ("device", "managed") for value in held):
-                return True
-            if all(value.space == "host" for value in held):
-                return False
+        spaces = {value.space for value in self.transfer.values(function, register) if isinstance(value, Memory)}
+        if spaces & {"device", "managed"}:
+            return True
+        if spaces == {"host"}:
+            return False
         if function.is_cpp and work.evident:
             one = function.definitions[register]
             return one is None or one[0] != op.CONST
@@ -75,12 +76,14 @@ class OnDevice:
         actions = self.transfer.of(function, one)
         if any(isinstance(action, Copied) and action.direction in ("h2d", "d2d") and action.target == register for action in actions):
             return True
-        if any(self._is_made_there(function, a.register, depth + 1) for a in actions if isinstance(a, Viewed)):
-            return True
-        return any(
-            work.made == register and any(self._is_made_there(function, each, depth + 1) for each in work.reads)
-            for work in self.transfer.works(function, one)
-        )
+        return any(self._is_made_there(function, each, depth + 1) for each in self._made_from(function, register, actions))
+
+    def _made_from(self, function: Function, register: int, actions: Iterable[Action]) -> Iterator[int]:
+        """The registers that a value is a view of, or is computed from."""
+        yield from (action.register for action in actions if isinstance(action, Viewed))
+        one = function.definitions[register]
+        works = self.transfer.works(function, one) if one is not None else ()
+        yield from (each for work in works if work.made == register for each in work.reads)
 
     def may_be_memory(self, function: Function, register: int) -> bool:
         """Whether nothing says that a value is a number, text, or an object that is no memory."""

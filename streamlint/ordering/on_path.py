@@ -1,4 +1,4 @@
-"""What a path knows of a value that callers have handed over: the register that the outermost of them has it in."""
+"""What a path knows of a value that callers have passed: the register that the outermost of them has it in."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from streamlint.ordering.conditions import Frame
 from streamlint.transfer.transfer import Transfer
 
 
-def as_handed(transfer: Transfer, frame: Frame, register: int) -> tuple[Frame, int]:
+def as_passed(transfer: Transfer, frame: Frame, register: int) -> tuple[Frame, int]:
     """The frame in which a path names a value first, and its register there: a parameter is what the call on the path gives for it."""
     while frame.caller is not None and frame.call is not None:
         index = _parameter(transfer, frame.function, register)

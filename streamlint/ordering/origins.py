@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import Container, Instance, Object, Site
+from streamlint.facts.stores import Store
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.places import Element, Key, Place, Places, register_place
@@ -14,7 +15,7 @@ from streamlint.transfer.transfer import Transfer
 from streamlint.waits.operands import argument_registers
 
 EACH = "each"
-"""The key of an element of a container that is not told apart from the others."""
+"""The key of an element of a container that is not distinguished from the others."""
 YIELDED = "yielded"
 """The key of what an iterator has given last."""
 _SAME = frozenset({"list", "tuple", "reversed", "sorted", "iter"})
@@ -45,18 +46,17 @@ class Origins:
                 yield from self._elements(function, made[3], path, depth - 1)
 
     def _elements(self, function: Function, register: int, path: tuple[Key, ...], depth: int) -> Iterator[Place]:
-        one = function.definitions[register] if register >= 0 else None
-        given = argument_registers(function, one) if one is not None and one[0] == op.CALL else []
-        name = function.dotted(one[3]) if one is not None and one[0] == op.CALL else ""
-        index = path[0].key if path and isinstance(path[0], Element) else None
         if depth == 0:
             return
+        one = function.definitions[register] if register >= 0 else None
+        name, given = _called(function, one) if one is not None and one[0] == op.CALL else ("", [])
+        index = path[0].key if path and isinstance(path[0], Element) else None
         if name == "zip" and isinstance(index, int) and index < len(given):
-            yield from self._elements(function, given[index][1], path[1:], depth - 1)
+            yield from self._elements(function, given[index], path[1:], depth - 1)
         elif name == "enumerate" and index == 1 and given:
-            yield from self._elements(function, given[0][1], path[1:], depth - 1)
+            yield from self._elements(function, given[0], path[1:], depth - 1)
         elif name in _SAME and given:
-            yield from self._elements(function, given[0][1], path, depth - 1)
+            yield from self._elements(function, given[0], path, depth - 1)
         else:
             yield from (place.behind(EACH, *path) for place in self.places.names(function, register))
 
@@ -103,7 +103,7 @@ class Origins:
             yield from (place.behind(EACH) for place in self.places.names(function, register))
 
     def makers(self, function: Function, register: int) -> Iterator[tuple[Function, Instruction]]:
-        """The calls that may have made an object: in the function, or for an attribute of the object at hand."""
+        """The calls that may have made an object: in the function, or for an attribute of the receiver."""
         one = function.definitions[register] if register >= 0 else None
         if one is None:
             return
@@ -134,9 +134,7 @@ class Origins:
         if one[0] in (op.ITEM, op.UNPACK, op.NEXT, op.ITER, op.COPY):
             return self.is_of_host_module(function, one[3], depth - 1)
         if one[0] == op.ATTR:
-            owner = function.method.owner if function.method is not None else None
-            stores = owner.own_stores.get(function.text(one[4]), ()) if owner is not None else ()
-            return any(self.is_of_host_module(store.function, store.value, depth - 1) for store in stores)
+            return any(self.is_of_host_module(store.function, store.value, depth - 1) for store in _own_stores(function, one))
         if one[0] == op.CALL:
             is_container = function.dotted(one[3]) in ("dict", "list", "tuple") and len(one) > 5
             return is_container and self.is_of_host_module(function, one[5], depth - 1)
@@ -180,3 +178,14 @@ class Origins:
     def blocks(self, function: Function, one: Instruction) -> bool:
         """Whether a call waits for another thread, which may tell it that work is done."""
         return one[0] in (op.CALL, op.INVOKE) and any(call.row.effect == "block" for call in self.transfer.modelled(function, one))
+
+
+def _called(function: Function, one: Instruction) -> tuple[str, list[int]]:
+    """The name that a call calls, and its arguments."""
+    return function.dotted(one[3]), [register for _, register in argument_registers(function, one)]
+
+
+def _own_stores(function: Function, one: Instruction) -> Iterable[Store]:
+    """What a method's class assigns to the attribute that an instruction reads."""
+    owner = function.method.owner if function.method is not None else None
+    return owner.own_stores.get(function.text(one[4]), ()) if owner is not None else ()

@@ -1,4 +1,4 @@
-"""Whose parameters a value is: of a module at hand, or of one from which an object has kept them in a container."""
+"""Whose parameters a value is: of a known module, or of one from which an object has kept them in a container."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _DEEPEST = 12
 
 
 class _Asked(NamedTuple):
-    """A register that is asked for what it holds, how deep the search may still go, and a register of a function at hand."""
+    """A register that is asked for what it holds, how deep the search may still go, and a register of a known function."""
 
     function: Function
     register: int
@@ -64,22 +64,25 @@ class Parameters:
         if one is None or depth == 0 or function.is_cpp:
             return
         inner = asked._replace(depth=depth - 1)
-        if one[0] == op.UNPACK and (beside := self._beside(function, one)) is not None:
-            yield from self._found(inner._replace(register=beside))
-        elif one[0] == op.UNPACK:
-            yield from self._found(inner._replace(register=one[3], part=FIRST if one[4] == 0 else ELEMENTS))
-        elif one[0] in _PASSED_ON:
-            yield from self._found(inner._replace(register=one[3], part=VALUES if one[0] == op.ITEM else part))
-        elif one[0] == op.CALL and function.dotted(one[3]) in _THROUGH:
-            for given in one[5:]:
-                yield from self._found(inner._replace(register=given))
-        elif one[0] == op.INVOKE:
+        if one[0] == op.INVOKE:
             yield from self._given(inner, one)
         elif one[0] == op.ATTR:
             yield from self._stored(inner, one)
+        else:
+            for held, taken in self._passed_on(function, one, part):
+                yield from self._found(inner._replace(register=held, part=taken))
+
+    def _passed_on(self, function: Function, one: Instruction, part: str) -> Iterator[tuple[int, str]]:
+        """The registers whose parts an instruction passes on, each with the part that it takes of it."""
+        if one[0] == op.UNPACK:
+            beside = self._beside(function, one)
+            yield (beside, part) if beside is not None else (one[3], FIRST if one[4] == 0 else ELEMENTS)
+        elif one[0] in _PASSED_ON:
+            yield one[3], VALUES if one[0] == op.ITEM else part
+        elif one[0] == op.CALL and function.dotted(one[3]) in _THROUGH:
+            yield from ((given, part) for given in one[5:])
         elif one[0] in (op.BUILD, op.DICT):
-            for held in self._held(function, one, part):
-                yield from self._found(inner._replace(register=held, part=ELEMENTS))
+            yield from ((held, ELEMENTS) for held in self._held(function, one, part))
 
     def _beside(self, function: Function, one: Instruction) -> int | None:
         """What ``zip`` takes the elements from that stand at one place of what a loop over it gives."""
@@ -101,7 +104,7 @@ class Parameters:
             yield from self._found(asked._replace(register=one[3], part=parts[name]))
 
     def _stored(self, asked: _Asked, one: Instruction) -> Iterator[tuple[Function, int]]:
-        """What the object at hand keeps as an attribute."""
+        """What the receiver keeps as an attribute."""
         function = asked.function
         owner = function.method.owner if function.method is not None else None
         if owner is not None and self.places.of(function, one[3]) == Place(("parameter", 0)):

@@ -1,6 +1,6 @@
 """Parts of memory: how far behind the beginning of a copied range an access begins, as a sum of products of what is not known.
 
-Bytes and elements are not told apart: ``sizeof`` counts as one. The whole meets each part; of two parts that cannot be compared nothing
+Bytes and elements are not distinguished: ``sizeof`` counts as one. The whole meets each part; of two parts that cannot be compared nothing
 is said.
 """
 
@@ -15,6 +15,7 @@ Monomial = tuple[object, ...]
 Sum = tuple[tuple[Monomial, int], ...]
 """Products of unknown values, with what they are multiplied by; () is zero."""
 _DEEPEST = 8
+_SIGNS = {"+": 1, "-": -1}
 
 
 def plus(first: Sum, second: Sum, factor: int = 1) -> Sum:
@@ -44,8 +45,8 @@ def sum_of(function: Function, register: int, depth: int = _DEEPEST) -> Sum:
             return sum_of(function, one[{op.COPY: 3, op.CAST: 4, op.REBIND: 5}[one[0]]], depth - 1)
         if one[0] == op.BINARY and function.text(one[3]) in ("+", "-", "*"):
             first, second = (sum_of(function, each, depth - 1) for each in one[4:6])
-            operator = function.text(one[3])
-            return _times(first, second) if operator == "*" else plus(first, second, 1 if operator == "+" else -1)
+            sign = _SIGNS.get(function.text(one[3]))
+            return plus(first, second, sign) if sign is not None else _times(first, second)
         if one[0] == op.CALL and function.dotted(one[3]) == "sizeof":
             return (((), 1),)
     return (((alike(function, register),), 1),) if register >= 0 else ()

@@ -15,14 +15,14 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.conditions import Frame
 from streamlint.ordering.flow import Tracked
-from streamlint.ordering.on_path import as_handed
+from streamlint.ordering.on_path import as_passed
 from streamlint.ordering.places import Place
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from streamlint.ordering.states import State
-    from streamlint.ordering.walk import Walk
+    from streamlint.ordering.walk_calls import Calls
 
     Follow = Callable[[State], Iterable[State]]
 
@@ -37,7 +37,7 @@ Exit = tuple[int, frozenset[Tracked]]
 class Passages:
     """The calls that paths pass through."""
 
-    def __init__(self, walk: Walk) -> None:
+    def __init__(self, walk: Calls) -> None:
         self.walk = walk
         self._known: dict[tuple[object, ...], tuple[Exit, ...]] = {}
 
@@ -62,12 +62,12 @@ class Passages:
         """What decides how a call goes."""
         given = self.walk.conditions.given(inner.frame)
         around = self.walk.current_around(state.frame, one)
-        handed = tuple(self._streams(inner.frame))
+        passed = tuple(self._streams(inner.frame))
         return (
             inner.frame.function,
             one[0],
             given,
-            handed,
+            passed,
             around,
             state.guesses,
             state.stream,
@@ -82,7 +82,7 @@ class Passages:
         for param in frame.function.by_opcode[op.PARAM]:
             values = transfer.values(frame.function, param[2])
             if any(isinstance(value, LibraryObject) and value.kind in ("stream", "event") for value in values):
-                holder, held = as_handed(transfer, frame, param[2])
+                holder, held = as_passed(transfer, frame, param[2])
                 yield holder.function, held
 
     def _explored(self, state: State, inner: State, follow: Follow) -> tuple[Exit, ...]:

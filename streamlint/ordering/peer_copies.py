@@ -1,7 +1,7 @@
 """SL019: copies between devices in whole programs that never enable peer access.
 
-Absence is asked of everything at hand, and only of a program that is whole: its ``main`` is there, and it calls and includes nothing out
-of view that could prepare the devices.
+Absence is asked of everything known, and only of a program that is whole: its ``main`` is there, and it calls and includes no
+unknown code that could prepare the devices.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ class PeerCopies:
         return self._begins[unit]
 
     def _linked(self, unit: Unit) -> list[Unit]:
-        """What may be in one program with a file, itself first: what is at hand under its build root, but for other programs."""
+        """What may be in one program with a file, itself first: what is known under its build root, but for other programs."""
         files = [one for one in self.facts.program.units.values() if one.is_cpp and one is not unit and _built_together(one, unit)]
         if _main(unit) is not None:
             files = [one for one in files if _main(one) is None]
@@ -142,14 +142,14 @@ class PeerCopies:
         return {call.function.unit for call in calls if call.row.get("what") == "peer-access"}
 
     def _is_closed(self, unit: Unit) -> bool:
-        """Whether a file calls and includes nothing that could prepare the devices out of view."""
+        """Whether a file calls and includes nothing that could prepare the devices in unknown code."""
         if any(include.startswith(_PREPARING) for include in unit.ir.includes):
             return False
-        if not all(self._is_at_hand(unit, include) for include in _OWN_INCLUDE.findall(unit.source.text)):
+        if not all(self._is_known(unit, include) for include in _OWN_INCLUDE.findall(unit.source.text)):
             return False
         return not any(self._leads_away(function, one) for function in unit.functions for one in function.by_opcode[op.CALL])
 
-    def _is_at_hand(self, unit: Unit, include: str) -> bool:
+    def _is_known(self, unit: Unit, include: str) -> bool:
         """Whether a header of the project is read, or is there to be read."""
         ending = "/" + include.lstrip("./")
         return any(path.endswith(ending) for path in self.facts.program.units) or lies_beside(unit.path, include)

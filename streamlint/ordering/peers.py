@@ -17,7 +17,7 @@ _LEFT = frozenset({op.RETURN})
 
 
 class Peers:
-    """The waits of a program for anybody else, and the calls out of view, which may be one."""
+    """The waits of a program for anybody else, and the unknown calls, which may be one."""
 
     def __init__(self, transfer: Transfer) -> None:
         self.transfer = transfer

@@ -19,7 +19,8 @@ from streamlint.ordering.parts import Sum
 from streamlint.ordering.places import ADDRESS, Element, Place, register_place
 from streamlint.ordering.states import State
 from streamlint.ordering.streams import sites_of
-from streamlint.ordering.walk import ORDERED, Walk, aside
+from streamlint.ordering.walk import ORDERED, Walk
+from streamlint.ordering.walk_names import aside
 from streamlint.transfer.actions import (
     CURRENT,
     NAMED,
@@ -64,7 +65,7 @@ class Pending(Holding):
         self._ambients: dict[tuple[Function, int], frozenset[Site]] = {}
 
     def meets(self, state: State, one: Instruction, action: Action) -> bool:
-        """Whether an action is what must not come before the copy has ended: it is told, and the path ends."""
+        """Whether an action is what must not come before the copy has ended: it is reported, and the path ends."""
         raise NotImplementedError
 
     def follow(self, site: Site, copied: Copied, memory: int) -> None:
@@ -230,35 +231,41 @@ class Pending(Holding):
     # --- what actions mean
 
     def _judge(self, state: State, one: Instruction, action: Action) -> Answer:
-        function, tracked = state.frame.function, state.tracked
         if self.orders(state, one, action) or self.meets(state, one, action):
             return ORDERED
         if isinstance(action, Touched):
             return ORDERED if any(self._leads_to(state, SIGNAL, register) for register in action.registers) else None
-        if isinstance(action, Recorded):
-            if self._is_same_stream(state, self._where(state.frame, one, action.stream)):
-                return tracked | {Tracked(EVENT, place) for place in self.known_as(function, action.event)}
-        elif isinstance(action, Copied) and op.DEFINES[one[0]] and self._is_there_already(state, action):
-            held = self.held(state, action.source)
-            return tracked | {held._replace(place=register_place(one[2]))} if held is not None else None
-        elif isinstance(action, Viewed):
-            held = self.held(state, action.register)
-            if held is not None and op.DEFINES[one[0]]:
-                announced = Site(function, one) if action.announces else held.announced
-                view = Tracked(BUFFER, register_place(one[2]), action.type or held.type, announced)
-                return tracked | {view._replace(part=self.part_of(function, one, held))}
-        elif isinstance(action, Asked) and op.DEFINES[one[0]]:
-            if self.has(state, EVENT, action.of) or self.has(state, STREAM, action.of):
-                kind, result = (STATUS if action.is_status else DONE), register_place(one[2])
-                return tracked | {Tracked(kind, result), Tracked(kind, result.behind(Element(0)))}
-        elif isinstance(action, Signalled):
-            if self._is_same_stream(state, self._where(state.frame, one, action.stream)):
-                return tracked | {
-                    Tracked(SIGNAL, place) for register in action.registers for place in self.places.names(function, register)
-                }
-        elif isinstance(action, Lost):
+        if isinstance(action, Lost):
             return self._lost(state, one, action)
+        more = self._passed_on(state, one, action)
+        return state.tracked | more if more is not None else None
+
+    def _passed_on(self, state: State, one: Instruction, action: Action) -> frozenset[Tracked] | None:
+        """What else is tracked behind an action: records and signals behind the copy, other names of its memory, and answers of queries."""
+        function = state.frame.function
+        if isinstance(action, Recorded | Signalled):
+            is_behind = self._is_same_stream(state, self._where(state.frame, one, action.stream))
+            return frozenset(self._marks(function, action)) if is_behind else None
+        if not op.DEFINES[one[0]]:
+            return None
+        result = register_place(one[2])
+        if isinstance(action, Copied) and self._is_there_already(state, action):
+            held = self.held(state, action.source)
+            return frozenset({held._replace(place=result)}) if held is not None else None
+        if isinstance(action, Viewed) and (held := self.held(state, action.register)) is not None:
+            announced = Site(function, one) if action.announces else held.announced
+            return frozenset({Tracked(BUFFER, result, action.type or held.type, announced, self.part_of(function, one, held))})
+        if isinstance(action, Asked) and (self.has(state, EVENT, action.of) or self.has(state, STREAM, action.of)):
+            kind = STATUS if action.is_status else DONE
+            return frozenset({Tracked(kind, result), Tracked(kind, result.behind(Element(0)))})
         return None
+
+    def _marks(self, function: Function, action: Recorded | Signalled) -> Iterator[Tracked]:
+        """The events and signals by which it is known that the copy is done."""
+        if isinstance(action, Recorded):
+            yield from (Tracked(EVENT, place) for place in self.known_as(function, action.event))
+        else:
+            yield from (Tracked(SIGNAL, place) for register in action.registers for place in self.places.names(function, register))
 
     def known_as(self, function: Function, register: int) -> Iterable[Place]:
         """The places of an event that is recorded."""
@@ -269,7 +276,7 @@ class Pending(Holding):
         return held.part
 
     def _lost(self, state: State, one: Instruction, action: Lost) -> Answer:
-        """A call out of view: a method of the memory itself is one of its type; any other may wait for what it is given."""
+        """An unknown call: a method of the memory itself is one of its type; any other may wait for what it is given."""
         function = state.frame.function
         held = self.held(state, one[3]) if action.method else None
         if held is not None:
@@ -281,8 +288,8 @@ class Pending(Holding):
         return ORDERED if any(self._is_given(state, register) for register in action.registers) else None
 
     def is_order(self, state: State, one: Instruction, action: Action) -> bool:
-        is_out_of_view = isinstance(action, Lost) and not action.method and any(self._is_given(state, each) for each in action.registers)
-        return is_out_of_view or super().is_order(state, one, action)
+        is_unknown_call = isinstance(action, Lost) and not action.method and any(self._is_given(state, each) for each in action.registers)
+        return is_unknown_call or super().is_order(state, one, action)
 
     def orders(self, state: State, one: Instruction, action: Action) -> bool:
         if isinstance(action, Synchronized):
@@ -308,21 +315,25 @@ class Pending(Holding):
 
     def _may_order_inside(self, state: State, one: Instruction, callee: Function) -> bool:
         """What a function reads of the memory itself orders nothing."""
+        if not self._orders_inside(callee):
+            return False
         given: set[int] = set()
         for param in callee.by_opcode[op.PARAM]:
             if any(self.held_at(state, (source,)) is not None for source in self.sources(state.frame.function, one, callee, param[3])):
                 given.add(param[2])
-        if not given or not self._orders_inside(callee):
-            return bool(self._orders_inside(callee))
-        for inner in (each for opcode in CALLING for each in callee.by_opcode[opcode]):
+        for inner in (each for opcode in CALLING for each in callee.by_opcode[opcode]) if given else ():
             if any(edge.is_followed and self._orders_inside(edge.callee) for edge in self.transfer.edges(callee, inner)):
                 return True
-            for action in self.transfer.of(callee, inner):
-                used = action.register if isinstance(action, Read) else action.source if _is_fetch(action) else op.NONE
-                is_of_it = used >= 0 and not given.isdisjoint(self._derived_from(callee, used))
-                if self.may_hold_up(action) and not is_of_it:
-                    return True
-        return False
+            if any(self._waits_besides(callee, action, given) for action in self.transfer.of(callee, inner)):
+                return True
+        return not given
+
+    def _waits_besides(self, function: Function, action: Action, given: set[int]) -> bool:
+        """Whether the host may wait in an action for something else than what some registers hold."""
+        if not self.may_hold_up(action):
+            return False
+        used = action.register if isinstance(action, Read) else action.source if _is_fetch(action) else op.NONE
+        return used < 0 or given.isdisjoint(self._derived_from(function, used))
 
     def _derived_from(self, function: Function, register: int, depth: int = 6) -> Iterator[int]:
         """A register, and those that it was computed from."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamlint.facts.functions import Function
+from streamlint.facts.nodes import Node
 from streamlint.facts.objects import Constant, LibraryObject, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -50,12 +51,15 @@ class PinningLoaders:
         if one is not None and one[0] == op.CALL and function.dotted(one[3]) in _PASSING:
             for _, given in argument_registers(function, one):
                 yield from self._loaders(function, given)
-        node = self.transfer.facts.values(function, register) if register >= 0 else None
-        for value in list(node.values) if node is not None else ():
-            if node is not None and isinstance(value, LibraryObject) and value.kind == "loader":
-                for site in node.trace(value):
-                    if site.instruction[0] in (op.CALL, op.INVOKE):
-                        yield from (each for each in self.transfer.modelled(site.function, site.instruction) if each.row.effect == "loader")
+        if register >= 0:
+            yield from self._made(self.transfer.facts.values(function, register))
+
+    def _made(self, node: Node) -> Iterator[ModelledCall]:
+        """The calls that make the loaders that a value may be."""
+        for value in list(node.values):
+            for site in node.trace(value) if isinstance(value, LibraryObject) and value.kind == "loader" else ():
+                if site.instruction[0] in (op.CALL, op.INVOKE):
+                    yield from (each for each in self.transfer.modelled(site.function, site.instruction) if each.row.effect == "loader")
 
 
 def _pins(loader: ModelledCall) -> bool:

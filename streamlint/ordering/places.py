@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from streamlint.facts.facts import Facts
 from streamlint.facts.functions import Function
-from streamlint.facts.instructions import uncast
+from streamlint.facts.instructions import COPIES, uncast
 from streamlint.facts.objects import Instance
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -20,7 +20,7 @@ from streamlint.transfer.record_fields import RecordFields
 from streamlint.waits.questions import alike
 
 MOST_KEYS = 5
-"""Attributes and elements on the way to an object that are told apart."""
+"""Attributes and elements on the way to an object that are distinguished."""
 
 
 class Element(NamedTuple):
@@ -35,6 +35,8 @@ TUPLE = "tuple"
 ADDRESS = "&"
 """The key of a pointer to a place: what is behind it is the place itself."""
 POINTEE = "*"
+_ADDRESSED = {op.ADDRESS_NAME: op.NAME, op.ADDRESS: op.LOAD, op.ADDRESS_ATTR: op.ATTR, op.ADDRESS_ITEM: op.ITEM}
+"""By opcode that takes an address: the one that reads what is there."""
 Key = str | Element
 Root = tuple[object, ...]
 
@@ -122,36 +124,32 @@ class Places:
         if one is None:
             return register_place(register)
         opcode = one[0]
+        if opcode in COPIES:
+            return self.of(function, one[COPIES[opcode]])
         if opcode == op.PARAM:
             return Place(("parameter", one[3]))
         if opcode == op.UNDEF and function.is_cpp and function.method is not None:
             return self.of_name(function, function.text(one[3]))  # a member that the initialisers of a constructor name
-        if opcode in (op.NAME, op.ADDRESS_NAME):
-            found = self.of_name(function, function.text(one[3]))
-            return found.behind(ADDRESS) if opcode == op.ADDRESS_NAME else found
         if opcode == op.LOAD and (index := self._argument(function, one)) is not None:
             return Place(("parameter", 1), (Element(index),))
-        if opcode in (op.LOAD, op.ADDRESS):
-            found = cell_of(function, one[3])
-            return found.behind(ADDRESS) if opcode == op.ADDRESS else found
-        if opcode in (op.ATTR, op.ADDRESS_ATTR):
-            base = self.of(function, one[3])
-            found = self._pointee(function, base).behind(function.text(one[4]))
-            return found.behind(ADDRESS) if opcode == op.ADDRESS_ATTR else found
-        if opcode in (op.ITEM, op.ADDRESS_ITEM):
-            found = self.of(function, one[3]).behind(self.element(function, one[4]))
-            return found.behind(ADDRESS) if opcode == op.ADDRESS_ITEM else found
         if opcode == op.DEREF:
             return self.of(function, one[3]).behind(POINTEE)
-        if opcode in (op.COPY, op.AWAIT):
-            return self.of(function, one[3])
-        if opcode == op.CAST:
-            return self.of(function, one[4])
-        if opcode == op.REBIND:
-            return self.of(function, one[5])
         if opcode == op.PHI:
             return self._given_on(function, register) if function.is_cpp else self._bound(function, register, one)
-        return register_place(register)
+        named = self._named(function, one, _ADDRESSED.get(opcode, opcode))
+        if named is None:
+            return register_place(register)
+        return named.behind(ADDRESS) if opcode in _ADDRESSED else named
+
+    def _named(self, function: Function, one: Instruction, opcode: int) -> Place | None:
+        """The place of a name, a variable, an attribute or an element."""
+        if opcode == op.NAME:
+            return self.of_name(function, function.text(one[3]))
+        if opcode == op.LOAD:
+            return cell_of(function, one[3])
+        if opcode == op.ATTR:
+            return self._pointee(function, self.of(function, one[3])).behind(function.text(one[4]))
+        return self.of(function, one[3]).behind(self.element(function, one[4])) if opcode == op.ITEM else None
 
     def _given_on(self, function: Function, register: int) -> Place:
         """C++: a parameter that a loop hands to calls in each round, which might be given a reference to it."""
@@ -198,7 +196,7 @@ class Places:
         return Element(constant if constant is not None else alike(function, register))
 
     def of_name(self, function: Function, name: str) -> Place:
-        """A global name, or in C++ a member of the object at hand."""
+        """A global name, or in C++ a member of the receiver."""
         if function.is_cpp:
             if self.facts.member_of(function, name) is not None and function.method is not None:
                 return Place(("parameter", 0) if function.method is function else ("this",), (name,))

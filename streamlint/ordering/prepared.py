@@ -22,7 +22,7 @@ from streamlint.facts.objects import (
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.places import Place, Places
-from streamlint.ordering.spread import spread
+from streamlint.ordering.spread import spread_to
 from streamlint.waits.operands import argument_registers, handed_over, kept_by, operand_of
 
 _RECEIVER = "object"
@@ -99,8 +99,7 @@ def _places(places: Places, function: Function, one: Instruction, callee: Functi
         yield from _as_made(places, function, one, layers, depth, key)
     register, is_shown = operand_of(function, one, callee, index), handed_over(function, one) is not None
     if register is None and is_shown:
-        wanted = Place(("parameter", index))
-        yield from (source for source, target in spread(places, function, one, callee) if target == wanted)
+        yield from spread_to(places, function, one, callee, index)
     if not layers.is_started and not is_shown:
         before = layers.bound + sum(layer.positions for layer in layers.held)
         place = index - before if not any(layer.spreads for layer in layers.held) else None

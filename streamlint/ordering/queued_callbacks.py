@@ -211,7 +211,7 @@ class QueuedCallbacks(Pending):
         return self.transfer.edges(function, one) if one[0] in CALLING else ()
 
     def _blocks(self, function: Function, one: Instruction) -> bool:
-        """Whether the host waits for another thread, which the callback may have told, or ends a capture, with which nothing has run."""
+        """Whether the host waits for another thread, which the callback may notify, or ends a capture, with which nothing has run."""
         if one[0] == op.INVOKE and function.text(one[4]) in function.known(
             "queue-get"
         ):  # a queue is known as a list, which has no such method

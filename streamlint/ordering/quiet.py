@@ -20,7 +20,7 @@ from streamlint.ordering.weights import WEIGHTS
 from streamlint.waits.questions import asked_by
 
 if TYPE_CHECKING:
-    from streamlint.ordering.walk import Walk
+    from streamlint.ordering.walk_branches import Branches
 
 _ACCESSES = frozenset(
     {op.ATTR, op.NAME, op.LOAD, op.ITEM, op.DEREF, op.ADDRESS_ITEM, op.ADDRESS_ATTR}
@@ -54,7 +54,7 @@ class Heads(NamedTuple):
     members: frozenset[tuple[Root, object]]
     wholes: frozenset[Root]
 
-    def are_met(self, touch: Touch) -> bool:
+    def are_touched(self, touch: Touch) -> bool:
         """Whether something that is tracked may be touched."""
         return not (self.roots.isdisjoint(touch.roots) and self.members.isdisjoint(touch.members) and self.wholes.isdisjoint(touch.holders))
 
@@ -93,7 +93,7 @@ class Region(NamedTuple):
 class Quiet:
     """What is quiet for the paths of a walk."""
 
-    def __init__(self, walk: Walk) -> None:
+    def __init__(self, walk: Branches) -> None:
         self.walk = walk
         self._blocks: dict[tuple[Function, int], tuple[Touch | None, ...]] = {}
         self._whole: dict[tuple[Function, int], Touch | None] = {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from streamlint.facts.call_graph import Edge
@@ -55,21 +55,27 @@ class Reach:
         if found is None:
             found = self._edges[function] = {}
             for one in function.code.instructions():
-                edges = self.transfer.edges(function, one) if one[0] in CALLING else ()
-                if one[0] == op.DECLARE and function.is_cpp:
-                    edges = tuple(Edge(one, made) for made in self._made(function, one))
-                if not edges and one[0] == op.INVOKE and function.is_cpp:
-                    edges = tuple(Edge(one, callee) for callee in self._declared(function, one))
-                if len({edge.callee for edge in edges}) > 1:
-                    edges = fitting(self.transfer, function, one, edges)
-                if one[0] == op.DEL_ATTR and not function.is_cpp:
-                    edges = tuple(Edge(one, callee) for callee in self._deleted(function, one))
-                if one[0] in _ENDING and function.is_cpp:
-                    edges = tuple(Edge(one, callee) for callee in self._ended(function, one))
-                followed = [edge for edge in edges if edge.is_followed and not edge.is_handed]
+                followed = [edge for edge in self._run_by(function, one) if edge.is_followed and not edge.is_handed]
                 if followed:
                     found[one] = followed
         return found
+
+    def _run_by(self, function: Function, one: Instruction) -> Sequence[Edge]:
+        """The functions that an instruction calls, and those that it runs without a call: of declared or deleted objects."""
+        if one[0] in _ENDING and function.is_cpp:
+            return [Edge(one, callee) for callee in self._ended(function, one)]
+        if one[0] == op.DEL_ATTR and not function.is_cpp:
+            return [Edge(one, callee) for callee in self._deleted(function, one)]
+        edges = self.transfer.edges(function, one) if one[0] in CALLING else ()
+        if function.is_cpp:
+            edges = self._of_cpp(function, one, edges)
+        return fitting(self.transfer, function, one, edges) if len({edge.callee for edge in edges}) > 1 else edges
+
+    def _of_cpp(self, function: Function, one: Instruction, edges: tuple[Edge, ...]) -> tuple[Edge, ...]:
+        """C++: also the constructors of what is declared, and methods by the declared types of their objects."""
+        if one[0] == op.DECLARE:
+            return tuple(Edge(one, made) for made in self._made(function, one))
+        return edges if edges or one[0] != op.INVOKE else tuple(Edge(one, callee) for callee in self._declared(function, one))
 
     def _ended(self, function: Function, one: Instruction) -> Iterator[Function]:
         """The destructors that the end of an object runs: its own, those of its bases, and of the members that it holds itself."""

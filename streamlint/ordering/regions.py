@@ -22,10 +22,10 @@ _SHAPED = {op.BINARY: slice(4, 6), op.CAST: slice(4, 5), op.COPY: slice(3, 4)}
 
 
 class Region(NamedTuple):
-    """A part of memory. ``told`` are names, or expressions of a function with their variables; ``begins_later``: not at zero."""
+    """A part of memory. ``terms`` are names, or expressions of a function with their variables; ``begins_later``: not at zero."""
 
     kind: str
-    told: frozenset[object]
+    terms: frozenset[object]
     names: frozenset[Key] = frozenset()
     function: Function | None = None
     begins_later: bool = False
@@ -52,18 +52,25 @@ class Regions:
         elif one[0] == op.SET_ITEM and not function.is_cpp:
             yield one[2], Region(PLACED, frozenset({alike(function, one[3])}), frozenset(_names(function, one[3])), function)
         elif one[0] in (op.CALL, op.INVOKE) and function.is_cpp:
-            for call in self.transfer.modelled(function, one):
-                size = call.one("bytes") if call.row.effect in ("copy", "memset") else None
-                for register in call.operands if size is not None and size >= 0 else ():
-                    names = frozenset(_names(function, size or 0))
-                    yield register, Region(BYTES, frozenset({alike(function, size or 0)}), names, function)
+            yield from self._of_copy(function, one)
         elif (found := configured(function, one)) is not None:
-            kernel = kernel_in(self.transfer.facts, self.transfer.libraries, function, found[0])
-            given = operands_of(function, one, False)
-            for index, parameter in enumerate(kernel.code.parameters[: len(given)] if kernel is not None else ()):
-                kind = added(kernel).get(parameter.name) if kernel is not None else None
-                if kind is not None:
-                    yield given[index], Region(ADDS, frozenset({kind}))
+            yield from self._of_decorated(function, one, found[0])
+
+    def _of_copy(self, function: Function, one: Instruction) -> Iterator[tuple[int, Region]]:
+        """C++: the bytes that a copy or a fill touches."""
+        for call in self.transfer.modelled(function, one):
+            size = call.one("bytes") if call.row.effect in ("copy", "memset") else None
+            if size is not None and size >= 0:
+                region = Region(BYTES, frozenset({alike(function, size)}), frozenset(_names(function, size)), function)
+                yield from ((register, region) for register in call.operands)
+
+    def _of_decorated(self, function: Function, one: Instruction, called: int) -> Iterator[tuple[int, Region]]:
+        """What a kernel in Python only adds to."""
+        kernel = kernel_in(self.transfer.facts, self.transfer.libraries, function, called)
+        kinds = added(kernel) if kernel is not None else {}
+        for parameter, given in zip(kernel.code.parameters if kernel is not None else (), operands_of(function, one, False), strict=False):
+            if parameter.name in kinds:
+                yield given, Region(ADDS, frozenset({kinds[parameter.name]}))
 
     def _of_kernel(self, function: Function, kernel: int, given: tuple[int, ...]) -> Iterator[tuple[int, Region]]:
         code = next((v.function.code for v in self.transfer.values(function, kernel) if isinstance(v, FunctionObject)), None)
@@ -71,16 +78,13 @@ class Regions:
             return
         numbers = {parameter.name: given[index] for index, parameter in enumerate(code.parameters) if index < len(given)}
         pointers = {p.name for p in code.parameters if p.type is not None and (p.type[2] or p.type[4] is not None)}
-        for name, (kind, *told) in code.parts.items():
+        for name, (kind, *terms) in code.parts.items():
             if name not in numbers:
                 continue
             if kind != PLACED:
-                yield numbers[name], Region(kind, frozenset(told))
-            elif movers := [numbers[each] for each in told if each in numbers and each not in pointers]:
-                constants = [function.constant(each) for each in movers]
-                names = frozenset(one for each in movers for one in _names(function, each))
-                later = any(isinstance(each, int) and each > 0 for each in constants)
-                yield numbers[name], Region(kind, frozenset(alike(function, each) for each in movers), names, function, later)
+                yield numbers[name], Region(kind, frozenset(terms))
+            elif movers := [numbers[each] for each in terms if each in numbers and each not in pointers]:
+                yield numbers[name], _moved(function, movers)
 
 
 def are_apart(first: Region | None, second: Region | None) -> bool:
@@ -88,13 +92,13 @@ def are_apart(first: Region | None, second: Region | None) -> bool:
     if first is None or second is None:
         return False
     if first.kind == second.kind == ADDS:
-        return first.told == second.told
+        return first.terms == second.terms
     if first.kind == second.kind == ELEMENTS:
-        return first.told.isdisjoint(second.told)
+        return first.terms.isdisjoint(second.terms)
     if first.function is None or first.function is not second.function:
         return False
     if first.kind == second.kind == PLACED:
-        return not (first.told <= second.told or second.told <= first.told)
+        return not (first.terms <= second.terms or second.terms <= first.terms)
     if {first.kind, second.kind} == {PLACED, BYTES}:
         placed, size = (first, second) if first.kind == PLACED else (second, first)
         # So many bytes may end before a kernel that begins farther on: not with all that its arguments speak of, and more.
@@ -110,3 +114,11 @@ def _names(function: Function, register: int) -> Iterator[Key]:
             yield from _names(function, part)
     elif one is not None and one[0] not in (op.CONST, op.CALL):
         yield alike(function, register)
+
+
+def _moved(function: Function, movers: list[int]) -> Region:
+    """What a kernel touches that arguments move."""
+    names = frozenset(one for each in movers for one in _names(function, each))
+    constants = [function.constant(each) for each in movers]
+    later = any(isinstance(each, int) and each > 0 for each in constants)
+    return Region(PLACED, frozenset(alike(function, each) for each in movers), names, function, later)

@@ -91,7 +91,7 @@ class Releases(Crossing):
         return any(call.row.get("raw") for call in self.transfer.modelled(function, one))
 
     def _follow_emptied(self, use: GivenUse) -> None:
-        """A tensor that a caller out of view gives is allocated on the stream that is current there; the caller keeps its references."""
+        """A tensor that an unknown caller gives is allocated on the stream that is current there; the caller keeps its references."""
         if not self.memory.is_on_device(use.function, use.register, use.work, True):
             return
         self._site = site = Site(use.function, use.instruction)
@@ -120,7 +120,6 @@ class Releases(Crossing):
     # --- what actions mean
 
     def _judge(self, state: State, one: Instruction, action: Action) -> str | frozenset[Tracked] | None:
-        tracked = state.tracked
         if isinstance(action, Worked):
             return self._used(state, one, action)
         if isinstance(action, Released):
@@ -129,18 +128,22 @@ class Releases(Crossing):
             return ORDERED if self._touches(state, action.register) else None
         if isinstance(action, Signalled):
             return ORDERED if any(self._leads(state, each) or self._captures(state, each) for each in action.registers) else None
-        if isinstance(action, Waited) and action.of != op.NONE:
-            if not self._is_in_use(tracked) or not self._is_behind(state, one, action):
-                return None
-            lane = self.lanes.of(state.frame, one, action.stream)
-            return self._unused(state) if self._is_home(lane) else tracked | lane.tracked(WAITER)
         if isinstance(action, Viewed):
             return super()._judge(state, one, action)
+        if not self._is_in_use(state.tracked):
+            return None
+        if isinstance(action, Waited) and action.of != op.NONE:
+            return self._waited(state, one, action)
         if isinstance(action, (Recorded, Asked)):
-            return super()._judge(state, one, action) if self._is_in_use(tracked) else None
-        if self._is_in_use(tracked) and self.orders(state, one, action):
-            return self._unused(state)
-        return None
+            return super()._judge(state, one, action)
+        return self._unused(state) if self.orders(state, one, action) else None
+
+    def _waited(self, state: State, one: Instruction, action: Waited) -> str | frozenset[Tracked] | None:
+        """The stream of the storage waits for the use, or another one does."""
+        if not self._is_behind(state, one, action):
+            return None
+        lane = self.lanes.of(state.frame, one, action.stream)
+        return self._unused(state) if self._is_home(lane) else state.tracked | lane.tracked(WAITER)
 
     def _storage_changed(self, state: State, one: Instruction, action: Released) -> str | frozenset[Tracked] | None:
         """A tensor takes the memory over (``x.data = memory``), or lets go of it, and is empty or has another storage."""
@@ -175,19 +178,24 @@ class Releases(Crossing):
             return True
         return not lane.tracked(STREAM).isdisjoint(mine.tracked(STREAM))
 
+    def _is_reused(self, state: State, work: Worked, lane: Lane) -> bool:
+        """Whether work takes new memory on the stream of the storage, which is gone while it is in use."""
+        if work.made < 0 or not self._is_in_use(state.tracked) or not self._is_home(lane) or self._alive(state):
+            return False
+        return self._allocates(state.frame.function, work) and self._may_share(state.frame.function, work.made)
+
     def _used(self, state: State, one: Instruction, work: Worked) -> str | frozenset[Tracked] | None:
-        touched = any(self._touches(state, each, 1 if work.assumed else 0) for each in (*work.reads, *work.writes))
+        touched = any(self._touches(state, each, int(work.assumed)) for each in (*work.reads, *work.writes))
         if work.assumed and one[0] == op.CALL and state.frame.function.dotted(one[3]) in _PLAIN:
             return None
         if work.assumed and self._may_own(state.frame.function, one) and any(self._leads(state, each) for each in work.reads):
-            return ORDERED  # an owner out of view may keep it
+            return ORDERED  # an unknown owner may keep it
         lane = self.lanes.of(state.frame, one, work.stream)
         if not touched:
-            is_new = work.made >= 0 and self._is_in_use(state.tracked) and self._is_home(lane) and not self._alive(state)
-            if is_new and self._allocates(state.frame.function, work) and self._may_share(state.frame.function, work.made):
-                self._tell_release(state, one)
-                return ORDERED
-            return None
+            if not self._is_reused(state, work, lane):
+                return None
+            self._report_release(state, one)
+            return ORDERED
         if self._is_home(lane) or self.is_on_other_way(state, one):
             return None
         if self._may_be_one(lane):
@@ -195,6 +203,10 @@ class Releases(Crossing):
         function, in_scope = state.frame.function, lane.kind == NAMED
         if not self._is_evident and not any(self.memory.is_on_device(function, r, work, in_scope) for r in (*work.reads, *work.writes)):
             return None
+        return self._in_use(state, one, work, lane)
+
+    def _in_use(self, state: State, one: Instruction, work: Worked, lane: Lane) -> frozenset[Tracked]:
+        """What is tracked behind a use of the storage on another stream."""
         kept = frozenset(held for held in state.tracked if held.kind not in _OF_USE)
         site = Site(state.frame.function, one)
         self._streams[site], self._calls[site] = lane, state.frame.calls
@@ -204,7 +216,7 @@ class Releases(Crossing):
         return found
 
     def _may_own(self, function: Function, one: Instruction) -> bool:
-        """Whether a call out of view may keep what it is given: a method, a constructor, or an unknown value whose result nobody uses."""
+        """Whether an unknown call may keep what it is given: a method, a constructor, or an unknown value whose result nobody uses."""
         if one[0] not in (op.CALL, op.INVOKE):
             return True
         called = list(self.transfer.values(function, one[3]))
@@ -263,7 +275,7 @@ class Releases(Crossing):
         if any(self._is_kept(state, held) for held in state.tracked if held.kind == BUFFER and held.place.root != gone):
             return False
         if self._is_in_use(state.tracked):
-            self._tell_release(state, one)
+            self._report_release(state, one)
         return True
 
     def _is_kept(self, state: State, held: Tracked) -> bool:
@@ -303,7 +315,7 @@ class Releases(Crossing):
         left = {held for held in state.tracked if held.kind != BUFFER or not is_lent(held.place)}
         state = state._replace(tracked=frozenset(left))
         if not self._alive(state) and self._is_home(self.lanes.of(state.frame, one, Stream(CURRENT))):
-            self._tell_release(state, one)
+            self._report_release(state, one)
             return ORDERED
         return state.tracked
 
@@ -338,7 +350,7 @@ class Releases(Crossing):
                 return  # the program is over
             end = function.code.blocks[state.block][-1]
             if self._is_in_use(state.tracked) and self._lane.kind == CURRENT and not self._outlives(state, register):
-                self._tell_release(state, end, is_over=True)
+                self._report_release(state, end, is_over=True)
             else:
                 after = [*self._next_call(state, register, end)]
         yield from after
@@ -356,8 +368,17 @@ class Releases(Crossing):
             elif lane.kind == NAMED:
                 self._raised.append((up, lane))
 
-    def _again(self, state: State) -> Iterator[State]:
+    def _repeated_invocation(self, state: State) -> Iterator[State]:
         yield from ()
+
+    def _may_be_under_way(self, function: Function) -> bool:
+        """Whether the work of one call may be under way in the next: its stream lasts, and callers cannot wait for it."""
+        lane = next((place for place in self._lane.places if place.root == ("parameter", 0)), None)
+        if self._lane.kind == NAMED and lane is None:
+            return self.apart.map.lasts(self._lane)
+        if function.method is not function or not function.has_receiver:
+            return False
+        return lane is None or not (self.settled.leaves(function, lane) or self._may_wait_elsewhere(function, lane))
 
     def _next_call(self, state: State, register: int, end: Instruction) -> Iterator[State]:
         """A method runs once more on its object; what the last call has lent is used by its caller on the stream that is current there."""
@@ -365,12 +386,7 @@ class Releases(Crossing):
         marker = next(function.code.instructions())
         if function.is_cpp or state.path.count(marker) > 1 or function.code.name == "__init__":
             return
-        is_method = function.method is function and function.has_receiver
-        lane = next((place for place in self._lane.places if place.root == ("parameter", 0)), None)
-        if self._lane.kind == NAMED and lane is None:
-            if not self.apart.map.lasts(self._lane):
-                return
-        elif not is_method or (lane is not None and (self.settled.leaves(function, lane) or self._may_wait_elsewhere(function, lane))):
+        if not self._may_be_under_way(function):
             return
         mine = frozenset(_later(held) for held in state.tracked if held.place.root == ("parameter", 0) or held.place.root[0] == "global")
         if self._lane.kind == CURRENT and not any(held.kind == BUFFER for held in mine):
@@ -428,7 +444,7 @@ class Releases(Crossing):
                     return True
         return False
 
-    def _tell_release(self, state: State, again: Instruction, is_over: bool = False) -> None:
+    def _report_release(self, state: State, again: Instruction, is_over: bool = False) -> None:
         if state.guesses:
             return
         site = Site(state.frame.function, again)

@@ -14,10 +14,10 @@ from streamlint.ordering.flow import BUFFER, STREAM, Tracked
 from streamlint.ordering.lanes import WAITER, Lane, Lanes
 from streamlint.ordering.places import Element
 from streamlint.ordering.regions import ADDS, Region, Regions
-from streamlint.ordering.rounds import Rounds, again
+from streamlint.ordering.rounds import Rounds, next_round
 from streamlint.ordering.same_streams import MADE
-from streamlint.ordering.states import State
-from streamlint.ordering.walk import MOST_GUESSES, Walk
+from streamlint.ordering.states import MOST_GUESSES, State
+from streamlint.ordering.walk import Walk
 from streamlint.transfer.actions import CURRENT, NAMED
 from streamlint.transfer.transfer import Transfer
 from streamlint.transfer.work import Worked
@@ -44,7 +44,7 @@ class Repeated(Walk):
     def redone(self, state: State, one: Instruction) -> bool:
         """What a caller still holds of the last round's memory is used later. On another stream, the work may meet itself."""
         if self._writes and (self._work.writes or self._work.made >= 0) and self._meets_itself(state, one):
-            self._tell(state, one, self._work, self.lanes.of(state.frame, one, self._work.stream))
+            self._report(state, one, self._work, self.lanes.of(state.frame, one, self._work.stream))
         return self._work.made < 0 or not any(held.kind == BUFFER and held.place.root[0] == "aside" for held in state.tracked)
 
     def _meets_itself(self, state: State, one: Instruction) -> bool:
@@ -57,15 +57,20 @@ class Repeated(Walk):
         mine = {each.place for each in lane.tracked(STREAM) if each.place.root[:2] != MADE}
         if lane.kind != NAMED or any(each.kind in (STREAM, WAITER) and each.place in mine for each in state.tracked):
             return False
-        regions = self.regions.of(function, one)
-        if loop is not None and work.made < 0 and not regions and rotation.is_told(function, one, loop, (*work.writes, *work.reads)):
-            return False
         if work.made >= 0:  # what it has made last is what it reads now
             read = {place for register in work.reads if register != work.made for place in self.places.names(function, register)}
             return any(held.kind == BUFFER and held.place in read for held in state.tracked)
+        return self._writes_again(state, one, loop)
+
+    def _writes_again(self, state: State, one: Instruction, loop: Loop | None) -> bool:
+        """Whether work writes memory that is tracked in each round, and not another part of it."""
+        function, work = state.frame.function, self._work
+        regions = self.regions.of(function, one)
+        if loop is not None and not regions and rotation.is_distinguished(function, one, loop, (*work.writes, *work.reads)):
+            return False
         for register in work.writes:
             region = regions.get(register)
-            if region is not None and (region.kind == ADDS or (loop is not None and rotation.varies(region.told, function, loop))):
+            if region is not None and (region.kind == ADDS or (loop is not None and rotation.varies(region.terms, function, loop))):
                 continue
             places = self.places.names(function, register)
             kept = [place for place in places if loop is None or rotation.stays(place, function, loop)]
@@ -100,7 +105,7 @@ class Repeated(Walk):
     def _entering(self, state: State, block: int) -> Iterator[State]:
         """Slots that take turns have their other names in the next round."""
         function = state.frame.function
-        loop = again(function, state.block, block)
+        loop = next_round(function, state.block, block)
         for after in super()._entering(state, block):
             if loop is not None:
                 asked = {(state.frame, key, said) for key, said in self._rounds.later(function, loop)}
@@ -123,14 +128,14 @@ class Repeated(Walk):
         if (
             region is not None
             and region.function is function
-            and any(rotation.is_own(told) and rotation.names(told, register) for told in region.told)
+            and any(rotation.is_own(terms) and rotation.names(terms, register) for terms in region.terms)
         ):
             key = f"{held.type} before"
-            self._touched[key] = region._replace(told=frozenset((rotation.EARLIER, told) for told in region.told))
+            self._touched[key] = region._replace(terms=frozenset((rotation.EARLIER, terms) for terms in region.terms))
             held = held._replace(type=key)
         return held._replace(place=rotation.earlier(held.place, register)) if rotation.is_stale(held.place, register) else held
 
-    def _tell(self, state: State, one: Instruction, use: Worked, other: Lane) -> None:
+    def _report(self, state: State, one: Instruction, use: Worked, other: Lane) -> None:
         """Note that the work meets other work."""
         raise NotImplementedError
 

@@ -1,7 +1,7 @@
 """SL034: what a capture has read is followed to the replays of its graph: whether it is replaced, freed or let go before one.
 
 The pending operation is an input of the capture. Followed are the names of its memory, those of the graph, the names through which the
-capture has read it, what may keep it alive out of view, and what has become of it.
+capture has read it, what may keep it alive in unknown code, and what has become of it.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from streamlint.ordering.flow import BUFFER, Tracked
 from streamlint.ordering.lifetimes import made_by
 from streamlint.ordering.local_names import LocalNames, may_be_one
 from streamlint.ordering.places import Place, is_own_cell, register_place, rest_behind
-from streamlint.ordering.states import State
-from streamlint.ordering.walk import MOST_GUESSES, ORDERED
+from streamlint.ordering.states import MOST_GUESSES, State
+from streamlint.ordering.walk import ORDERED
 from streamlint.transfer.actions import Action, Released, Viewed
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import CALLING, Transfer
@@ -144,23 +144,29 @@ class Replays(Unordered):
             return tracked | {Tracked(STALE, _MARK, "freed", Site(state.frame.function, one))}
         if row.effect == "alloc":  # the pointer leads to other memory from here on
             made = made_by(self.places, call)
-            tracked = frozenset(held for held in tracked if held.kind != BUFFER or held.place not in made)
-        if not is_captured:
-            return tracked
+            return frozenset(held for held in tracked if held.kind != BUFFER or held.place not in made)
+        return self._of_graph(state, one, call) if is_captured else tracked
+
+    def _of_graph(self, state: State, one: Instruction, call: ModelledCall) -> str | frozenset[Tracked]:
+        """Calls that capture, replay, destroy, copy or change the graph."""
+        row, tracked, is_cpp = call.row, state.tracked, state.frame.function.is_cpp
         is_given = any(self._is_graph(state, register) for register in call.operands)
         if row.effect == "capture" and row.get("part") in ("scope", "begin"):
-            is_anew = is_given or (row.get("graph") is None and state.frame.function.is_cpp)  # Python gets another graph at its end
+            is_anew = is_given or (row.get("graph") is None and is_cpp)  # Python gets another graph at its end
             return ORDERED if is_anew else tracked
-        if row.effect == "launch" and row.get("graph") and is_given:
+        return self._of_given(state, one, call) if is_given else tracked
+
+    def _of_given(self, state: State, one: Instruction, call: ModelledCall) -> str | frozenset[Tracked]:
+        """Calls that are given the graph."""
+        row, tracked, is_cpp = call.row, state.tracked, state.frame.function.is_cpp
+        if row.effect == "launch" and row.get("graph"):
             return self._replayed(state, one, call)
-        if is_given and row.effect == "destroy":
+        if row.effect == "destroy":
             names = {name for register in call.operands for name in self.places.names(state.frame.function, register)}
             return frozenset(held for held in tracked if held.kind != GRAPH or held.place not in names)
-        if is_given and row.effect == "object":
+        if row.effect == "object":
             return tracked | {Tracked(GRAPH, place) for place in made_by(self.places, call)}
-        if is_given and state.frame.function.is_cpp and row.effect in ("none", "unknown"):
-            return ORDERED  # the graph is changed
-        return tracked
+        return ORDERED if is_cpp and row.effect in ("none", "unknown") else tracked  # the graph is changed
 
     def _is_graph(self, state: State, register: int) -> bool:
         names = self.places.names(state.frame.function, register) if register >= 0 else ()
@@ -204,7 +210,7 @@ class Replays(Unordered):
         return any(memory.may_be_memory(function, each) for each in work.reads if each >= 0 and not self._holds(state, each))
 
     def _kept(self, state: State, one: Instruction) -> frozenset[Tracked]:
-        """Code out of view may keep what it is given, in its result, or for good where nobody takes that."""
+        """Unknown code may keep what it is given, in its result, or for good where nobody takes that."""
         function = state.frame.function
         is_taken = op.DEFINES[one[0]] and bool(function.uses.get(one[2]))
         return frozenset({Tracked(MAYBE, register_place(one[2]) if is_taken else _MARK)})
@@ -311,17 +317,7 @@ class Replays(Unordered):
     # --- replays
 
     def _replayed(self, state: State, one: Instruction, call: ModelledCall) -> str | frozenset[Tracked]:
-        lost = _mark(state, STALE)
-        if lost is not None and lost.type == "rebound" and self._input.is_inside:
-            lost = None  # the graph writes it: nobody puts values there for it
-        if lost is None and not self._alive(state, BUFFER) and self._input.is_allocated:
-            gone = _mark(state, LOST)
-            is_kept = self._alive(state, MAYBE)
-            if gone is not None and (gone.type == "rebound" or not is_kept):
-                lost = gone
-            elif gone is None and not is_kept:
-                lost = Tracked(LOST, _MARK, "dropped", None)
-        read = _mark(state, CAPTURED)
+        lost, read = self._loss(state), _mark(state, CAPTURED)
         if lost is None or read is None or read.announced is None:
             return state.tracked
         if state.doubts <= MOST_GUESSES:
@@ -330,6 +326,18 @@ class Replays(Unordered):
             found = Lost(kind, lost.announced, origin, begin, read.announced, Site(state.frame.function, one), call.row.library)
             self._found.setdefault(origin if kind == "temporary" else lost.announced or origin, found)
         return ORDERED
+
+    def _loss(self, state: State) -> Tracked | None:
+        """Where the memory that the graph reads went: other memory took its place, or its last reference is gone."""
+        stale = _mark(state, STALE)
+        if stale is not None and not (stale.type == "rebound" and self._input.is_inside):
+            return stale  # what the graph itself writes nobody puts there for it
+        if self._alive(state, BUFFER) or not self._input.is_allocated:
+            return None
+        gone = _mark(state, LOST)
+        if gone is not None and gone.type == "rebound":
+            return gone
+        return None if self._alive(state, MAYBE) else gone or Tracked(LOST, _MARK, "dropped", None)
 
     # --- ways
 

@@ -18,10 +18,10 @@ from streamlint.ordering.open_methods import open_methods
 from streamlint.ordering.origins import YIELDED
 from streamlint.ordering.parts import Sum, begins, length, lies_in, plus, sum_of
 from streamlint.ordering.places import ANY, Element, Place, register_place
-from streamlint.ordering.rounds import Rounds, again
-from streamlint.ordering.states import State
+from streamlint.ordering.rounds import Rounds, next_round
+from streamlint.ordering.states import MOST_GUESSES, State
 from streamlint.ordering.turns import Pools, asked_for_none
-from streamlint.ordering.walk import MOST_GUESSES, aside
+from streamlint.ordering.walk_names import aside
 from streamlint.transfer.actions import Action, Copied, Freed, Synchronized, Updated, Viewed, Written
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import CALLING, Transfer
@@ -50,7 +50,7 @@ class Reuses(Indexed):
 
     hooked = frozenset({op.SET_ATTR, op.SET_ITEM})
     is_wide = False
-    """Whether it counts, too, what no caller in view connects: a method and the next call of one."""
+    """Whether it counts, too, what no known caller connects: a method and the next call of one."""
 
     def __init__(self, transfer: Transfer) -> None:
         super().__init__(transfer)
@@ -158,7 +158,7 @@ class Reuses(Indexed):
         yield from self._next_calls(state)
 
     def _next_calls(self, state: State) -> Iterator[State]:
-        """The methods of an object that nobody in view calls, behind another one of them; a method that waits is there for callers."""
+        """The methods of an object that no known code calls, behind another one of them; a method that waits is there for callers."""
         function = state.frame.function
         methods = open_methods(self.transfer, function) if self.is_wide and all(one[0] in CALLING for one in state.path) else []
         if any(self._synchronizes(method) for method in methods if method is not function):
@@ -211,7 +211,7 @@ class Reuses(Indexed):
 
     def _entering(self, state: State, block: int) -> Iterator[State]:
         function = state.frame.function
-        loop = again(function, state.block, block)
+        loop = next_round(function, state.block, block)
         for after in super()._entering(state, block):
             if loop is None:
                 yield after

@@ -41,15 +41,19 @@ def gone_through(function: Function, register: int) -> int:
     one = function.definitions[register] if register >= 0 else None
     if one is not None and one[0] == op.ITEM and _is_of_round(function, one[4]):
         return one[3]
-    index = one[4] if one is not None and one[0] == op.UNPACK else 0
-    one = function.definitions[one[3]] if one is not None and one[0] == op.UNPACK else one
+    index = 0
+    if one is not None and one[0] == op.UNPACK:
+        index, one = one[4], function.definitions[one[3]]
     iterator = function.definitions[one[3]] if one is not None and one[0] == op.NEXT else None
-    if iterator is None or iterator[0] != op.ITER:
-        return op.NONE
-    made = function.definitions[iterator[3]]
+    return _paired(function, iterator[3], index) if iterator is not None and iterator[0] == op.ITER else op.NONE
+
+
+def _paired(function: Function, register: int, index: int) -> int:
+    """The register of what a loop goes through by a register, where it takes one of what ``enumerate`` or ``zip`` give."""
+    made = function.definitions[register]
     name = function.dotted(made[3]) if made is not None and made[0] == op.CALL else ""
     if made is None or name not in ("enumerate", "zip"):
-        return iterator[3]
+        return register
     place = 5 if name == "enumerate" else 5 + index
     return made[place] if place < len(made) and (index == 1 or name == "zip") else op.NONE
 
@@ -137,7 +141,7 @@ def stays(place: Place, function: Function, loop: Loop) -> bool:
     return not any(rests_on(key, function, loop) for key in keys)
 
 
-def is_told(function: Function, one: Instruction, loop: Loop, memory: Iterable[int]) -> bool:
+def is_distinguished(function: Function, one: Instruction, loop: Loop, memory: Iterable[int]) -> bool:
     """Whether work is given anything beside its memory that tells rounds apart: it may touch a part of the memory that is its own."""
     kept = set(memory)
     given = list(_given(function, one))
@@ -159,11 +163,11 @@ def _given(function: Function, one: Instruction) -> Iterable[int]:
     return operands_of(function, one, False) if one[0] in (op.CALL, op.INVOKE) else ()
 
 
-def varies(told: Iterable[object], function: Function, loop: Loop) -> bool:
+def varies(terms: Iterable[object], function: Function, loop: Loop) -> bool:
     """Whether any of some expressions rests on what the rounds of a loop define."""
-    return any(rests_on(key, function, loop) for key in told)
+    return any(rests_on(key, function, loop) for key in terms)
 
 
 def is_own(key: object) -> bool:
-    """Whether an expression is one of the round at hand."""
+    """Whether an expression is one of the current round."""
     return isinstance(key, tuple) and key[:1] != (EARLIER,)

@@ -16,7 +16,7 @@ _LATER = {">": True, ">=": True, "!=": True, "<": False, "<=": False, "==": Fals
 _MIRRORED = {">": "<", ">=": "<=", "<": ">", "<=": ">="}
 
 
-def again(function: Function, left: int, entered: int) -> Loop | None:
+def next_round(function: Function, left: int, entered: int) -> Loop | None:
     """The loop whose next round begins where a path goes from one block to another."""
     loop = function.loop_heads.get(entered)
     return loop if loop is not None and left in loop.body else None

@@ -1,6 +1,6 @@
 """Waits and marks that order nothing: a stream waits for itself, and memory is marked as used on the stream that it was made on.
 
-Which stream an instruction means is told by where the code has it (a register, a member, a variable), not by where it was made: two
+Which stream an instruction means is known by where the code has it (a register, a member, a variable), not by where it was made: two
 streams of one factory are two. A stream that was current when a function was entered is that of each call which enters it.
 """
 
@@ -170,7 +170,7 @@ class SameStreamWaits:
     # --- which stream is meant
 
     def meant(self, function: Function, one: Instruction, stream: Stream, depth: int = 4) -> Meant | None:
-        """The stream that an instruction means; None where it cannot be told."""
+        """The stream that an instruction means; None where it is not known."""
         if depth == 0:
             return None
         if stream.kind == CURRENT:
@@ -198,7 +198,7 @@ class SameStreamWaits:
         return not of_device and any(call.row.effect == "stream_of" for call in self.transfer.modelled(function, made))
 
     def _same(self, function: Function, first: Meant | None, second: Meant | None, left: int) -> tuple[Site, ...] | None:
-        """The calls behind which two streams are one; None where they may be two. Each call in view has to make them one."""
+        """The calls behind which two streams are one; None where they may be two. Each known call has to make them one."""
         if first is None or second is None:
             return None
         if first.place is not None and second.place is not None:

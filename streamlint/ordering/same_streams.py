@@ -26,18 +26,17 @@ class SameStreams:
         self.transfer = transfer
 
     def may_be_one(self, lane: Lane, mine: Lane, is_here: bool) -> bool:
-        """Whether two streams may be one: calls out of view gave them; or the null stream is ordered with one."""
+        """Whether two streams may be one: unknown calls gave them; or the null stream is ordered with one."""
         for one, other in ((mine, lane), (lane, mine)):
             if one.kind == CURRENT and other.may_be_current and not other.takes_turns:
                 return True
-        if (lane.is_given and not mine.made) or (mine.is_given and not lane.made):
-            return True
-        if not lane.made and not mine.made and all(any(place.path for place in each.places) for each in (lane, mine)):
-            is_beside = is_here and _are_beside(lane, mine)
-            return lane.library != "torch" and not is_beside  # members of objects that were given their streams
-        if lane.kind == CURRENT and mine.kind == NAMED:
-            return mine.blocking is not False and lane.blocking is not False
-        return mine.blocking is not False and mine.kind == CURRENT and lane.kind == NAMED and lane.blocking is not False
+            if one.is_given and not other.made:
+                return True
+        if _are_members(lane, mine):  # of objects that were given their streams
+            return lane.library != "torch" and not (is_here and _are_beside(lane, mine))
+        if mine.blocking is False or lane.blocking is False:
+            return False
+        return {lane.kind, mine.kind} == {CURRENT, NAMED}
 
     def may_be_given_twice(self, lane: Lane, mine: Lane) -> bool:
         """Whether a stream that an object was made with may be the one that is given beside it."""
@@ -68,6 +67,11 @@ class SameStreams:
                 yield one
 
 
+def _are_members(lane: Lane, other: Lane) -> bool:
+    """Whether two streams that are made nowhere are members or elements, by all their names."""
+    return not lane.made and not other.made and all(any(place.path for place in each.places) for each in (lane, other))
+
+
 def _are_beside(lane: Lane, other: Lane) -> bool:
     """Whether two streams are members of one object: that would not keep one stream twice."""
     owners = [
@@ -77,7 +81,7 @@ def _are_beside(lane: Lane, other: Lane) -> bool:
 
 
 def _given_as(places: tuple[Place, ...], made: frozenset[Site]) -> str:
-    """How a stream that was not made in view is given: as an ``argument``, or as a ``member`` of an object."""
+    """How a stream that was not made by known code is given: as an ``argument``, or as a ``member`` of an object."""
     if made or not places:
         return ""
     roots = [place.root[2] if place.root[0] == "aside" else place.root for place in places]

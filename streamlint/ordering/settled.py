@@ -1,4 +1,4 @@
-"""Streams of objects whose methods callers out of view run: whether these can get hold of one, or have a way to wait for it."""
+"""Streams of objects whose methods unknown callers run: whether these can get hold of one, or have a way to wait for it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Settled:
         self.places = places
 
     def is_settled(self, function: Function, lane: Place) -> bool:
-        """Whether another method of the class waits for a stream, for callers out of view."""
+        """Whether another method of the class waits for a stream, for unknown callers."""
         for method in (each for methods in function.owner.methods.values() for each in methods) if function.owner is not None else ():
             if method is function or any(True for _ in self.transfer.facts.call_places(method)):
                 continue

@@ -21,7 +21,9 @@ from streamlint.waits.operands import handed_over, kept_by
 MOST = 600
 """Registers that are looked at for one question."""
 _MOST_FILES = 8
-"""Files that mention an attribute, beyond which only those of the file at hand count."""
+"""Files that mention an attribute, beyond which only those of the file itself count."""
+_PARTS = {op.PHI: slice(3, None), op.BUILD: slice(4, None), op.DICT: slice(4, None, 2)}
+"""By opcode: the registers of the values that one is joined or built of."""
 _FROM = {
     **dict.fromkeys((op.COPY, op.AWAIT, op.ITER, op.ENTER, op.ITEM, op.NEXT, op.UNPACK, op.DEREF, op.ADDRESS_ITEM), 3),
     op.CAST: 4,
@@ -63,12 +65,8 @@ class Sharing:
 
     def _before(self, function: Function, one: Instruction, names: set[tuple[int, str]]) -> Iterator[Held]:
         opcode = one[0]
-        if opcode == op.PHI:
-            yield from ((function, each) for each in one[3:])
-        elif opcode == op.BUILD:
-            yield from ((function, each) for each in one[4:])
-        elif opcode == op.DICT:
-            yield from ((function, each) for each in one[4::2])
+        if opcode in _PARTS:
+            yield from ((function, each) for each in one[_PARTS[opcode]])
         elif opcode == op.PARAM:
             yield from self._arguments(function, one[3])
         elif opcode in (op.ATTR, op.ADDRESS_ATTR):
@@ -80,14 +78,18 @@ class Sharing:
             yield from self._global(function, function.text(one[3]), names)
         elif opcode in _FROM:
             yield function, one[_FROM[opcode]]
-        if opcode in (op.CALL, op.INVOKE):
+        if opcode in CALLING:
+            yield from self._given_back(function, one)
+
+    def _given_back(self, function: Function, one: Instruction) -> Iterator[Held]:
+        """What the result of a call may be: a view or a part of an operand, or what a function of the program returns."""
+        if one[0] in (op.CALL, op.INVOKE):
             yield from self._viewed(function, one)
             yield from ((function, each) for each in self._taken(function, one))
             yield from ((function, each) for _, each in self.records.given(function, one))
-        if opcode in CALLING:
-            for edge in self.transfer.edges(function, one):
-                ends = (op.RETURN, op.YIELD) if edge.is_followed else ()
-                yield from ((edge.callee, end[-1]) for opcode in ends for end in edge.callee.by_opcode[opcode])
+        for edge in self.transfer.edges(function, one):
+            ends = (op.RETURN, op.YIELD) if edge.is_followed else ()
+            yield from ((edge.callee, end[-1]) for opcode in ends for end in edge.callee.by_opcode[opcode])
 
     def _viewed(self, function: Function, one: Instruction) -> Iterator[Held]:
         yield from ((function, each.register) for each in self.transfer.of(function, one) if isinstance(each, Viewed))
@@ -161,27 +163,31 @@ class Sharing:
         elif opcode == op.SET_NAME:
             yield from self._global(function, function.text(use[2]), names)
         elif opcode in (op.RETURN, op.YIELD):
-            yield from self._handed_back(function)
+            yield from self._passed_back(function)
         elif opcode in (op.SET_ITEM, op.APPEND, op.PUT) and use[-1] != register:
             yield function, use[-1]
         elif opcode in (op.SET_ITEM, op.APPEND, op.PUT, op.BUILD, op.DICT):
             yield function, use[2]
         elif opcode in (op.CALL, op.INVOKE, op.ATTR):
-            if any(isinstance(each, Viewed) and each.register == register for each in self.transfer.of(function, use)):
-                yield function, use[2]
-            for field, given in self.records.given(function, use):
-                if given == register:
-                    yield function, use[2]
-                    yield from self._attribute(function, field, names)
-            if op.DEFINES[opcode] and kept_by(function, use) is not None:  # by a partial object, a thread
-                yield function, use[2]
-            if opcode == op.INVOKE and function.text(use[4]) in MUTATORS:
-                yield from ((function, each) for each in operands_of(function, use))
-            for edge in self.transfer.edges(function, use) if opcode != op.ATTR else ():
-                if edge.is_followed:
-                    yield from self._given(function, use, edge.callee, register)
+            yield from self._passed_on(function, register, use, names)
 
-    def _handed_back(self, function: Function) -> Iterator[Held]:
+    def _passed_on(self, function: Function, register: int, use: Instruction, names: set[tuple[int, str]]) -> Iterator[Held]:
+        """What a call or property makes of a register, keeps it in, or gives it to."""
+        if any(isinstance(each, Viewed) and each.register == register for each in self.transfer.of(function, use)):
+            yield function, use[2]
+        for field, given in self.records.given(function, use):
+            if given == register:
+                yield function, use[2]
+                yield from self._attribute(function, field, names)
+        if op.DEFINES[use[0]] and kept_by(function, use) is not None:  # by a partial object, a thread
+            yield function, use[2]
+        if use[0] == op.INVOKE and function.text(use[4]) in MUTATORS:
+            yield from ((function, each) for each in operands_of(function, use))
+        for edge in self.transfer.edges(function, use) if use[0] != op.ATTR else ():
+            if edge.is_followed:
+                yield from self._given(function, use, edge.callee, register)
+
+    def _passed_back(self, function: Function) -> Iterator[Held]:
         """What calls of a function hold that it gives a value back to."""
         for caller, call in self.facts.call_places(function):
             if op.DEFINES[call[0]] and self._enters(caller, call, function):

@@ -96,15 +96,17 @@ class Spaces(Decided):
             self._asserted[function] = self._assertions(function) if function.is_cpp else {}
         return self._asserted[function].get(_place(function, register), "")
 
+    def _is_assertion(self, function: Function, one: Instruction) -> bool:
+        """Whether a call is one of a macro or function that asserts its argument."""
+        called = function.definitions[one[3]] if len(one) > 5 else None
+        return called is not None and called[0] == op.NAME and function.text(called[3]) in self._asserting
+
     def _assertions(self, function: Function) -> dict[object, str]:
         """What it asserts on each way: not what one arm asserts, nor a place that is said to be both, or is set again."""
         found: dict[object, str] = {}
         both: set[object] = set()
         for one in function.by_opcode[op.CALL]:
-            called = function.definitions[one[3]] if len(one) > 5 else None
-            if called is None or called[0] != op.NAME or function.text(called[3]) not in self._asserting:
-                continue
-            if any(True for _ in conditions(function, function.blocks[one])):
+            if not self._is_assertion(function, one) or any(True for _ in conditions(function, function.blocks[one])):
                 continue
             asked = function.definitions[one[5]] if one[5] >= 0 else None
             shows = self.asking.get(function.text(asked[4])) if asked is not None and asked[0] == op.INVOKE else None

@@ -43,6 +43,12 @@ def spread(places: Places, function: Function, call: Instruction, callee: Functi
     yield from _by_name(places, function, callee, kinds, given)
 
 
+def spread_to(places: Places, function: Function, call: Instruction, callee: Function, index: int) -> tuple[Place, ...]:
+    """The places of a caller that mean a parameter of the callee."""
+    wanted = Place(("parameter", index))
+    return tuple(source for source, target in spread(places, function, call, callee) if target == wanted)
+
+
 def _by_position(places: Places, function: Function, kinds: list[str], given: list[Given], index: int) -> Iterator[tuple[Place, Place]]:
     star = kinds.index("star") if "star" in kinds else len(kinds)
     for kind, register in given:

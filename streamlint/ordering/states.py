@@ -13,6 +13,8 @@ from streamlint.ordering.flow import Tracked
 from streamlint.transfer.actions import UNKNOWN, Stream
 from streamlint.waits.questions import Key
 
+MOST_GUESSES = 1
+"""Branches of a path that may be guessed: of those whose other way would have ordered the operation, and those that guard what meets it."""
 MOST_HERE = 24
 """States of one place of a function: those that came there by the fewest steps are followed."""
 MOST_ALIKE = 8
@@ -35,7 +37,7 @@ class State(NamedTuple):
     stream: Stream = Stream(UNKNOWN)  # that of the operation
     sites: frozenset[Site] = frozenset()  # where that stream was made
     is_blocking: bool = False  # whether the null stream waits for it
-    classes: frozenset[tuple[Frame, Classes]] = frozenset()  # of objects at hand, by what their methods have run
+    classes: frozenset[tuple[Frame, Classes]] = frozenset()  # of known objects, by what their methods have run
     chosen: frozenset[int] = frozenset()  # C++: the files of functions that several files define
     through: tuple[Function, Function] | None = None  # a closure that the path went up to, and the function for which it was made
 

@@ -62,10 +62,10 @@ class Storages:
             return None
         site = event.via[-1]
         given = [register for _, register in argument_registers(site.function, site.instruction)]
-        handed = given_to(site.function, site.instruction, function, kernel[3])
-        if handed is None or handed < 0:
+        passed = given_to(site.function, site.instruction, function, kernel[3])
+        if passed is None or passed < 0:
             return None
-        reads, writes, _ = self.launches.accesses(site.function, handed, given[rest - function.has_receiver :])
+        reads, writes, _ = self.launches.accesses(site.function, passed, given[rest - function.has_receiver :])
         return event._replace(at=site, via=event.via[:-1]), reads, writes
 
     def _pack(self, function: Function, register: int) -> int | None:

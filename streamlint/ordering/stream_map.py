@@ -77,7 +77,7 @@ class StreamMap:
 
     @cached_property
     def _let_go(self) -> set[Site]:
-        """Where streams are made that a function hands to callers out of view."""
+        """Where streams are made that a function hands to unknown callers."""
         makers = {site.function.unit: None for site in self._created}
         found: set[Site] = set()
         for function in (each for unit in makers for each in unit.functions):

@@ -15,6 +15,7 @@ from streamlint.ir.graph import Graph
 from streamlint.models.vocabulary import Selector
 from streamlint.ordering.by_hand import ByHand
 from streamlint.transfer.actions import NAMED, NULL, UNKNOWN, Stream
+from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.operands import operand_of
 from streamlint.waits.questions import Key, alike
@@ -118,69 +119,67 @@ class Currents:
         opened: dict[int, Stream] = {}
         chosen: dict[Instruction, Stream] = {}
         for one in (*function.by_opcode[op.INVOKE], *function.by_opcode[op.CALL]):
-            if last_name(function, one) not in self._names:
-                continue
-            for call in self.transfer.modelled(function, one):
-                selector = call.row.get("stream")
-                if call.row.effect in _CHOOSING and isinstance(selector, Selector) and (register := call.given(selector)) is not None:
-                    if call.row.effect == "scope":
-                        opened[one[2]] = call.stream_in(register)
-                    else:
-                        chosen[one] = call.stream_in(register)
+            for call in self.transfer.modelled(function, one) if last_name(function, one) in self._names else ():
+                register = _chosen_by(call, *_CHOOSING)
+                if register is not None and call.row.effect == "scope":
+                    opened[one[2]] = call.stream_in(register)
+                elif register is not None:
+                    chosen[one] = call.stream_in(register)
         for one, stream in self._lasting.get(function, ()):  # what a called function has set
             chosen.setdefault(one, stream)
         opened.update(self._guards(function))
         for one in function.by_opcode[op.ENTER]:
-            made = function.definitions[one[3]] if one[3] >= 0 else None
-            if made is not None and made[0] == op.CALL and one[3] not in opened:  # by another name
-                for call in self.transfer.modelled(function, made):
-                    selector = call.row.get("stream")
-                    if call.row.effect == "scope" and isinstance(selector, Selector) and (register := call.given(selector)) is not None:
-                        opened[one[3]] = call.stream_in(register)
-            if one[3] not in opened and made is not None and made[0] in (op.CALL, op.INVOKE) and any(self.yielded(function, made)):
-                opened[one[3]] = Stream(UNKNOWN, one[3])
-            if one[3] not in opened and any(self.entered_by(function, one)):
-                opened[one[3]] = Stream(UNKNOWN, one[3])
-            if one[3] not in opened and made is not None and (given := self._given_scope(function, made)) is not None:
-                opened[one[3]] = given
-            if one[3] in opened:
-                continue
-            if (way := _way(function, one[3], opened)) is not None:
-                opened[one[3]] = opened[way[2]]
-                self._chosen.setdefault(function, {})[opened[way[2]]] = function.blocks[way]
-                continue
-            values = list(self.transfer.values(function, one[3]))
-            kinds = {value.kind for value in values if isinstance(value, LibraryObject)}
-            if is_unknown(values):
-                if self.guesses:
-                    opened[one[3]] = Stream(UNKNOWN, one[3])
-                elif _enters_streams(function, one, values):
-                    opened[one[3]] = Stream(NAMED, one[3], "cupy")
-                    self._guessed.add((function, one[3]))
-            if kinds & {"stream", "scope"}:
-                opened[one[3]] = Stream(NAMED if "stream" in kinds else UNKNOWN, one[3])
+            if one[3] not in opened and (scope := self._scope(function, one, opened)) is not None:
+                opened[one[3]] = scope
         return opened, chosen
+
+    def _scope(self, function: Function, one: Instruction, opened: dict[int, Stream]) -> Stream | None:
+        """The stream that a context manager makes current which no call in its place has made."""
+        if (stream := self._called_scope(function, one)) is not None:
+            return stream
+        if (way := _way(function, one[3], opened)) is not None:
+            self._chosen.setdefault(function, {})[opened[way[2]]] = function.blocks[way]
+            return opened[way[2]]
+        values = list(self.transfer.values(function, one[3]))
+        kinds = {value.kind for value in values if isinstance(value, LibraryObject)}
+        if kinds & {"stream", "scope"}:
+            return Stream(NAMED if "stream" in kinds else UNKNOWN, one[3])
+        if self.guesses and is_unknown(values):
+            return Stream(UNKNOWN, one[3])
+        if is_unknown(values) and _enters_streams(function, one, values):
+            self._guessed.add((function, one[3]))
+            return Stream(NAMED, one[3], "cupy")
+        return None
+
+    def _called_scope(self, function: Function, one: Instruction) -> Stream | None:
+        """The stream of a scope that a call gives by another name, or that a function or a class of the program makes."""
+        made = function.definitions[one[3]] if one[3] >= 0 else None
+        for call in [*self.transfer.modelled(function, made)][::-1] if made is not None and made[0] == op.CALL else ():
+            if (register := _chosen_by(call, "scope")) is not None:
+                return call.stream_in(register)
+        if made is not None and made[0] in (op.CALL, op.INVOKE) and any(self.yielded(function, made)):
+            return Stream(UNKNOWN, one[3])
+        if any(self.entered_by(function, one)):
+            return Stream(UNKNOWN, one[3])
+        return self._given_scope(function, made) if made is not None else None
 
     def _guards(self, function: Function) -> Iterator[tuple[int, Stream]]:
         """C++: the registers of guards, each until it is destroyed, and the streams that they make current."""
         for one in function.by_opcode[op.CONSTRUCT]:
             if str(function.unit.ir.constants[one[3]][0]).rpartition("::")[2] in self._names:
                 for call in self.transfer.modelled(function, one):
-                    selector = call.row.get("stream")
-                    register = call.given(selector) if isinstance(selector, Selector) and call.row.effect == "scope" else None
-                    if register is not None:
+                    if (register := _chosen_by(call, "scope")) is not None:
                         yield one[2], call.stream_in(register)
 
     def _given_scope(self, function: Function, made: Instruction) -> Stream | None:
         """The stream that a function is given and makes a scope of: ``def stream(self, lane): return torch.cuda.stream(lane)``."""
         for edge in self.transfer.edges(function, made) if made[0] in (op.CALL, op.INVOKE) and not function.is_cpp else ():
-            ends = edge.callee.by_opcode[op.RETURN] if edge.is_followed and not edge.is_handed else []
-            scope = edge.callee.definitions[ends[0][2]] if len(ends) == 1 and ends[0][2] >= 0 else None
-            for call in self.transfer.modelled(edge.callee, scope) if scope is not None and scope[0] in (op.CALL, op.INVOKE) else ():
-                selector = call.row.get("stream")
-                register = call.given(selector) if call.row.effect == "scope" and isinstance(selector, Selector) else None
-                param = edge.callee.definitions[register] if register is not None and register >= 0 else None
-                given = operand_of(function, made, edge.callee, param[3]) if param is not None and param[0] == op.PARAM else None
+            callee = edge.callee
+            ends = callee.by_opcode[op.RETURN] if edge.is_followed and not edge.is_handed else []
+            scope = callee.definitions[ends[0][2]] if len(ends) == 1 and ends[0][2] >= 0 else None
+            for call in self.transfer.modelled(callee, scope) if scope is not None and scope[0] in (op.CALL, op.INVOKE) else ():
+                index = _parameter(callee, _chosen_by(call, "scope"))
+                given = operand_of(function, made, callee, index) if index is not None else None
                 if given is not None and given >= 0:
                     return Stream(NAMED, given, call.row.library)
         return None
@@ -189,21 +188,15 @@ class Currents:
     def _lasting(self) -> dict[Function, list[tuple[Instruction, Stream]]]:
         """The calls of functions that set a stream which they are given, and no other, on every path."""
         found: dict[Function, list[tuple[Instruction, Stream]]] = {}
-        count = Counter(call.function for call in self.transfer.sites({"set_stream"}))
-        for call in self.transfer.sites({"set_stream"}) if count else ():
-            function, selector = call.function, call.row.get("stream")
-            register = call.given(selector) if isinstance(selector, Selector) else None
-            one = function.definitions[register] if register is not None and register >= 0 else None
-            if (
-                register is None
-                or one is None
-                or one[0] != op.PARAM
-                or count[function] > 1
-                or not self._is_always(function, call.instruction)
-            ):
+        calls = list(self.transfer.sites({"set_stream"}))
+        count = Counter(call.function for call in calls)
+        for call in calls:
+            function, register = call.function, _chosen_by(call, "set_stream")
+            index = _parameter(function, register)
+            if register is None or index is None or count[function] > 1 or not self._is_always(function, call.instruction):
                 continue
             for caller, place in self.transfer.facts.call_places(function):
-                given = operand_of(caller, place, function, one[3]) if place[0] in (op.CALL, op.INVOKE) else None
+                given = operand_of(caller, place, function, index) if place[0] in (op.CALL, op.INVOKE) else None
                 edges = self.transfer.edges(caller, place) if given is not None and given >= 0 else ()
                 if given is not None and any(edge.callee is function and edge.is_followed and not edge.is_handed for edge in edges):
                     found.setdefault(caller, []).append((place, call.stream_in(register)._replace(register=given)))
@@ -249,6 +242,18 @@ class Currents:
                 begin.setdefault(after, stack)
 
 
+def _chosen_by(call: ModelledCall, *effects: str) -> int | None:
+    """The register of the stream that a call of one of some effects makes current."""
+    selector = call.row.get("stream")
+    return call.given(selector) if call.row.effect in effects and isinstance(selector, Selector) else None
+
+
+def _parameter(function: Function, register: int | None) -> int | None:
+    """The number of the parameter that a register is."""
+    one = function.definitions[register] if register is not None and register >= 0 else None
+    return int(one[3]) if one is not None and one[0] == op.PARAM else None
+
+
 def _way(function: Function, register: int, opened: Container[int]) -> Instruction | None:
     """The one of the ways to a context manager that makes a stream current: ``stream(lane) if beside else nullcontext()``."""
     one = function.definitions[register] if register >= 0 else None
@@ -257,7 +262,7 @@ def _way(function: Function, register: int, opened: Container[int]) -> Instructi
 
 
 def _enters_streams(function: Function, one: Instruction, values: Iterable[Object]) -> bool:
-    """Whether a context manager is a stream, as CuPy's are: one that callers out of view give, by itself. What a call gives may be any."""
+    """Whether a context manager is a stream, as CuPy's are: one that unknown callers give, by itself. What a call gives may be any."""
     made = function.definitions[one[3]]
     given = all(isinstance(value, Unknown) and value.reason == "caller" for value in values)
     if made is None or made[0] in (op.CALL, op.INVOKE, op.ITEM) or not given:

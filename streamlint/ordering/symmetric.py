@@ -1,4 +1,4 @@
-"""Which registers hold memory that ranks share: a rank's own, or a peer's; by the call that made it, wherever it was handed to."""
+"""Which registers hold memory that ranks share: a rank's own, or a peer's; by the call that made it, wherever it was passed to."""
 
 from __future__ import annotations
 

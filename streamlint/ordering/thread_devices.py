@@ -55,23 +55,23 @@ class ThreadDevices:
 
     def find(self) -> Iterator[StrayWork]:
         """The first work of each such thread."""
-        told: set[Site] = set()
+        reported: set[Site] = set()
         for spawn in self.spawns.all() if self.devices.is_any else ():
             if spawn.kind != THREAD or not spawn.roots:
                 continue
             reached = list(self.spawns.processes.reached(list(spawn.roots)))
             found = self._first(spawn, reached)
-            if found is None or found[0] in told or self._chooses(spawn, reached):
+            if found is None or found[0] in reported or self._chooses(spawn, reached):
                 continue
             chosen = self.devices.at(spawn.start.function, spawn.start.instruction)
             if chosen is not None:
-                told.add(found[0])
+                reported.add(found[0])
                 yield StrayWork(*found, spawn.start, chosen)
 
     # --- the thread
 
     def _chooses(self, spawn: Spawn, reached: list[tuple[Function, tuple[tuple[Function, Instruction], ...]]]) -> bool:
-        """Whether a thread chooses a device somewhere for good, or may: its pool runs something out of view first."""
+        """Whether a thread chooses a device somewhere for good, or may: its pool runs unknown code first."""
         if any(self.devices.lasts(call) for function, _ in reached for call in self.devices.calls(function)):
             return True
         pool = spawn.pool
@@ -91,7 +91,7 @@ class ThreadDevices:
         )
 
     def _is_own_stream(self, call: ModelledCall, inside: set[Function]) -> bool:
-        """Whether a call makes a stream current that the thread itself has made: that is one of the device at hand."""
+        """Whether a call makes a stream current that the thread itself has made: that is one of the device itself."""
         register = call.one("stream") if call.row.effect in STREAMS else None
         if register is None:
             return False

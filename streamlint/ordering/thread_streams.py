@@ -120,6 +120,11 @@ class ThreadStreams:
         values = self.transfer.values(spawn.made.function, spawn.runs)
         return any(isinstance(value, LibraryObject) and value.kind == "module" for value in values)
 
+    def _waits(self, function: Function, one: Instruction) -> bool:
+        """Whether the thread, or its stream, waits in an instruction for what it has not begun itself."""
+        actions = self.transfer.of(function, one)
+        return any(isinstance(each, Waited) or (isinstance(each, Synchronized) and not self._is_own(each)) for each in actions)
+
     def _first(self, function: Function, library: str, seen: set[Function]) -> tuple[Site, ...] | None:
         """The first work on the default stream, behind the calls that lead to it; () where the thread waits before, None where none is.
 
@@ -130,9 +135,8 @@ class ThreadStreams:
             for one in function.code.blocks[block]:
                 if self.currents.at(function, one) is not None:
                     continue
-                for action in self.transfer.of(function, one):
-                    if isinstance(action, Waited) or (isinstance(action, Synchronized) and not self._is_own(action)):
-                        return ()
+                if self._waits(function, one):
+                    return ()
                 if any(self._is_on_default(use, library) for use in self.uses.at(function, one)):
                     return (Site(function, one),)
                 for edge in self.transfer.edges(function, one) if len(seen) < _MOST_INSIDE else ():

@@ -78,22 +78,22 @@ class ThreadedCollectives:
     def _met(self, threads: Threads, started: Started, first: Site) -> Threaded | None:
         """The first collective of another communicator that the starter comes to before it waits for the thread."""
         _, mine = self.known[first]
-        met: list[Site] = []
+        found: list[Site] = []
 
         def is_other(function: Function, one: Instruction) -> bool:
             for site in self._at(threads, function, one):
                 call, communicator = self.known[site]
                 is_apart = self.communicators.are_apart(mine, communicator) and self.communicators.is_on_device(call, communicator)
                 if is_apart and site.function not in started.body:
-                    met.append(site)
+                    found.append(site)
                     return True
             return False
 
         site = started.site
         reached = threads.reached(site.function, site.instruction, is_other, True)
-        if reached is None or not met:
+        if reached is None or not found:
             return None
-        return Threaded(first, site, met[0], self.known[met[0]][0])
+        return Threaded(first, site, found[0], self.known[found[0]][0])
 
     def _at(self, threads: Threads, function: Function, one: Instruction) -> Iterator[Site]:
         """The known collectives that an instruction starts, by itself or in what it calls."""

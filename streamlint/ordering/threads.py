@@ -108,7 +108,7 @@ class Threads:
         return self.reached(call.function, call.instruction, lambda _, one: one is call.instruction, False) is not None
 
     def closure(self, entries: list[Function]) -> list[Function]:
-        """Functions and all that they run, as far as they are in view."""
+        """Functions and all that they run, as far as they are known."""
         found = list(dict.fromkeys(entries))
         for function in found:
             if len(found) > _MOST_FUNCTIONS:

@@ -31,7 +31,7 @@ class UnguardedLaunch(NamedTuple):
 
 
 class ForeignStream(NamedTuple):
-    """A current stream that Python hands to a kernel out of view, that call, and where its tensor of another device was made."""
+    """A current stream that Python hands to a kernel of unknown code, that call, and where its tensor of another device was made."""
 
     asked: ModelledCall
     launch: Site
@@ -48,20 +48,20 @@ class UnguardedLaunches:
 
     def find(self) -> Iterator[UnguardedLaunch]:
         """The first such launch of each function."""
-        told: set[Function] = set()
+        reported: set[Function] = set()
         for call in self.transfer.sites({"stream_of"}, where=_means_current):
             function = call.function
-            if not function.is_cpp or function in told or call.all("names_device") or self.devices.calls(function):
+            if not function.is_cpp or function in reported or call.all("names_device") or self.devices.calls(function):
                 continue
             launch = self._launch(call)
             found = next(self._handed(function, (), 0), None) if launch is not None else None
             if launch is not None and found is not None:
-                told.add(function)
+                reported.add(function)
                 name = function.dotted(launch[3]).rpartition("::")[2] or "kernel"
                 yield UnguardedLaunch(Site(function, launch), name, *found)
 
     def streams(self) -> Iterator[ForeignStream]:
-        """Python: current streams of the current device that are handed over with a tensor of another one."""
+        """Python: current streams of the current device that are passed with a tensor of another one."""
         for call in self.transfer.sites({"stream_of"}, where=_means_current):
             function = call.function
             if function.is_cpp or call.all("names_device"):
@@ -80,7 +80,7 @@ class UnguardedLaunches:
                     yield ForeignStream(call, Site(function, one), made)
                     break
 
-    def _is_out_of_view(self, function: Function, one: Instruction) -> bool:
+    def _is_unknown_call(self, function: Function, one: Instruction) -> bool:
         return not self.transfer.edges(function, one) and not any(True for _ in self.transfer.modelled(function, one))
 
     def _handles(self, function: Function, stream: int) -> set[int]:

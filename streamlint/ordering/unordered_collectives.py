@@ -14,7 +14,7 @@ from streamlint.models import Row
 from streamlint.ordering.communicators import EFFECTS, Communicator, Communicators, has_communicator
 from streamlint.ordering.conditions import context_of
 from streamlint.ordering.flow import EVENT, Tracked
-from streamlint.ordering.on_path import as_handed
+from streamlint.ordering.on_path import as_passed
 from streamlint.ordering.own_streams import OwnStreams
 from streamlint.ordering.places import Place, rest_behind
 from streamlint.ordering.states import State
@@ -142,7 +142,7 @@ class UnorderedCollectives(Walk):
         return other is None or not self.communicators.are_apart(self._mine, other[1])
 
     def _may_wait_by(self, state: State, register: int) -> bool:
-        """Whether code out of view may wait for the collective by what it is given: its handle, or a stream or event."""
+        """Whether unknown code may wait for the collective by what it is given: its handle, or a stream or event."""
         if not self._is_asynchronous:
             held = self.transfer.values(state.frame.function, register)
             return any(isinstance(value, LibraryObject) and value.kind in ("stream", "event") for value in held)
@@ -171,7 +171,7 @@ class UnorderedCollectives(Walk):
             return False
         mine = next(iter(state.sites), None)
         if call.row.effect == "launch":
-            frame, register = as_handed(self.transfer, state.frame, call.stream().register)
+            frame, register = as_passed(self.transfer, state.frame, call.stream().register)
             given = call.stream()._replace(register=register)
             return self.streams.are_two(self._call.function, self._call.stream(), frame.function, given)
         around = self._made_current(state.frame, call.instruction)

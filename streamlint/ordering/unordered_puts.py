@@ -20,8 +20,8 @@ from streamlint.ordering.flow import BUFFER, Tracked
 from streamlint.ordering.lanes import Lane
 from streamlint.ordering.places import rest_behind
 from streamlint.ordering.races import Races
-from streamlint.ordering.states import State
-from streamlint.ordering.walk import MOST_GUESSES, ORDERED
+from streamlint.ordering.states import MOST_GUESSES, State
+from streamlint.ordering.walk import ORDERED
 from streamlint.transfer.actions import CURRENT, NAMED, NULL, Action, Stream
 from streamlint.transfer.channels import End
 from streamlint.transfer.lifting import lifted
@@ -115,7 +115,7 @@ class UnorderedPuts(Races):
         if mine is None or self._may_be_one(lane) or state.doubts > MOST_GUESSES:
             return None
         if self._is_evident or any(self.uses.on_device(function, register) for register in sent):
-            self._tell(state, one, Worked(stream, tuple(sent), (), put.call.name, "torch"), lane)
+            self._report(state, one, Worked(stream, tuple(sent), (), put.call.name, "torch"), lane)
             self._found[Site(function, one)] = self._found[Site(function, one)]._replace(lane=mine)
         return ORDERED
 
@@ -133,7 +133,7 @@ class UnorderedPuts(Races):
         return any(held.kind == BUFFER and rest_behind(place, held.place) is not None for place in names for held in state.tracked)
 
     def _worked(self, state: State, one: Instruction, work: Worked) -> str | None:
-        """Other work is no put; what a call out of view does with the stream is not known."""
+        """Other work is no put; what an unknown call does with the stream is not known."""
         return ORDERED if work.assumed and any(self._leads_to_order(state, register, one) for register in work.reads) else None
 
     def _judge(self, state: State, one: Instruction, action: Action) -> str | frozenset[Tracked] | None:

@@ -12,7 +12,7 @@ from streamlint.ir import Instruction
 from streamlint.ordering.flow import Tracked
 from streamlint.ordering.lanes import Lane
 from streamlint.ordering.meetings import Meeting
-from streamlint.ordering.on_path import as_handed
+from streamlint.ordering.on_path import as_passed
 from streamlint.ordering.places import Place
 from streamlint.ordering.races import Races
 from streamlint.ordering.same_stream_waits import DEFAULT, VoidWait
@@ -45,7 +45,7 @@ class RacesBehindVoid(Races):
         self.waits = {wait.at: wait for wait in waits}
         self.pairs: dict[Site, dict[Pair, Lane]] = {}
         self._waiters: dict[Place, _Named] = {}
-        self._is_told = True
+        self._is_reported = True
 
     def comes_to(self, function: Function, partners: frozenset[Function] | None) -> bool:
         """Whether a path from a function may come to a race, and to such a wait before."""
@@ -66,33 +66,33 @@ class RacesBehindVoid(Races):
         if answer == ORDERED or not isinstance(action, Waited) or here not in self.waits:
             return answer
         passed = Tracked(_PASSED, Place(("global", _PASSED, here, state.frame.depth)))
-        self._waiters[passed.place] = self._as_handed(state, one, action.stream)
+        self._waiters[passed.place] = self._as_passed(state, one, action.stream)
         return (answer if isinstance(answer, frozenset) else state.tracked) | {passed}
 
     def _worked(self, state: State, one: Instruction, work: Worked) -> str | None:
-        self._is_told = True
+        self._is_reported = True
         answer = super()._worked(state, one, work)
-        return answer if self._is_told else None
+        return answer if self._is_reported else None
 
-    def _as_handed(self, state: State, one: Instruction, stream: Stream) -> _Named:
+    def _as_passed(self, state: State, one: Instruction, stream: Stream) -> _Named:
         """A stream by the names of the function that the path has it from."""
         frame, register = state.frame, stream.register
         if stream.kind == NAMED:
-            frame, register = as_handed(self.transfer, frame, register)
+            frame, register = as_passed(self.transfer, frame, register)
         return _Named(self.lanes.of(frame, one, stream._replace(register=register)), frame.function)
 
-    def _tell(self, state: State, one: Instruction, use: Worked, other: Lane) -> None:
-        second, self._is_told = Site(state.frame.function, one), False
+    def _report(self, state: State, one: Instruction, use: Worked, other: Lane) -> None:
+        second, self._is_reported = Site(state.frame.function, one), False
         for held in state.tracked:
             if held.kind != _PASSED:
                 continue
             site, waiter = held.place.root[2], self._waiters[held.place]
             assert isinstance(site, Site)
-            handed = self._as_handed(state, one, self._stream(state.frame.function, use))
+            passed = self._as_passed(state, one, self._stream(state.frame.function, use))
             mine = _Named(self._mine(state), state.frame.function)
-            is_mine = _are_one(waiter, handed) or (self.waits[site].why != DEFAULT and _are_one(waiter, mine))
+            is_mine = _are_one(waiter, passed) or (self.waits[site].why != DEFAULT and _are_one(waiter, mine))
             if is_mine:
-                self._is_told = True
+                self._is_reported = True
                 self.pairs.setdefault(site, {}).setdefault((self._site, second), self._lane)
 
 

@@ -28,14 +28,14 @@ def tracked(*places: Place) -> frozenset[Tracked]:
 
 def test_an_attribute_touches_itself_and_its_holder() -> None:
     touched = touch([Place(X, ("left",))])
-    assert heads(tracked(Place(X, ("left", "data")))).are_met(touched)
-    assert heads(tracked(Place(X))).are_met(touched)
-    assert not heads(tracked(Place(X, ("right",)))).are_met(touched)
-    assert not heads(tracked(Place(Y, ("left",)))).are_met(touched)
+    assert heads(tracked(Place(X, ("left", "data")))).are_touched(touched)
+    assert heads(tracked(Place(X))).are_touched(touched)
+    assert not heads(tracked(Place(X, ("right",)))).are_touched(touched)
+    assert not heads(tracked(Place(Y, ("left",)))).are_touched(touched)
 
 
 def test_an_element_touches_all_of_its_container() -> None:
-    assert heads(tracked(Place(X, ("left",)))).are_met(touch([Place(X, (ANY,))]))
+    assert heads(tracked(Place(X, ("left",)))).are_touched(touch([Place(X, (ANY,))]))
 
 
 def test_a_branch_that_touches_nothing_is_passed_by() -> None:
@@ -43,8 +43,8 @@ def test_a_branch_that_touches_nothing_is_passed_by() -> None:
     region = Quiet(walk).region(used, 0)
     assert region is not None
     assert region.join == used.control.post_dominators[0]
-    assert not heads(tracked(Place(X))).are_met(region.touch)
-    assert heads(tracked(Place(Y))).are_met(region.touch)
+    assert not heads(tracked(Place(X))).are_touched(region.touch)
+    assert heads(tracked(Place(Y))).are_touched(region.touch)
 
 
 def test_a_branch_with_a_wait_is_not() -> None:

@@ -1,4 +1,4 @@
-"""Python: what calls out of view do on the stream that is current there: they compute what they give, and fill new memory."""
+"""Python: what unknown calls do on the stream that is current there: they compute what they give, and fill new memory."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from streamlint.transfer.work import Worked
 
 
 def with_result(function: Function, one: Instruction, work: Worked) -> Worked:
-    """The work of a call; one out of view may give new memory of the stream that is current there."""
+    """The work of a call; an unknown one may give new memory of the stream that is current there."""
     return work._replace(made=one[2]) if work.assumed and not function.is_cpp and op.DEFINES[one[0]] else work
 
 
-class OutOfView:
-    """Tells what calls out of view must have done, by what the code around them does."""
+class UnknownCalls:
+    """Knows what unknown calls must have done, by what the code around them does."""
 
     def __init__(self, transfer: Transfer, places: Places) -> None:
         self.transfer = transfer

@@ -1,4 +1,4 @@
-"""C++: which functions and classes have a stream at hand: as a parameter, as a member, or as the current one."""
+"""C++: which functions and classes have a stream in scope: as a parameter, as a member, or as the current one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from streamlint.transfer.launch_rows import GIVEN
 from streamlint.transfer.transfer import Transfer
 
 
-class AtHand:
+class StreamsInScope:
     """The streams that the functions of a program can name."""
 
     def __init__(self, transfer: Transfer, beside: Beside) -> None:

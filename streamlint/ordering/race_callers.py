@@ -1,0 +1,123 @@
+"""How the work that is followed gets to callers: to those that may come to other work, and those that run its function once more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from streamlint.facts.functions import Function
+from streamlint.ir import Instruction
+from streamlint.ir.graph import NOBODY
+from streamlint.ordering.apart import Apart
+from streamlint.ordering.conditions import Frame
+from streamlint.ordering.flow import BUFFER, STREAM, Tracked
+from streamlint.ordering.handed_out import HandedOut
+from streamlint.ordering.lanes import AMBIENT
+from streamlint.ordering.meetings import Meeting, Meetings
+from streamlint.ordering.not_inherited import starts_under_stream
+from streamlint.ordering.open_methods import open_methods
+from streamlint.ordering.places import Place, is_around
+from streamlint.ordering.race_orders import RaceOrders
+from streamlint.ordering.settled import Settled
+from streamlint.ordering.states import State
+from streamlint.transfer.actions import CURRENT, NAMED, Stream
+from streamlint.transfer.transfer import Transfer
+
+
+class RaceCallers(RaceOrders):
+    """Follows work up, with the streams that are current there or that the calls hand down."""
+
+    def __init__(self, transfer: Transfer) -> None:
+        super().__init__(transfer)
+        self.settled = Settled(transfer, self.places)
+        self.apart = Apart(transfer, self.places, self.lanes, self.memory)
+        self.hooks = HandedOut(transfer, self.apart.map)
+        self.is_wide = False  # whether it counts, too, what no known caller connects
+        self._meetings = Meetings(self.callers, self._repeats)
+        self._meeting: Meeting | None = None
+        self._left: dict[tuple[Function, tuple[Instruction, ...]], tuple[Function, ...]] = {}
+        """By the calls that lead from a function to a caller: the functions up to that."""
+
+    def comes_to(self, function: Function, partners: frozenset[Function] | None) -> bool:
+        """Whether a path from a function may come to work of others, to which it is held from here on."""
+        self._meeting = self._meetings.of(partners) if partners is not None else None
+        return self._meeting is None or self._meeting.is_ahead(function)
+
+    def may_go_up(self, state: State, caller: Function, call: Instruction) -> bool:
+        if self.dispatch.is_of_anyone(caller, call):
+            return False
+        if self._lane.kind == CURRENT and starts_under_stream(self.currents, caller, call):
+            return False
+        if self._meeting is None or self._meeting.is_behind(caller, call):
+            return True
+        return self._writes and self.hooks.runs_again(caller, self._mine(state)) and self._meeting.is_ahead(caller)
+
+    def _repeats(self, function: Function, one: Instruction) -> bool:
+        """Whether an instruction stands in a loop of its function."""
+        return function.control.innermost[function.homes[one][0]] != NOBODY
+
+    def _up(self, state: State, register: int) -> Iterator[State]:
+        """Callers; what was the ambient stream is the one that is current where they call."""
+        yield from self._repeated_invocation(state)
+        for up in super()._up(state, register):
+            functions = self._functions_left(state, up)
+            lane = self.lanes.of(up.frame, up.path[-1], Stream(CURRENT))
+            if lane.kind == NAMED:
+                moved = {held for held in up.tracked if held.place == AMBIENT}
+                renamed = {one for held in moved for one in lane.tracked(held.kind)}
+                up = up._replace(tracked=(up.tracked - moved) | renamed)
+                if self._lane.kind == CURRENT:
+                    self._chosen[up.path] = lane
+            if functions is not None and self._lane.kind == NAMED and (self._lane.blocking is None or AMBIENT in self._lane.places):
+                up = self._passed_down(functions, up)
+            yield up
+
+    def _functions_left(self, state: State, up: State) -> tuple[Function, ...] | None:
+        """The functions that a path has left by its calls, that of the work first; None where others ran between, called by nobody."""
+        home = self._site.function
+        left = self._left.get((home, state.path)) if state.path or state.frame.function is not home else (home,)
+        if left is not None:
+            left = self._left[home, up.path] = (*left, up.frame.function)
+        return left
+
+    def _passed_down(self, functions: tuple[Function, ...], up: State) -> State:
+        """A path that has left a function by a call: the stream of the work is the one that this call passes down, of all that calls do."""
+        home = self._site.function
+        frame = Frame(functions[-1], None, None, 0)
+        for function, call in zip(reversed(functions[:-1]), reversed(up.path), strict=True):
+            frame = Frame(function, frame, call, frame.depth + 1)
+        given = self.lanes.of(frame, self._site.instruction, self._stream(home, self._work))
+        if given.kind != NAMED or given.blocking is None:
+            return up
+        self._chosen[up.path] = given
+        return up if AMBIENT in given.places else up._replace(tracked=up.tracked - {Tracked(STREAM, AMBIENT)})
+
+    def _repeated_invocation(self, state: State) -> Iterator[State]:
+        """What no known code calls runs once more: a method on the same object, if the stream never leaves that, and a hook."""
+        function = state.frame.function
+        marker = next(function.code.instructions())
+        if not self._writes or marker in state.path:
+            return
+        mine = frozenset(held for held in state.tracked if _lasts(held.place, function))
+        if not any(held.kind == BUFFER for held in mine):
+            return
+        is_hook = self.hooks.runs_again(function, self._lane)
+        if not is_hook and not self._is_open(function):
+            return
+        others = open_methods(self.transfer, function) if self.is_wide and not is_hook else ()
+        for method in dict.fromkeys((function, *others)):
+            path = (*state.path, marker if method is function else next(method.code.instructions()))
+            yield State(Frame(method, None, None, 0), 0, 0, 0, mine, state.guesses, frozenset(), frozenset(), path)
+
+    def _is_open(self, function: Function) -> bool:
+        """Whether unknown callers run a method, and cannot wait for the stream of the work."""
+        if function.method is not function or not function.has_receiver or any(True for _ in self.facts.call_places(function)):
+            return False
+        lane = next((place for place in self._lane.places if place.root == ("parameter", 0)), None)
+        return self._lane.kind != NAMED or (
+            lane is not None and not self.settled.leaves(function, lane) and not self.settled.is_settled(function, lane)
+        )
+
+
+def _lasts(place: Place, function: Function) -> bool:
+    """Whether a place is there when a function runs once more: of its object, of a variable around it, or of a module."""
+    return place.root[0] == "global" or (place.root == ("parameter", 0) and function.has_receiver) or is_around(place.root, function)

@@ -1,0 +1,190 @@
+"""Which way a path takes at a branch: what it knows of the condition, and what it guesses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from streamlint.facts.counters import counts_rounds
+from streamlint.facts.functions import Function
+from streamlint.facts.instructions import unnegated
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.ir.graph import NOBODY, Loop
+from streamlint.ordering.conditions import Frame, deciding
+from streamlint.ordering.liveness import Liveness
+from streamlint.ordering.made_streams import MadeStreams, as_asked
+from streamlint.ordering.rounds import next_round
+from streamlint.ordering.states import MOST_GUESSES, State
+from streamlint.ordering.topics import implied, topic
+from streamlint.ordering.turns import asked_for_none
+from streamlint.ordering.walk_calls import Calls, has_memory
+from streamlint.transfer.actions import Action, Asked, Stream
+from streamlint.transfer.transfer import Transfer
+from streamlint.waits.questions import Key, alike, asked_by
+
+
+class Branches(Calls):
+    """Follows paths through branches. One whose other way would have ordered the operation may be guessed, not two (`policies`)."""
+
+    def __init__(self, transfer: Transfer) -> None:
+        super().__init__(transfer)
+        self.made_streams = transfer.one_of(MadeStreams, transfer, self.places, self.currents)
+        self._asked: dict[Function, dict[int, list[int]]] = {}
+        self._meaning: dict[tuple[Function, int], list[tuple[Instruction, tuple[Action, ...], list[Function]]]] = {}
+        self._live = Liveness(self)
+
+    def _entering(self, state: State, block: int) -> Iterator[State]:
+        frame = state.frame
+        before = self._edge(frame.function, state.block, block)
+        guards = frozenset(guard for guard in state.guards if guard[0] != frame or guard[2] != block)
+        decided = state.decided
+        loop = next_round(frame.function, state.block, block) if decided else None
+        if loop is not None:  # what a round has computed is computed anew
+            decided = frozenset(known for known in decided if known[0] != frame or not self._changes(frame.function, known[1], loop))
+        decided = self._live.decided(frame, block, decided) if decided else decided
+        tracked = self._live.tracked(frame.function, block, state.tracked) if self.forgets else state.tracked
+        if tracked:
+            yield state._replace(block=block, place=0, before=before, tracked=tracked, guards=guards, decided=decided)
+
+    def _changes(self, function: Function, key: Key, loop: Loop) -> bool:
+        """Whether a condition rests on a register that the rounds of a loop define."""
+        if len(key) == 1 and isinstance(key[0], int):
+            made = function.definitions[key[0]] if 0 <= key[0] < len(function.definitions) else None
+            return made is not None and function.homes[made][0] in loop.body
+        return any(self._changes(function, part, loop) for part in key if isinstance(part, tuple))
+
+    def _edge(self, function: Function, block: int, after: int) -> int:
+        """The number of the edge by which a block is entered, where that matters: for what meets there, and for the head of a loop."""
+        predecessors = function.phi_order[after]
+        if len(predecessors) < 2 or (function.code.blocks[after][0][0] != op.PHI and after not in function.loop_heads):
+            return 0
+        return predecessors.index(block) if block in predecessors else 0
+
+    def _branched(self, state: State, end: Instruction) -> Iterator[State]:
+        """The blocks behind a branch to which a path may go."""
+        function = state.frame.function
+        condition, turned = unnegated(function, end[2])
+        done = self.done_where(state, condition)
+        done = self._gone_where(state, condition) if done is None else done
+        if done is not None:
+            yield from self._entering(state, end[4] if done != turned else end[3])
+            return
+        key = alike(function, condition)
+        known = self._truths(state, condition, key)
+        loop = function.loop_heads.get(state.block)
+        is_first = loop is not None and self._is_first(state, loop)
+        for holds, block, other in ((not turned, end[3], end[4]), (turned, end[4], end[3])):
+            after = state
+            if known and holds not in known:
+                continue
+            if loop is not None and is_first and block not in loop.body:
+                if counts_rounds(function, condition) or self.is_bounded(state, condition) or self.meanwhile.is_polling(state.frame, loop):
+                    continue  # a loop over elements is looked at as it runs
+                after = state._replace(guesses=state.guesses + self._may_order(state, other, state.block))
+            if not known and loop is None:
+                after = self._guessed(state, key, holds, block, other)
+            if after.guesses <= MOST_GUESSES:
+                yield from self._entering(after, block)
+
+    def _truths(self, state: State, condition: int, key: Key) -> set[bool]:
+        """The truths that a condition may have by what a path has decided, or by what it asks; empty where that is not known."""
+        constant = self.conditions.truth(state.frame, condition)
+        if constant is not None:
+            return {constant}
+        implications = {implied(asked, truth, key) for frame, asked, truth in state.decided if frame == state.frame}
+        return {truth for truth in implications if truth is not None}
+
+    def _guessed(self, state: State, key: Key, holds: bool, block: int, other: int) -> State:
+        """The state on one way of a branch whose condition is not known."""
+        function = state.frame.function
+        join = function.control.post_dominators[state.block]
+        after = state
+        if self._may_order(state, other, join):
+            after = state._replace(guesses=state.guesses + (not self.conditions.is_rare(function, state.block, other)))
+        elif join not in (NOBODY, block):
+            after = state._replace(guards=state.guards | {(state.frame, state.block, join)})
+        if self._is_asked_again(function, key):
+            after = after._replace(decided=after.decided | {(state.frame, key, holds)})
+        return after
+
+    def _gone_where(self, state: State, condition: int) -> bool | None:
+        """The truth of a condition that says that the memory is gone: what holds it is not None."""
+        asked = asked_for_none(state.frame.function, condition)
+        return asked[1] if asked is not None and has_memory(state, self.places.names(state.frame.function, asked[0])) else None
+
+    def _is_first(self, state: State, loop: Loop) -> bool:
+        """Whether a path stands at the head of a loop before the first round."""
+        before = state.frame.function.phi_order[state.block]
+        came = before[state.before] if state.before < len(before) else NOBODY
+        return came not in loop.body and len(before) > 1
+
+    def _is_asked_again(self, function: Function, key: Key) -> bool:
+        return self.says_more(function, key) or self.conditions.is_given(function, key)
+
+    def says_more(self, function: Function, key: Key) -> bool:
+        """Whether the way that a branch takes tells which way another one of its function takes."""
+        asked = self._asked.get(function)
+        if asked is None:
+            asked = self._asked[function] = {}
+            for one in function.by_opcode[op.BRANCH]:
+                asked.setdefault(hash(topic(asked_by(function, one))), []).append(one[2])
+        is_stream = as_asked(key)[0] in self.currents.entered(function) or key in self.made_streams.asked(function)
+        return is_stream or len(asked.get(hash(topic(key)), ())) > 1
+
+    def _may_order(self, state: State, block: int, join: int) -> bool:
+        """Whether the way that was not taken holds, before both meet, what orders the operation."""
+        function = state.frame.function
+        seen, waiting = {join}, [block]
+        while waiting:
+            number = waiting.pop()
+            if number in seen:
+                continue
+            seen.add(number)
+            for one, actions, entered in self._meant(function, number):
+                if any(self.orders(state, one, action) for action in actions):
+                    return True
+                if any(self._may_order_inside(state, one, callee) for callee in entered):
+                    return True
+            waiting += function.control.successors[number]
+        return False
+
+    def _meant(self, function: Function, block: int) -> list[tuple[Instruction, tuple[Action, ...], list[Function]]]:
+        """The instructions of a block that may order something, with what they do and enter."""
+        known = self._meaning.get((function, block))
+        if known is None:
+            known = self._meaning[function, block] = []
+            for one in function.code.blocks[block]:
+                actions = tuple(action for action in self.actions(function, one) if not isinstance(action, Asked))
+                entered = [edge.callee for edge in self.transfer.edges(function, one) if edge.is_followed]
+                if actions or entered:
+                    known.append((one, actions, entered))
+        return known
+
+    def _may_order_inside(self, state: State, one: Instruction, callee: Function) -> bool:
+        """Whether a function that an instruction enters may order the operation."""
+        return self._orders_inside(callee)
+
+    def _ends(self, state: State, end: Instruction) -> Iterator[State]:
+        """Where a path goes from the end of a block."""
+        if end[0] == op.RETURN:
+            yield from self._returned(state, end[2])
+        elif end[0] == op.JUMP:
+            yield from self._entering(state, end[2])
+        elif end[0] == op.BRANCH:
+            yield from self._branched(state, end)
+
+    def is_on_other_way(self, state: State, one: Instruction) -> bool:
+        """Whether a path has not come through what makes the stream current that is so at an instruction."""
+        around = self._made_current(state.frame, one) if state.decided else None
+        return around is not None and self._is_other(state, *around)
+
+    def _is_other(self, state: State, frame: Frame, one: Instruction, stream: Stream) -> bool:
+        """Whether a path through a frame has another current stream than the one that its function makes current."""
+        function = frame.function
+        known = {(key, holds) for where, key, holds in state.decided if where == frame}
+        if any((key, not holds) in known for way in self.currents.ways(function, one) for key, holds in deciding(function, way)):
+            return True
+        mine = alike(function, stream.register) if stream.register >= 0 else None
+        if any(as_asked(key) == (mine, not holds) for key, holds in known):
+            return True
+        return not known.isdisjoint(self.made_streams.denied_by(function, stream))

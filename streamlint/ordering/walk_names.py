@@ -1,0 +1,272 @@
+"""By what names the two functions of a call know what is tracked: arguments and parameters, results, and the indices in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from streamlint.facts.functions import Function
+from streamlint.facts.objects import Instance
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.ordering.c_api import is_of_c
+from streamlint.ordering.conditions import Frame
+from streamlint.ordering.flow import EXACT, Flow, Tracked
+from streamlint.ordering.iterated import iterated
+from streamlint.ordering.places import ANY, Element, Place, Places, is_own_cell, register_place, rest_behind
+from streamlint.ordering.prepared import prepared
+from streamlint.ordering.spread import spread, spread_to
+from streamlint.ordering.states import State
+from streamlint.transfer import carried
+from streamlint.transfer.transfer import Transfer
+from streamlint.waits.operands import handed_over, operand_of
+from streamlint.waits.questions import Key, alike
+
+_COMPUTED = frozenset({op.ATTR, op.ITEM, op.UNARY, op.BINARY, op.COMPARE, op.CONST})
+_IMPLICIT = frozenset({op.EXIT, op.DESTROY, op.ENTER, op.NEXT, op.ITEM})
+"""Instructions that run functions without being written as calls."""
+_Call = tuple[Function, Instruction, Function]
+
+
+class WalkNames:
+    """Renames what is tracked where a path enters a function or returns from it."""
+
+    def __init__(self, transfer: Transfer) -> None:
+        self.transfer = transfer
+        self.facts = transfer.facts
+        self.places = transfer.one_of(Places, transfer.facts)
+        self.flow = Flow(self.places)
+        self.carriers = transfer.one_of(carried.Carriers, transfer)
+        self._arguments: dict[_Call, list[tuple[tuple[Place, ...], Place]]] = {}
+        self._renaming: dict[tuple[_Call, bool], dict[Key, Element]] = {}
+
+    def _given(self, state: State, one: Instruction, callee: Function) -> frozenset[Tracked]:
+        """What is tracked, by the names that a callee has for it; the rest is put aside under the caller's names."""
+        function = state.frame.function
+        one = (scope_call(function, one) if callee.by_opcode[op.YIELD] else None) or one
+        found = {held for held in state.tracked if held.place.root[0] in ("global", "cell", "aside")}
+        own = state.tracked - found
+        if not own:
+            return frozenset(found)
+        passed = self._given_to(function, one, callee)
+        keys = self.keys(function, one, callee, is_down=True)
+        for held in own:
+            inner = [moved for sources, target in passed for moved in self.flow.moved([held], sources, target)]
+            renamed = [self._rekeyed(moved, keys) for moved in inner]
+            found.update(renamed)
+            pairs = zip(inner, renamed, strict=True)
+            is_named = any(moved.place.path and moved.place.path.count(ANY) == name.place.path.count(ANY) for moved, name in pairs)
+            if not is_named:  # the callee has no name for it, or not for its index
+                found.add(held._replace(place=aside(held.place, state.frame.depth)))
+        return frozenset(found)
+
+    def _given_to(self, function: Function, one: Instruction, callee: Function) -> list[tuple[tuple[Place, ...], Place]]:
+        """Where a call has what it gives, each with the place that it has in the function that it enters."""
+        known = self._arguments.get((function, one, callee))
+        if known is None:
+            params = range(len(callee.code.parameters))
+            known = [(self.sources(function, one, callee, param), Place(("parameter", param))) for param in params]
+            known += [((source,), target) for source, target in spread(self.places, function, one, callee) if target.path]
+            self._arguments[function, one, callee] = known
+        return known
+
+    def sources(self, function: Function, one: Instruction, callee: Function, index: int) -> tuple[Place, ...]:
+        """Where the value of a parameter is found in the function that calls."""
+        one = (scope_call(function, one) if callee.by_opcode[op.YIELD] else None) or one
+        if is_of_c(function, callee):
+            return spread_to(self.places, function, one, callee, index)
+        if one[0] in _IMPLICIT:
+            return self._of_implicit(function, one, index)
+        receiver = self._receiver(function, one, callee) if index == 0 and callee.has_receiver else None
+        if receiver is not None:
+            return receiver
+        if one[0] not in (op.CALL, op.INVOKE) and (not function.is_cpp or handed_over(function, one) is None):
+            place = 5 + index - (1 if callee.has_receiver else 0)
+            return self.places.names(function, one[place]) if 5 <= place < len(one) else ()
+        return self._of_call(function, one, callee, index)
+
+    def _of_call(self, function: Function, one: Instruction, callee: Function, index: int) -> tuple[Place, ...]:
+        """Where the argument of a call is found, or what the object that is called holds for it."""
+        if (held := prepared(self.places, function, one, callee, index)) is not None:
+            return held
+        register = operand_of(function, one, callee, index)
+        if register is None and not callee.is_cpp:
+            return spread_to(self.places, function, one, callee, index)
+        return self.places.names(function, register) if register is not None and register >= 0 else ()
+
+    def _of_implicit(self, function: Function, one: Instruction, index: int) -> tuple[Place, ...]:
+        """Where an instruction that is no call has what it gives for a parameter."""
+        if one[0] == op.ITEM:
+            return self.places.names(function, one[3 + index]) if index < 2 else ()
+        if index:
+            return ()
+        names = self.places.names(function, one[2 if one[0] == op.DESTROY else 3])
+        iterator = function.definitions[one[3]] if one[0] == op.NEXT else None
+        return names + self.places.names(function, iterator[3]) if iterator is not None and iterator[0] == op.ITER else names
+
+    def _receiver(self, function: Function, one: Instruction, callee: Function) -> tuple[Place, ...] | None:
+        """Where the object of a method is found that the call does not name as such; None of other calls."""
+        if arguments := iterated(self.facts, function, one, callee):
+            return tuple(name for register in arguments for name in self.places.names(function, register))
+        if callee.code.name == "__init__" and not _is_plain_method(function, one):
+            return self.places.names(function, one[2])
+        if one[0] == op.CALL and any(isinstance(value, Instance) for value in self.transfer.values(function, one[3])):
+            return self.places.names(function, one[3])  # an object that is called
+        if function.is_cpp and one[0] != op.INVOKE and function.method is function:
+            return (Place(("parameter", 0)),)  # a method of the same object
+        return None
+
+    def _passed_back(self, state: State, register: int, caller: Function, call: Instruction) -> Iterator[Tracked]:
+        """What is tracked at a function's end, by the names that its caller has for it."""
+        function = state.frame.function
+        mine = [held for held in state.tracked if held.place.root[0] != "aside"]
+        keys = self.keys(caller, call, function, is_down=False)
+        if register >= 0 and op.DEFINES[call[0]]:
+            given = self.flow.moved(mine, self.places_returned(function, register), register_place(call[2]))
+            yield from (self._rekeyed(held, keys) for held in given)
+        for one in function.by_opcode[op.OUT]:  # C++: what a parameter that is a reference holds at the end
+            for source in self.sources(caller, call, function, one[2]) if one[3] >= 0 else ():
+                yield from self.flow.moved(mine, self.places_returned(function, one[3]), source)
+        for held in mine:
+            held = self._rekeyed(held, keys)
+            root = held.place.root
+            if root[0] == "parameter":
+                yield from self._in_argument(state.frame.caller is not None, held, caller, call, function)
+            elif root[0] == "global" or (root[0] == "cell" and not is_own_cell(root, function)):
+                yield held
+
+    def _in_argument(self, is_entered: bool, held: Tracked, caller: Function, call: Instruction, function: Function) -> Iterator[Tracked]:
+        """What is tracked in a parameter, by the names of the argument; of a call on the path, the caller knows the argument itself."""
+        place = held.place
+        if place.path and is_of_c(caller, function):
+            yield from self._in_c_argument(caller, call, function, held)
+        elif place.path or not is_entered or held.kind not in EXACT:
+            passed = list(self._passed(caller, call, function, int(str(place.root[1])), bool(place.path)))
+            yield from (held._replace(place=source.behind(*place.path)) for source in passed)
+            yield from self._collected(caller, call, function, held) if not passed and place.path else ()
+
+    def _behind_return(self, state: State, register: int, caller: Frame, call: Instruction) -> frozenset[Tracked]:
+        """What is tracked behind a call on the path: also what was put aside for it."""
+        taken_up = ((held, _taken_up(held.place, caller.depth)) for held in state.tracked)
+        tracked = frozenset(held._replace(place=place) for held, place in taken_up if place is not None)
+        return tracked | frozenset(self._passed_back(state, register, caller.function, call))
+
+    def _collected(self, caller: Function, call: Instruction, function: Function, held: Tracked) -> Iterator[Tracked]:
+        """What ``*args`` or ``**options`` holds, by the names of the arguments."""
+        for source, target in spread(self.places, caller, call, function):
+            rest = rest_behind(target, held.place) if target.path else None
+            if rest is not None:
+                yield held._replace(place=source.behind(*rest))
+
+    def _in_c_argument(self, caller: Function, call: Instruction, function: Function, held: Tracked) -> Iterator[Tracked]:
+        """What a function of the C API has taken out of its arguments, by the names of these, and of the memory that they lead to."""
+        for source, target in spread(self.places, caller, call, function):
+            rest = rest_behind(target, held.place)
+            names: list[Place] = [source]
+            if source.root[0] == "register" and not source.path and not rest:
+                for each in self.transfer.shared(caller, int(str(source.root[1]))):
+                    names += self.places.names(caller, each)
+            yield from (held._replace(place=name.behind(*rest)) for name in names if rest is not None)
+
+    def _passed(self, caller: Function, call: Instruction, function: Function, index: int, is_inside: bool) -> Iterator[Place]:
+        """Where a caller has what it passed for a parameter: for what the parameter itself holds, also the memory that it is a view of."""
+        sources = self.sources(caller, call, function, index)
+        if sources and sources[0].path:  # elements of what is spread
+            yield from sources
+            return
+        if is_inside or not sources or sources[0].root[0] != "register":
+            yield from sources[-1:]
+            return
+        for register in self.transfer.shared(caller, int(str(sources[0].root[1]))):
+            yield from self.places.names(caller, register)
+
+    def places_returned(self, function: Function, register: int) -> tuple[Place, ...]:
+        """The places of what a function returns."""
+        return self.places.names(function, register)
+
+    def keys(self, caller: Function, call: Instruction, callee: Function, is_down: bool) -> dict[Key, Element]:
+        """What indices of one function are called in the other. It is looked up once, and is nobody's to change."""
+        key = (caller, call, callee), is_down
+        known = self._renaming.get(key)
+        if known is None:
+            known = self._renaming[key] = self._keys(caller, call, callee, is_down)
+        return known
+
+    def _keys(self, caller: Function, call: Instruction, callee: Function, is_down: bool) -> dict[Key, Element]:
+        """What indices of one function are called in the other: arguments are parameters."""
+        found: dict[Key, Element] = {}
+        for param in callee.by_opcode[op.PARAM]:
+            register = operand_of(caller, call, callee, param[3]) if call[0] in (op.CALL, op.INVOKE) else None
+            if register is None or register < 0:
+                continue
+            outer, inner = self.places.element(caller, register), Element(alike(callee, param[2]))
+            if is_down and isinstance(outer.key, tuple):
+                found[outer.key] = inner
+            elif not is_down and isinstance(inner.key, tuple):
+                found[inner.key] = outer
+        return found
+
+    def _rekeyed(self, held: Tracked, keys: dict[Key, Element]) -> Tracked:
+        """Something tracked with indices as another function has them: of what it cannot name, a stream or event is any, memory none."""
+        path = tuple(
+            renamed(key.key, keys) or (ANY if held.kind not in EXACT else Element(("elsewhere", key.key)))
+            if isinstance(key, Element) and isinstance(key.key, tuple) and key.key[:1] != ("elsewhere",)
+            else key
+            for key in held.place.path
+        )
+        return held if path == held.place.path else held._replace(place=Place(held.place.root, path))
+
+    def _made_of(self, function: Function, held: Tracked) -> Iterator[Tracked]:
+        """What a function knows by the name that it had before it was put into a record or container, if nothing else can be there."""
+        root, path = held.place
+        if root[0] != "register" or not path or function.is_cpp:
+            return
+        parts = self.carriers.parts(function, int(str(root[1])), tuple(map(_as_key, path)))
+        if len(parts) == 1 and parts[0].function is function:
+            yield from (held._replace(place=name) for name in self.places.names(function, parts[0].register))
+
+
+def scope_call(function: Function, one: Instruction) -> Instruction | None:
+    """The call of a generator that an instruction ends as a context manager."""
+    made = function.definitions[one[3]] if one[0] == op.EXIT and one[3] >= 0 and not function.is_cpp else None
+    return made if made is not None and made[0] in (op.CALL, op.INVOKE) else None
+
+
+def _is_plain_method(function: Function, one: Instruction) -> bool:
+    """Whether a constructor is called as a method: ``super().__init__()``, ``Base.__init__(self)``."""
+    return one[0] == op.INVOKE and function.text(one[4]) == "__init__"
+
+
+def aside(place: Place, depth: int) -> Place:
+    """A place of a function on the path, as those that it called see it."""
+    return place if place.root[0] == "aside" else Place(("aside", depth, place.root), place.path)
+
+
+def renamed(key: Key, keys: dict[Key, Element]) -> Element | None:
+    """What another function has for an index: as a whole, or for all that it is computed from; None where it has no name for it."""
+    if key in keys:
+        return keys[key]
+    if len(key) < 2 or key[0] not in _COMPUTED:
+        return None
+    found: list[object] = []
+    for part in key:
+        if isinstance(part, tuple):
+            inner = renamed(part, keys)
+            if inner is None or not isinstance(inner.key, tuple):
+                return None
+            part = inner.key
+        found.append(part)
+    return Element(tuple(found))
+
+
+def _as_key(key: str | Element) -> carried.Key:
+    """A key as it is asked for: an index that is computed may be any."""
+    if isinstance(key, str):
+        return carried.Key(key, False)
+    return carried.Key(key.key if isinstance(key.key, int | str) else None)
+
+
+def _taken_up(place: Place, depth: int) -> Place | None:
+    root = place.root
+    if root[0] != "aside":
+        return None
+    return Place(root[2], place.path) if root[1] == depth else place  # type: ignore[arg-type]
