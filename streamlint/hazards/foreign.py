@@ -68,8 +68,7 @@ class ForeignWork:
         both = [unit for unit, own in named.items() if len(own) > 1]
         found = dict.fromkeys(function for unit in both for function in unit.functions)
         yield from found
-        working = (each for unit, own in words.items() if own for each in unit.functions)
-        waiting = [(each, 0) for each in working if any(event.work is not None for event in self.streams.beside.own(each))]
+        waiting = [(each, 0) for unit, own in words.items() if own for each in unit.functions if self._has_foreign_work(each)]
         seen = {function for function, _ in waiting}
         for function, depth in waiting:
             if function not in found:
@@ -78,6 +77,11 @@ class ForeignWork:
                 if caller not in seen and not caller.is_cpp:
                     seen.add(caller)
                     waiting.append((caller, depth + 1))
+
+    def _has_foreign_work(self, function: Function) -> bool:
+        """Whether a function itself has a library work whose streams are its own."""
+        works = (event.work for event in self.streams.beside.own(function) if event.work is not None)
+        return any(work.library != "torch" for work in works)
 
     def _working(self, function: Function) -> list[Event]:
         """The work of two libraries or more, on streams that are in view, with memory that no protocol took over; else none."""

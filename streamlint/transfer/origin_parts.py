@@ -60,7 +60,7 @@ class Parts(Made):
         if one[0] == op.ITEM and self._is_gathered(known, one[4]):
             yield from self.computed(way, [base])
         elif one[0] != op.UNPACK or self.holds_memory(known, one[2]):
-            yield from self.walk(way.seen_as(one).at(base))
+            yield from self.walk(self.viewed(way, one).at(base))
 
     def _entries(self, way: Way, key: str, depth: int = 0) -> list[Way] | None:
         """The ways to what displays hold under a key, over calls that return them; None where another key may mean it."""
@@ -168,7 +168,7 @@ class Parts(Made):
             yield from self.ways_to_elements(container, depth + 1, seen)
         if containers is None:
             is_mapping = one[0] == op.INVOKE and any(call.row.get("part") == "mapping" for call in self.transfer.modelled(function, one))
-            yield way.seen_as(one).at(one[3]) if is_mapping else None
+            yield self.viewed(way, one).at(one[3]) if is_mapping else None
 
     def _containers(self, way: Way, one: Instruction) -> list[Way] | None:
         """The ways to the containers whose elements are those of what an instruction gives; None where there are none."""
