@@ -71,8 +71,8 @@ class ForeignWork:
         yield from (function for function in self._leading_to_work(working) if function not in found)
 
     def _leading_to_work(self, functions: Iterable[Function]) -> Iterator[Function]:
-        """Those of some functions that put work on a stream, and the functions that call them."""
-        waiting = [(each, 0) for each in functions if any(event.work is not None for event in self.streams.beside.own(each))]
+        """Those of some functions in which a library works whose streams are its own, and the functions that call them."""
+        waiting = [(each, 0) for each in functions if self._has_foreign_work(each)]
         seen = {function for function, _ in waiting}
         for function, depth in waiting:
             yield function
@@ -80,6 +80,11 @@ class ForeignWork:
                 if caller not in seen and not caller.is_cpp:
                     seen.add(caller)
                     waiting.append((caller, depth + 1))
+
+    def _has_foreign_work(self, function: Function) -> bool:
+        """Whether a function itself has a library work whose streams are its own."""
+        works = (event.work for event in self.streams.beside.own(function) if event.work is not None)
+        return any(work.library != "torch" for work in works)
 
     def _working(self, function: Function) -> list[Event]:
         """The work of two libraries or more, on streams that are in view, with memory that no protocol took over; else none."""

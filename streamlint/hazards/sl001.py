@@ -90,7 +90,7 @@ class _Search:
         if origin.space == "unknown":
             return "host" in said and origin.how == "computed"
         if origin.pinning == "pinned":
-            return origin.space == "host" and has_gaps(self.origins.contexts, origin)
+            return origin.space == "host" and has_gaps(self.origins.contexts, origin.views, origin.known.context)
         return origin.space == "host" and origin.pinning == "pageable"
 
     def _is_pinned_here(self, copy: HostCopy) -> bool:

@@ -38,7 +38,9 @@ class StreamFiles:
             return self.streams.per_thread(unit) is not True
         if is_cython(unit):
             return True
-        return self._makes_streams and any(libraries_of(self.facts.program, each) for each in (unit, *self._imported(unit)))
+        program = self.facts.program
+        own = libraries_of(program, unit) or any(libraries_of(program, each) - {_RUNTIME} for each in self._imported(unit))
+        return self._makes_streams and bool(own)
 
     def _imported(self, unit: Unit) -> Iterator[Unit]:
         """The files of the program that a file imports: kernels may come from there."""

@@ -212,9 +212,8 @@ class QueuedCallbacks(Pending):
 
     def _blocks(self, function: Function, one: Instruction) -> bool:
         """Whether the host waits for another thread, which the callback may notify, or ends a capture, with which nothing has run."""
-        if one[0] == op.INVOKE and function.text(one[4]) in function.known(
-            "queue-get"
-        ):  # a queue is known as a list, which has no such method
+        if one[0] == op.INVOKE and function.text(one[4]) in function.known("queue-get"):
+            # A queue is known as a list, which has no such method.
             held = self.transfer.values(function, one[3])
             return any(isinstance(value, Container) and value.kind == "list" for value in held)
         calls = self.transfer.modelled(function, one) if one[0] in CALLING else ()

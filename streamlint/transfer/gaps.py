@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from streamlint.facts.objects import Site
 from streamlint.ir import opcodes as op
-from streamlint.transfer.contexts import Contexts, Known
+from streamlint.transfer.contexts import Context, Contexts, Known
 from streamlint.transfer.language import leaves_out
 from streamlint.transfer.modelled import ModelledCall
-from streamlint.transfer.origin import Origin
 
 
-def has_gaps(contexts: Contexts, origin: Origin) -> bool:
-    """Whether the way from its origin to a use takes a part of memory that has gaps."""
-    return any(_leaves_gaps(contexts, site, origin) for site in origin.views)
+def has_gaps(contexts: Contexts, views: Iterable[Site], context: Context) -> bool:
+    """Whether one of the views on the way from memory to a use takes a part that has gaps."""
+    return any(_leaves_gaps(contexts, site, context) for site in views)
 
 
-def _leaves_gaps(contexts: Contexts, site: Site, origin: Origin) -> bool:
+def may_leave_gaps(contexts: Contexts, site: Site) -> bool:
+    """Whether a view may take a part that has gaps, for some numbers."""
+    if site.instruction[0] == op.ITEM:
+        return _by_index(contexts, site)
+    return any(call.row.get("part") in ("some", "repeated") for call in contexts.calls(*site))
+
+
+def _leaves_gaps(contexts: Contexts, site: Site, context: Context) -> bool:
     function, one = site.function, site.instruction
     if one[0] == op.ITEM:
         return _by_index(contexts, site)
@@ -24,21 +32,17 @@ def _leaves_gaps(contexts: Contexts, site: Site, origin: Origin) -> bool:
         if part == "some":
             axis = call.one("axis")
             step = call.one("step")
-            if step is not None and contexts.number(Known(function, step, origin.known.context)) not in (None, 1):
+            if step is not None and contexts.number(Known(function, step, context)) not in (None, 1):
                 return True
-            return axis is not None and contexts.number(Known(function, axis, origin.known.context)) not in (None, 0)
+            return axis is not None and contexts.number(Known(function, axis, context)) not in (None, 0)
         if part == "repeated":
-            return _repeats(contexts, call, origin)
+            return _repeats(contexts, call, context)
     return False
 
 
-def _repeats(contexts: Contexts, call: ModelledCall, origin: Origin) -> bool:
-    sizes = [
-        number for register in call.all("sizes") for number in _numbers(contexts, Known(call.function, register, origin.known.context))
-    ]
-    sizes += [
-        number for register in call.operands[1:] for number in _numbers(contexts, Known(call.function, register, origin.known.context))
-    ]
+def _repeats(contexts: Contexts, call: ModelledCall, context: Context) -> bool:
+    sizes = [number for register in call.all("sizes") for number in _numbers(contexts, Known(call.function, register, context))]
+    sizes += [number for register in call.operands[1:] for number in _numbers(contexts, Known(call.function, register, context))]
     return any(number not in (1, -1) for number in sizes)
 
 

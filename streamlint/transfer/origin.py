@@ -12,6 +12,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.transfer.batches import Batches
 from streamlint.transfer.contexts import Context, Contexts, Known
+from streamlint.transfer.gaps import may_leave_gaps
 from streamlint.transfer.guards import Guards
 from streamlint.transfer.pinnings import Pinnings
 from streamlint.transfer.transfer import Transfer
@@ -22,7 +23,7 @@ CHOSEN = "chosen"
 
 class Origin(NamedTuple):
     """Memory and the place that made it. ``space`` and ``pinning`` as in `objects.Memory`. ``passed``: the calls by which callers handed
-    it to the function that asks, the outermost first; ``views``: the instructions that took a part or another form of it."""
+    it to the function that asks, the outermost first; ``views``: the instructions that took a part of it which may have gaps."""
 
     known: Known
     space: str
@@ -30,7 +31,7 @@ class Origin(NamedTuple):
     type: str
     evidence: str = "none"
     passed: tuple[Site, ...] = ()
-    views: tuple[Site, ...] = ()
+    views: frozenset[Site] = frozenset()
     how: str = "factory"  # factory, alloc, computed, fetched, pinned, loader, kept, chosen, declared
 
     @property
@@ -63,17 +64,15 @@ def as_declared(declaration: Declaration, origins: Iterable[Origin], way: Way) -
 
 
 class Way(NamedTuple):
-    """A register on the way back, and what was passed on the way."""
+    """A register on the way back, and what was passed on the way; ``is_viewed``: something took a part or another form of it."""
 
     known: Known
     passed: tuple[Site, ...] = ()
-    views: tuple[Site, ...] = ()
+    views: frozenset[Site] = frozenset()
+    is_viewed: bool = False
 
     def at(self, register: int, function: Function | None = None) -> Way:
         return self._replace(known=self.known._replace(register=register, function=function or self.known.function))
-
-    def seen_as(self, one: Instruction) -> Way:
-        return self._replace(views=(*self.views, Site(self.known.function, one)))
 
 
 def appended(function: Function, register: int) -> Iterator[int]:
@@ -96,6 +95,7 @@ class Base:
         self.batches = Batches(transfer)
         self.pinnings = Pinnings(self.contexts)
         self.said: dict[tuple[Function, int], frozenset[str]] = {}
+        self._gaps: dict[Site, bool] = {}
 
     def of(self, function: Function, register: int, context: Context = ()) -> list[Origin]:
         """The origins of what a register holds."""
@@ -104,6 +104,13 @@ class Base:
     def walk(self, way: Way) -> Iterator[Origin]:
         """The origins at the end of a way."""
         raise NotImplementedError
+
+    def viewed(self, way: Way, one: Instruction) -> Way:
+        """A way behind an instruction that takes a part or another form of memory; only what may leave gaps is kept, each once."""
+        site = Site(way.known.function, one)
+        if site not in self._gaps:
+            self._gaps[site] = may_leave_gaps(self.contexts, site)
+        return way._replace(is_viewed=True, views=way.views | {site} if self._gaps[site] else way.views)
 
     def held(self, known: Known, register: int) -> list[Object]:
         """What a register may hold."""

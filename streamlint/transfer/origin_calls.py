@@ -51,11 +51,11 @@ class Made(Kept):
         elif kind == "numpy.ndarray" and any(isinstance(value, (LibraryObject, Container)) for value in self.held(way.known, of)):
             yield Origin(way.known, "host", "pageable", kind, "none", way.passed, way.views, "computed")
         elif not (row.get("moves") and self.is_kept_by_module(way.known.function, one)):
-            yield from self.walk((way.seen_as(one) if row.effect == "view" else way).at(of))
+            yield from self.walk((self.viewed(way, one) if row.effect == "view" else way).at(of))
 
     def _with_module(self, way: Way, call: ModelledCall) -> Iterator[Origin]:
         """Memory of a module that is moved."""
-        if way.views and call.row.get("to") == "device":
+        if way.is_viewed and call.row.get("to") == "device":
             yield Origin(way.known, "device", "unknown", "torch.Tensor", "literal", way.passed, way.views, "moved")
         else:
             yield from self.kept(way)
@@ -116,7 +116,7 @@ class Made(Kept):
         row = call.row
         data = call.one("data")
         if row.get("alias") and data is not None and not call.all("device"):
-            found = list(self.walk(way.seen_as(call.instruction).at(data)))
+            found = list(self.walk(self.viewed(way, call.instruction).at(data)))
             yield from found or self.kept(way)
             return
         spaces = self._spaces(way.known, call)

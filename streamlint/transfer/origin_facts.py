@@ -81,7 +81,7 @@ class Kept(Base):
         if found is None:
             found, met = [], set[Origin]()
             for memory in self._arrivals(known.function, known.register):
-                end = self._end(Origin(known, *memory.kind, (), (), "kept"), one, memory)
+                end = self._end(Origin(known, *memory.kind, (), frozenset(), "kept"), one, memory)
                 if end is None or end not in met:
                     found.append((memory, end))
                     met.update((end,) if end is not None else ())

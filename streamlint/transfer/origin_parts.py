@@ -38,7 +38,7 @@ class Parts(Made):
         elements = list(self.ways_to_elements(way.at(holder), 0))
         if not elements or None in elements:
             is_given = holder != base and self.of(known.function, holder, known.context)  # a mapping that a call out of view gives
-            yield from self.walk(way.seen_as(one).at(holder)) if is_given else self.kept(way)
+            yield from self.walk(self.viewed(way, one).at(holder)) if is_given else self.kept(way)
             return
         for each in filter(None, elements):
             yield from guarded(self.walk(each), self.said_of(each.known.function, each.known.register))
@@ -61,7 +61,7 @@ class Parts(Made):
         if one[0] == op.ITEM and self._is_gathered(known, one[4]):
             yield from self.computed(way, [base])
         elif one[0] != op.UNPACK or self.holds_memory(known, one[2]):
-            yield from self.walk(way.seen_as(one).at(base))
+            yield from self.walk(self.viewed(way, one).at(base))
 
     def _entries(self, way: Way, key: str, depth: int = 0) -> list[Way] | None:
         """The ways to what displays hold under a key, over calls that return them; None where another key may mean it."""
@@ -169,7 +169,7 @@ class Parts(Made):
             yield from self.ways_to_elements(container, depth + 1, seen)
         if containers is None:
             is_mapping = one[0] == op.INVOKE and any(call.row.get("part") == "mapping" for call in self.transfer.modelled(function, one))
-            yield way.seen_as(one).at(one[3]) if is_mapping else None
+            yield self.viewed(way, one).at(one[3]) if is_mapping else None
 
     def _containers(self, way: Way, one: Instruction) -> list[Way] | None:
         """The ways to the containers whose elements are those of what an instruction gives; None where there are none."""

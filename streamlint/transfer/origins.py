@@ -38,7 +38,7 @@ class Origins(Parts):
         super().__init__(transfer)
         self.receivers = Receivers(self.contexts, self.guards)
         self.carriers = transfer.one_of(Carriers, transfer)
-        self._seen: set[tuple[Known, int]] = set()
+        self._seen: set[tuple[Known, bool, int]] = set()
         self._above = 0  # steps of the questions that wait for the one that is asked
         self._spent = 0  # steps since somebody asked from outside
         self._known: dict[Known, list[Origin]] = {}
@@ -78,9 +78,10 @@ class Origins(Parts):
 
     def walk(self, way: Way) -> Iterator[Origin]:
         known = way.known
-        if (known, len(way.views)) in self._seen or max(len(self._seen), self._above) > _MOST or self._spent > _MOST_IN_ALL:
+        place = known, way.is_viewed, len(way.views)
+        if place in self._seen or max(len(self._seen), self._above) > _MOST or self._spent > _MOST_IN_ALL:
             return
-        self._seen.add((known, len(way.views)))
+        self._seen.add(place)
         self._spent += 1
         one = self.contexts.definition(known)
         if one is None:
@@ -111,7 +112,7 @@ class Origins(Parts):
         for batch, field in fields:
             yield from self._of_batch(batch, field)
         if not fields:
-            yield from self.walk(way.seen_as(one).at(one[3])) if self._is_view(way.known, one) else self.kept(way)
+            yield from self.walk(self.viewed(way, one).at(one[3])) if self._is_view(way.known, one) else self.kept(way)
 
     def _operation(self, way: Way, one: Instruction) -> Iterator[Origin]:
         """What an operator gives: new memory, but for a pointer that C++ adds to."""
@@ -131,7 +132,7 @@ class Origins(Parts):
         memory = [each for each in operands if self.holds_memory(known, each)]
         memory = memory or [each for each in operands[:1] if self.of(known.function, each, known.context)]
         for each in memory[:1]:
-            yield from self.walk(way.seen_as(one).at(each))
+            yield from self.walk(self.viewed(way, one).at(each))
         if not memory:
             yield from self.kept(way)
 
@@ -275,7 +276,7 @@ class Origins(Parts):
             for call in calls:
                 yield from self.modelled_by_row(way, call)
         elif one[0] == op.INVOKE and function.is_cpp and self._is_inside(function, one):
-            yield from self.walk(way.seen_as(one).at(one[3]))
+            yield from self.walk(self.viewed(way, one).at(one[3]))
         elif not edges and self._is_given_device(way.known, one):
             yield Origin(way.known, "device", "unknown", "torch.Tensor", "none", way.passed, way.views, "computed")
         else:
