@@ -16,7 +16,6 @@ from streamlint.ir import opcodes as op
 if TYPE_CHECKING:
     from streamlint.facts.program import Program, Unit
 
-_SETTING = frozenset({"set_default_device", "set_default_tensor_type"})
 _HOST, _DEVICE, _UNKNOWN = "host", "device", "unknown"
 _HOST_NAMES = re.compile(r"cpu|meta|torch\.\w+$")
 _DEEPEST = 6
@@ -37,12 +36,18 @@ class DefaultDevices:
         return self._before(site.function, site.instruction, 0)
 
     @cached_property
+    def _setting(self) -> frozenset[str]:
+        """The last parts of the names of functions that set a default."""
+        units = (unit for unit in self.program.units.values() if not unit.is_cpp)
+        return next((unit.models.known("default-device") for unit in units), frozenset())
+
+    @cached_property
     def _setters(self) -> dict[str, list[Function]]:
         """By their names the functions that set a default."""
         found: dict[str, list[Function]] = {}
-        for unit in self._mentioning(*sorted(_SETTING)):
+        for unit in self._mentioning(*sorted(self._setting)):
             for function in unit.functions:
-                if not _SETTING.isdisjoint(function.called_names):
+                if not self._setting.isdisjoint(function.called_names):
                     found.setdefault(function.code.name, []).append(function)
         return found
 
@@ -55,7 +60,9 @@ class DefaultDevices:
         for each in function.ahead(one):
             if each[0] in (op.CALL, op.INVOKE) and (said := self._set_by(function, each)) is not None:
                 return said
-        others = (each for opcode in (op.CALL, op.INVOKE) for each in function.by_opcode[opcode] if last_name(function, each) in _SETTING)
+        others = (
+            each for opcode in (op.CALL, op.INVOKE) for each in function.by_opcode[opcode] if last_name(function, each) in self._setting
+        )
         if any(function.runs_before(each, one) for each in others):
             return _UNKNOWN
         return self._entering(function, depth)
@@ -63,14 +70,14 @@ class DefaultDevices:
     def _set_by(self, function: Function, call: Instruction) -> str | None:
         """The default that a call sets, or the function of the program that it names at its end."""
         name = last_name(function, call)
-        if name in _SETTING:
+        if name in self._setting:
             given = call[6 if call[0] == op.INVOKE else 5 :]
             return _space(function, given[0]) if given else _DEVICE
         if name == function.code.name:
             return None
         for setter in self._setters.get(name, ()):
             for end in setter.by_opcode[op.RETURN]:
-                calls = (each for each in setter.ahead(end) if each[0] in (op.CALL, op.INVOKE) and last_name(setter, each) in _SETTING)
+                calls = (each for each in setter.ahead(end) if each[0] in (op.CALL, op.INVOKE) and last_name(setter, each) in self._setting)
                 said = next((self._set_by(setter, each) for each in calls), None)
                 if said is not None:
                     return said

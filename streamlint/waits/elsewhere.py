@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 
 from streamlint.facts.call_graph import CallGraph
@@ -12,7 +11,6 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.waits.operands import argument_registers, is_element_type, operand_of
 
-_OTHERS = re.compile(r"(mps|xpu|hpu|npu|xla|ipu)\b")
 _OTHER, _HOST, _UNKNOWN = "other", "host", "unknown"
 _DEVICE, _TO = "device", "to"
 _MOST = 60
@@ -59,7 +57,7 @@ class Elsewhere:
             if one is None or len(seen) > _MOST:
                 yield _UNKNOWN
             elif one[0] == op.CONST:
-                yield _kind_of(home.unit.ir.constants[one[3]])
+                yield _kind_of(home, home.unit.ir.constants[one[3]])
             elif before := list(self._before(home, one)):
                 waiting += before
             elif not (one[0] == op.ATTR and home.text(one[4]) in (_DEVICE, "dtype")) and not is_element_type(self.facts, home, held):
@@ -86,8 +84,9 @@ class Elsewhere:
             yield from (*given, default) if given and default is not None else given
 
 
-def _kind_of(word: object) -> str:
+def _kind_of(function: Function, word: object) -> str:
     """The kind of device that a constant names; none names the host's."""
-    if word is None or isinstance(word, bool) or (isinstance(word, str) and word.partition(":")[0] in ("cpu", "meta")):
+    if word is None or isinstance(word, bool):
         return _HOST
-    return _OTHER if isinstance(word, str) and _OTHERS.match(word) else _UNKNOWN
+    name, models = (word.partition(":")[0] if isinstance(word, str) else ""), function.unit.models
+    return _HOST if name in models.marked("host-device") else _OTHER if name in models.marked("other-device") else _UNKNOWN

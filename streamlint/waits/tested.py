@@ -12,8 +12,6 @@ from streamlint.ir import opcodes as op
 from streamlint.waits.origins import TENSOR
 from streamlint.waits.questions import Key, alike, conditions
 
-_OTHERS = frozenset({"cpu", "meta", "mps", "npu", "xla", "xpu"})
-"""Types of devices that torch knows beside CUDA's."""
 _OF_PYTHON = frozenset({"bool", "bytes", "complex", "dict", "float", "frozenset", "int", "list", "range", "set", "str", "tuple"})
 
 
@@ -70,7 +68,7 @@ def _is_other(function: Function, compared: Instruction, holds: bool, register: 
         if not is_kept and alike(function, device[3]) != alike(function, register):
             return False
     name, is_equal = function.constant(right), (of == "==") == holds
-    return name in _OTHERS if is_equal else name == "cuda"
+    return name in function.known("host-device", "other-device") if is_equal else name == "cuda"
 
 
 def _has_tensor(facts: Facts, function: Function, kinds: int) -> bool:
