@@ -95,7 +95,7 @@ class Reuses(Indexed):
         if copied.direction in _UP and self._is_locked(call, copied.source):
             return None if self.origins.is_of_host_module(call.function, copied.target) else copied.source
         if copied.direction in _DOWN and self._is_locked(call, copied.target):
-            return copied.target
+            return None if self._goes_either_way(call, copied) else copied.target
         side = copied.source if copied.direction in _UP else copied.target if copied.direction in _DOWN else op.NONE
         place = self.places.of(call.function, side) if side >= 0 else None
         if place is not None and place.root[0] == "parameter" and not place.path and _kinds(call.values(side)) != {"pageable"}:
@@ -103,6 +103,12 @@ class Reuses(Indexed):
             if any(self._gives_locked(*where, call.function) for where in self.callers(call.function)):
                 return side
         return None
+
+    def _goes_either_way(self, call: ModelledCall, copied: Copied) -> bool:
+        """Whether a setting says which way a call copies, and nothing shows that it comes from a device: on the host all is there."""
+        actions = self.transfer.of(call.function, call.instruction)
+        is_up = any(isinstance(action, Copied) and action.direction in _UP for action in actions)
+        return is_up and call.space(copied.source) != "device"
 
     def may_go_up(self, state: State, caller: Function, call: Instruction) -> bool:
         """Of memory that some callers have page-locked and others not, the former tell."""
