@@ -38,9 +38,10 @@ class StreamFiles:
             return self.streams.per_thread(unit) is not True
         if is_cython(unit):
             return True
+        if not self._makes_streams:
+            return False
         program = self.facts.program
-        own = libraries_of(program, unit) or any(libraries_of(program, each) - {_RUNTIME} for each in self._imported(unit))
-        return self._makes_streams and bool(own)
+        return bool(libraries_of(program, unit)) or any(libraries_of(program, each) - {_RUNTIME} for each in self._imported(unit))
 
     def _imported(self, unit: Unit) -> Iterator[Unit]:
         """The files of the program that a file imports: kernels may come from there."""
@@ -157,7 +158,7 @@ def _is_given(selector: Selector, given: list[Given]) -> bool:
 
 def libraries_of(program: Program, unit: Unit) -> set[str]:
     """The libraries of Python besides PyTorch whose streams a file may use: those that it imports."""
-    explicit = unit.program.rows_of("python").marked("explicit")
+    explicit = program.rows_of("python").marked("explicit")
     named = {word for word in (*explicit, _RUNTIME) if unit in program.mentioning(word)}
     if not named or is_cython(unit):
         return named

@@ -75,7 +75,7 @@ class Lanes:
         self.first = transfer.one_of(FirstRounds, transfer)
         self.handles = BoundHandles(transfer, places)
         self.scopes = Scopes(transfer, places, currents)
-        self.members = KeptMembers(transfer, places)
+        self.members = transfer.one_of(KeptMembers, transfer, places)
 
     def of(self, frame: Frame, one: Instruction, stream: Stream, depth: int | None = None) -> Lane:
         """The lane that an instruction means by a stream."""

@@ -29,7 +29,6 @@ from streamlint.transfer.work import Worked
 
 AMBIENT_LANE = Lane(CURRENT, (), frozenset(), True, "torch")
 """The stream that is current where unknown code calls."""
-"""Libraries that compute on the host."""
 _RAW = "cupy.cuda.runtime."
 
 
