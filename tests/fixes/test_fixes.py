@@ -185,6 +185,20 @@ FIXED = {
         ],
         "unsafe",
     ),
+    "so does one whose text is indented": (
+        "SL002",
+        "python",
+        'import torch\nfrom torch.utils.cpp_extension import load_inline\n\nSOURCE = r"""\n    #include <torch/types.h>\n\n'
+        "    __global__ void work(float* x, int n);\n\n    void run(torch::Tensor x) {\n"
+        '      work<<<1, 64>>>(x.data_ptr<float>(), x.numel());\n    }\n"""\n'
+        'module = load_inline("m", cpp_sources="void run(torch::Tensor x);", cuda_sources=SOURCE, functions=["run"])\n',
+        [
+            "+ #include <ATen/cuda/CUDAContext.h>",
+            "- work<<<1, 64>>>(x.data_ptr<float>(), x.numel());",
+            "+ work<<<1, 64, 0, at::cuda::getCurrentCUDAStream()>>>(x.data_ptr<float>(), x.numel());",
+        ],
+        "unsafe",
+    ),
     "a handle gets the stream": (
         "SL002",
         "cuda",
