@@ -257,9 +257,12 @@ class Beginnings:
 
     @cached_property
     def _cpp(self) -> list[Unit]:
+        """The files of C++ that name streams, and those that include one."""
+        cpp = self.facts.program.cpp
         names = (*self.transfer.names(CHOOSING | _MAKING), *self.facts.models.marked("raw-stream"))
-        units = {unit.number: unit for name in names for unit in self.facts.program.mentioning(name) if unit.is_cpp}
-        return [unit for _, unit in sorted(units.items())]
+        naming = {unit for name in names for unit in cpp.mentioning(name)}
+        units = (unit for unit in self.facts.program.units.values() if unit.is_cpp and not naming.isdisjoint(cpp.visible(unit)))
+        return sorted(units, key=lambda unit: unit.number)
 
     def _key(self, function: Function, one: Instruction, stream: Stream) -> Key:
         """A stream, as a function names it."""

@@ -176,7 +176,7 @@ class Releases(Crossing):
         mine = self._lane
         if UNKNOWN in (lane.kind, mine.kind):
             return True
-        return not lane.tracked(STREAM).isdisjoint(mine.tracked(STREAM))
+        return self.lanes.is_same(mine.tracked(STREAM), lane)
 
     def _is_reused(self, state: State, work: Worked, lane: Lane) -> bool:
         """Whether work takes new memory on the stream of the storage, which is gone while it is in use."""

@@ -15,6 +15,7 @@ from streamlint.ordering.dispatch import Classes, Dispatch
 from streamlint.ordering.flow import BUFFER, Tracked
 from streamlint.ordering.global_names import GlobalNames
 from streamlint.ordering.iterated import as_given
+from streamlint.ordering.kept_members import KeptMembers
 from streamlint.ordering.passages import Passages
 from streamlint.ordering.places import ANY, Place, rest_behind
 from streamlint.ordering.states import State
@@ -34,6 +35,7 @@ class Calls(Hooks):
         super().__init__(transfer)
         self.dispatch = transfer.one_of(Dispatch, transfer.facts)
         self.names = transfer.one_of(GlobalNames, transfer)
+        self.members = transfer.one_of(KeptMembers, transfer, self.places)
         self._waiting: dict[Function, bool] = {}
         self._calling: dict[Function, list[tuple[Function, Instruction]]] = {}
         self._passages = Passages(self)
@@ -67,6 +69,9 @@ class Calls(Hooks):
         """The beginning of a function, or what is behind its call if all that it can do is to order the operation."""
         frame = Frame(callee, state.frame, one, state.frame.depth + 1)
         tracked = self._given(state, one, callee)
+        classes = self.dispatch.given(state.frame.function, one, callee, _known(state))
+        if classes is not None:
+            state = state._replace(classes=state.classes | {(frame, classes)})
         inside = state._replace(frame=frame, block=0, place=0, before=0, tracked=tracked)
         near = (held.place for held in tracked if held.place.root[0] != "aside")
         if any(self._is_named(place, callee) for place in near) or self.may_meet(tracked, callee):
@@ -97,7 +102,7 @@ class Calls(Hooks):
         mine = self.dispatch.classes(state.frame.function, one, callee)
         if mine is None:
             return state.classes
-        known = next((classes for frame, classes in state.classes if frame == state.frame), None)
+        known = _known(state)
         left = mine if known is None else mine & known
         others = frozenset(each for each in state.classes if each[0] != state.frame)
         return others | {(state.frame, left)} if left else None
@@ -154,7 +159,9 @@ class Calls(Hooks):
         tracked = self._behind_return(state, register, frame.caller, call)
         block, index = frame.caller.function.homes[call]
         decided = frozenset(known for known in state.decided if known[0] != frame)
-        yield state._replace(frame=frame.caller, block=block, place=index + 1, tracked=tracked, guards=guards, decided=decided)
+        classes = frozenset(known for known in state.classes if known[0] != frame)
+        back = state._replace(frame=frame.caller, block=block, place=index + 1, tracked=tracked, guards=guards, decided=decided)
+        yield back._replace(classes=classes)
 
     def callers(self, function: Function) -> list[tuple[Function, Instruction]]:
         """The calls that run a function as a part of their own; of C++, also those of Python by its name."""
@@ -184,13 +191,34 @@ class Calls(Hooks):
                 continue
             back = frozenset(self._passed_back(state, register, caller, call))
             tracked = back.union(*(self._made_of(caller, held) for held in back))
+            tracked |= {
+                held._replace(place=place) for held in tracked if held.kind == BUFFER for place in self._in_members(caller, held, call)
+            }
             frame = Frame(caller, None, None, 0)
             decided = self.conditions.above(state.frame, state.decided, frame, call)
-            if tracked and decided is not None and self.may_go_up(state, caller, call):
+            classes = self._classes_above(state, caller, call, frame)
+            if tracked and decided is not None and classes is not None and self.may_go_up(state, caller, call):
                 block, index = caller.homes[call]
                 up = state._replace(frame=frame, block=block, place=index + 1, before=0, tracked=tracked, path=(*state.path, call))
+                up = up._replace(classes=classes)
                 through = (caller, function) if is_captured(caller, call) else None
                 yield self.raised(up._replace(guards=frozenset(), decided=decided, through=through), call)
+
+    def _classes_above(self, state: State, caller: Function, call: Instruction, above: Frame) -> frozenset[tuple[Frame, Classes]] | None:
+        """The classes of the object of a caller, by what a path has run of its methods; None where it is of none of those."""
+        known = _known(state)
+        given = self.dispatch.given(caller, call, state.frame.function, known)
+        if known is not None and given is not None and known.isdisjoint(given):
+            return None
+        is_own = given is not None and self.dispatch.is_own(caller, call)
+        return frozenset({(above, given)}) if is_own and given is not None else frozenset()
+
+    def _in_members(self, caller: Function, held: Tracked, call: Instruction) -> Iterator[Place]:
+        """The members of other objects that a caller has made of what is tracked, before a call; C++: what an object was made of."""
+        sources = [held.place, *(self.members.given(caller, held.place) if caller.is_cpp else ())]
+        yield from sources[1:]
+        for source in sources:
+            yield from self.members.of_place(caller, source, call)
 
     def _may_be_made(self, function: Function, call: Site, through: tuple[Function, Function] | None) -> bool:
         """Whether a call may be one of the closure through which a path has come to a function."""
@@ -247,6 +275,11 @@ class Calls(Hooks):
                 for one in function.by_opcode[opcode]
             )
         return found
+
+
+def _known(state: State) -> Classes | None:
+    """The classes of the object whose method a path is in, if they are known."""
+    return next((classes for frame, classes in state.classes if frame == state.frame), None)
 
 
 def _named(caller: Function, name: str) -> Iterator[Instruction]:
