@@ -6,6 +6,7 @@ is made by the call, for whoever calls it.
 
 from __future__ import annotations
 
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
@@ -105,7 +106,7 @@ class Lifetimes:
         self.places = places
         self.flow = Flow(places)
         self._ends = ends
-        self._inside: dict[Function, list[tuple[Place, tuple[Site, ...]]]] = {}
+        self._inside: dict[Function, dict[tuple[Place, Site], tuple[Site, ...]]] = {}  # by place and end: the calls that lead there
         self._lookups: dict[Function, Lookup] = {}
         self._ending: dict[Function, dict[Instruction, list[int]]] = {}
         self._entering: dict[Function, list[tuple[Instruction, Function]]] = {}
@@ -223,23 +224,40 @@ class Lifetimes:
         outer = [name.behind(*place.path) for name in self.places.names(held.function, register)]
         return any(rest_behind(name, mine) == () for name in outer for mine in held.places)
 
-    def ended_inside(self, function: Function, depth: int = _DEEPEST) -> list[tuple[Place, tuple[Site, ...]]]:
-        """What of its parameters and globals a function ends, with the calls that lead to the end."""
-        found = self._inside.get(function)
-        if found is not None or depth == 0:
-            return found or []
-        found = self._inside[function] = []
-        for one in function.code.instructions():
-            for register in self._ends(function, one):
-                place = self._outer(function, register)
-                if place is not None:
-                    found.append((place, (Site(function, one),)))
-            for callee in self._entered(function, one):
-                for inner, calls in self.ended_inside(callee, depth - 1):
-                    register_given = given_for(function, one, callee, int(str(inner.root[1]))) if inner.root[0] == "parameter" else None
-                    if register_given is not None and (place := self._outer(function, register_given)) is not None:
-                        found.append((place.behind(*inner.path), (Site(function, one), *calls)))
-        return found
+    def ended_inside(self, function: Function) -> list[tuple[Place, tuple[Site, ...]]]:
+        """What of its parameters and globals a function ends, with calls that lead to the end: those of one way to each end."""
+        if function not in self._inside:
+            self._find_inside(function)
+        return [(place, calls) for (place, _), calls in self._inside[function].items()]
+
+    def _find_inside(self, first: Function) -> None:
+        """The least fixpoint: what a function ends is ended by all that call it, and by itself where it calls itself."""
+        inside, calling = self._inside, defaultdict[Function, list[Site]](list)
+        inside[first], waiting, passed = {}, [first], deque[tuple[Function, Place, tuple[Site, ...]]]()
+        for function in waiting:
+            for one in function.code.instructions():
+                site = Site(function, one)
+                for register in self._ends(function, one):
+                    if (place := self._outer(function, register)) is not None:
+                        inside[function][place, site] = (site,)
+                for callee in self._entered(function, one):
+                    calling[callee].append(site)
+                    if callee not in inside:
+                        inside[callee] = {}
+                        waiting.append(callee)
+        passed.extend((function, place, calls) for function in calling | {first: []} for (place, _), calls in inside[function].items())
+        while passed:
+            callee, inner, calls = passed.popleft()
+            for site in calling[callee]:
+                outer, way = self._given_to(callee, inner, site), (site, *calls)
+                if outer is not None and inside[site.function].setdefault((outer, calls[-1]), way) is way:
+                    passed.append((site.function, outer, way))
+
+    def _given_to(self, callee: Function, inner: Place, site: Site) -> Place | None:
+        """The place of a parameter of a function as a call has it, if that begins at a parameter or a global of the caller."""
+        given = given_for(*site, callee, int(str(inner.root[1]))) if inner.root[0] == "parameter" else None
+        outer = self._outer(site.function, given) if given is not None else None
+        return outer.behind(*inner.path) if outer is not None else None
 
     def _outer(self, function: Function, register: int) -> Place | None:
         """The place of a register, if it begins at a parameter or a global."""
