@@ -131,6 +131,8 @@ class Places:
             return Place(("parameter", one[3]))
         if opcode == op.UNDEF and function.is_cpp and function.method is not None:
             return self.of_name(function, function.text(one[3]))  # a member that the initialisers of a constructor name
+        if opcode == op.CALL and function.has_receiver and not function.is_cpp and function.dotted(one[3]) == "super":
+            return Place(("parameter", 0))
         if opcode == op.LOAD and (index := self._argument(function, one)) is not None:
             return Place(("parameter", 1), (Element(index),))
         if opcode == op.DEREF:

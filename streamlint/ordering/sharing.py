@@ -183,6 +183,8 @@ class Sharing:
             yield function, use[2]
         if use[0] == op.INVOKE and function.text(use[4]) in MUTATORS:
             yield from ((function, each) for each in operands_of(function, use))
+        if (use[0] == op.CALL or function.invokes(use, "takes", "ends", "whole")) and register in self._taken(function, use):
+            yield function, use[2]
         for edge in self.transfer.edges(function, use) if use[0] != op.ATTR else ():
             if edge.is_followed:
                 yield from self._given(function, use, edge.callee, register)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import Instance
@@ -12,7 +12,7 @@ from streamlint.ordering.c_api import is_of_c
 from streamlint.ordering.conditions import Frame
 from streamlint.ordering.flow import EXACT, Flow, Tracked
 from streamlint.ordering.iterated import iterated
-from streamlint.ordering.places import ANY, Element, Place, Places, is_own_cell, register_place, rest_behind
+from streamlint.ordering.places import ANY, TUPLE, Element, Place, Places, is_own_cell, register_place, rest_behind
 from streamlint.ordering.prepared import prepared
 from streamlint.ordering.spread import spread, spread_to
 from streamlint.ordering.states import State
@@ -38,6 +38,7 @@ class WalkNames:
         self.carriers = transfer.one_of(carried.Carriers, transfer)
         self._arguments: dict[_Call, list[tuple[tuple[Place, ...], Place]]] = {}
         self._renaming: dict[tuple[_Call, bool], dict[Key, Element]] = {}
+        self._constants_given: dict[_Call, dict[object, object]] = {}
 
     def _given(self, state: State, one: Instruction, callee: Function) -> frozenset[Tracked]:
         """What is tracked, by the names that a callee has for it; the rest is put aside under the caller's names."""
@@ -48,11 +49,11 @@ class WalkNames:
         if not own:
             return frozenset(found)
         passed = self._given_to(function, one, callee)
-        keys = self.keys(function, one, callee, is_down=True)
+        keys, constants = self.keys(function, one, callee, is_down=True), self.constants(function, one, callee)
         for held in own:
             inner = [moved for sources, target in passed for moved in self.flow.moved([held], sources, target)]
             renamed = [self._rekeyed(moved, keys) for moved in inner]
-            found.update(renamed)
+            found.update(renamed, *(by_parameters(name, constants) for name in renamed))
             pairs = zip(inner, renamed, strict=True)
             is_named = any(moved.place.path and moved.place.path.count(ANY) == name.place.path.count(ANY) for moved, name in pairs)
             if not is_named:  # the callee has no name for it, or not for its index
@@ -205,6 +206,18 @@ class WalkNames:
                 found[inner.key] = outer
         return found
 
+    def constants(self, caller: Function, call: Instruction, callee: Function) -> dict[object, object]:
+        """By type and value: the parameters for which a call gives constants."""
+        known = self._constants_given.get((caller, call, callee))
+        if known is None:
+            known = self._constants_given[caller, call, callee] = {}
+            for param in callee.by_opcode[op.PARAM] if call[0] in (op.CALL, op.INVOKE) else ():
+                register = operand_of(caller, call, callee, param[3])
+                constant = self.places.element(caller, register).key if register is not None and register >= 0 else None
+                if constant is not None and not isinstance(constant, tuple):
+                    known[type(constant), constant] = alike(callee, param[2])
+        return known
+
     def _rekeyed(self, held: Tracked, keys: dict[Key, Element]) -> Tracked:
         """Something tracked with indices as another function has them: of what it cannot name, a stream or event is any, memory none."""
         path = tuple(
@@ -223,6 +236,21 @@ class WalkNames:
         parts = self.carriers.parts(function, int(str(root[1])), tuple(map(_as_key, path)))
         if len(parts) == 1 and parts[0].function is function:
             yield from (held._replace(place=name) for name in self.places.names(function, parts[0].register))
+
+
+def by_parameters(held: Tracked, names: Mapping[object, object]) -> Iterator[Tracked]:
+    """Other names of something tracked: an index that equals a constant argument of a call is also the parameter."""
+    root, path = held.place
+    for number, key in enumerate(path if names else ()):
+        known = _by_parameter(key.key, names) if isinstance(key, Element) else None
+        if isinstance(key, Element) and known != key.key:
+            yield held._replace(place=Place(root, (*path[:number], Element(known), *path[number + 1 :])))
+
+
+def _by_parameter(key: object, names: Mapping[object, object]) -> object:
+    if isinstance(key, tuple):
+        return (TUPLE, *(_by_parameter(part, names) for part in key[1:])) if key[:1] == (TUPLE,) else key
+    return names.get((type(key), key), key)
 
 
 def scope_call(function: Function, one: Instruction) -> Instruction | None:
