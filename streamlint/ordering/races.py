@@ -30,6 +30,7 @@ Begun = tuple[Function, Instruction, Worked]
 class Races(RaceJudge):
     """Finds the races of a program."""
 
+    resumes = True
     reads_too = True
     """Whether memory that is only read is followed to writes of it."""
     begins: type[Beginnings] = Beginnings

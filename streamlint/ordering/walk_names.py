@@ -43,12 +43,14 @@ class WalkNames:
     def _given(self, state: State, one: Instruction, callee: Function) -> frozenset[Tracked]:
         """What is tracked, by the names that a callee has for it; the rest is put aside under the caller's names."""
         function = state.frame.function
+        lent = list(_lent(function, one, callee)) if one[0] == op.EXIT else []
         one = (scope_call(function, one) if callee.by_opcode[op.YIELD] else None) or one
         found = {held for held in state.tracked if held.place.root[0] in ("global", "cell", "aside")}
         own = state.tracked - found
         if not own:
             return frozenset(found)
         passed = self._given_to(function, one, callee)
+        passed = [*passed, *(((outer,), register_place(inner)) for outer, inner in lent)] if lent else passed
         keys, constants = self.keys(function, one, callee, is_down=True), self.constants(function, one, callee)
         for held in own:
             inner = [moved for sources, target in passed for moved in self.flow.moved([held], sources, target)]
@@ -124,6 +126,8 @@ class WalkNames:
         if register >= 0 and op.DEFINES[call[0]]:
             given = self.flow.moved(mine, self.places_returned(function, register), register_place(call[2]))
             yield from (self._rekeyed(held, keys) for held in given)
+        for outer, inner in _lent(caller, call, function):
+            yield from (self._rekeyed(held, keys) for held in self.flow.moved(mine, self.places.names(function, inner), outer))
         for one in function.by_opcode[op.OUT]:  # C++: what a parameter that is a reference holds at the end
             for source in self.sources(caller, call, function, one[2]) if one[3] >= 0 else ():
                 yield from self.flow.moved(mine, self.places_returned(function, one[3]), source)
@@ -257,6 +261,14 @@ def scope_call(function: Function, one: Instruction) -> Instruction | None:
     """The call of a generator that an instruction ends as a context manager."""
     made = function.definitions[one[3]] if one[0] == op.EXIT and one[3] >= 0 and not function.is_cpp else None
     return made if made is not None and made[0] in (op.CALL, op.INVOKE) else None
+
+
+def _lent(function: Function, one: Instruction, generator: Function) -> Iterator[tuple[Place, int]]:
+    """What a generator gives as a context manager: where it is in the function whose scope ends, and its register in the generator."""
+    given = [end[3] for end in generator.by_opcode[op.YIELD]] if scope_call(function, one) is not None else []
+    for use in function.uses.get(one[3], ()) if len(given) == 1 and given[0] >= 0 else ():
+        if use[0] == op.ENTER:
+            yield register_place(use[2]), given[0]
 
 
 def _is_plain_method(function: Function, one: Instruction) -> bool:
