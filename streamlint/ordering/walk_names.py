@@ -237,9 +237,10 @@ class WalkNames:
         root, path = held.place
         if root[0] != "register" or not path or function.is_cpp:
             return
-        parts = self.carriers.parts(function, int(str(root[1])), tuple(map(_as_key, path)))
+        number = next((index for index, key in enumerate(path) if str(key).endswith("()")), len(path))  # all memory of what is before it
+        parts = self.carriers.parts(function, int(str(root[1])), tuple(map(_as_key, path[:number]))) if number else ()
         if len(parts) == 1 and parts[0].function is function:
-            yield from (held._replace(place=name) for name in self.places.names(function, parts[0].register))
+            yield from (held._replace(place=name.behind(*path[number:])) for name in self.places.names(function, parts[0].register))
 
 
 def by_parameters(held: Tracked, names: Mapping[object, object]) -> Iterator[Tracked]:
