@@ -13,11 +13,12 @@ from streamlint.ir import opcodes as op
 from streamlint.ordering.conditions import Frame
 from streamlint.ordering.dispatch import Classes, Dispatch
 from streamlint.ordering.flow import BUFFER, Tracked
+from streamlint.ordering.generators import IN_HAND, Generators, taking
 from streamlint.ordering.global_names import GlobalNames
 from streamlint.ordering.iterated import as_given
 from streamlint.ordering.kept_members import KeptMembers
 from streamlint.ordering.passages import Passages
-from streamlint.ordering.places import ANY, Place, rest_behind
+from streamlint.ordering.places import ANY, Place, register_place, rest_behind
 from streamlint.ordering.states import State
 from streamlint.ordering.walk_hooks import Hooks
 from streamlint.ordering.walk_names import scope_call
@@ -39,12 +40,19 @@ class Calls(Hooks):
         self._waiting: dict[Function, bool] = {}
         self._calling: dict[Function, list[tuple[Function, Instruction]]] = {}
         self._passages = Passages(self)
+        self.generators = Generators(self)
         self._run_block: Callable[[State], Iterable[State]] = lambda state: ()
 
     def _entered(self, state: State, one: Instruction, index: int) -> Iterator[State]:
         """The functions that an instruction enters, if they can mean something."""
         frame = state.frame
-        if frame.depth >= _DEEPEST or (one[0] == op.NEXT and self._is_in_hand(state, one[3])):
+        taken, left = self.generators.known(state, one) if self.resumes else (None, [])
+        if frame.depth >= _DEEPEST or (one[0] == op.NEXT and not left and self._is_in_hand(state, one[3])):
+            return
+        if taken is not None and left:
+            if one[0] == op.YIELD_FROM and any(mark.type == IN_HAND for mark in left):
+                yield from self._handed_on(state._replace(place=index), one, left)
+            yield from self.generators.resumed(state, taken, (mark for mark in left if mark.type != IN_HAND))
             return
         if one[0] == op.EXIT:
             yield from self._resumed(state, one)
@@ -84,6 +92,14 @@ class Calls(Hooks):
         if not self.meets_memory or place.root[0] != "global":
             return True
         return isinstance(place.root[1], int) and self.names.may_touch(callee, place.root)
+
+    def given_to(self, state: State, one: Instruction, callee: Function) -> frozenset[Tracked]:
+        """What is tracked, by the names that a function has for it that an instruction enters."""
+        return self._given(state, one, callee)
+
+    def may_order(self, function: Function) -> bool:
+        """Whether a function waits on the host, by itself or through what it calls."""
+        return self._orders_inside(function)
 
     def may_meet(self, tracked: frozenset[Tracked], callee: Function) -> bool:
         """Whether a function that has no name for what is tracked may mean something for it."""
@@ -139,13 +155,29 @@ class Calls(Hooks):
         """Whether the memory is what a generator has given already: it is not run once more for it."""
         return has_memory(state, [name.behind(ANY) for name in self.places.names(state.frame.function, iterator)])
 
-    def _yielded(self, state: State, one: Instruction) -> Iterator[State]:
-        """Whoever takes the values of a generator goes on, one of them in hand; what he does before the next is not known here."""
+    def _yielded(self, state: State, one: Instruction, register: int) -> Iterator[State]:
+        """Whoever takes the values of a generator goes on, one of them in hand; there it stands still until the next is taken."""
         generator, call = state.frame.function, state.frame.call
         is_own = state.frame.caller is not None and call is not None
-        for back in self._returned(state, one[3]) if is_own else self._up(state, one[3]):
+        for back in self._returned(state, register) if is_own else self._up(state, register):
             by = call if is_own and call is not None else back.path[-1]
-            yield back._replace(tracked=as_given(self.flow, generator, back.frame.function, by, back.tracked))
+            caller = back.frame.function
+            taken = taking(caller, by) if self.resumes else None
+            is_handed_on = taken is not None and by[0] == op.YIELD_FROM
+            tracked = back.tracked if is_handed_on else as_given(self.flow, generator, caller, by, back.tracked)
+            if self.resumes:
+                tracked = tracked.union(self.generators.left(one, state, taken.iterator if taken is not None else by[2], taken is None))
+            back = back._replace(tracked=tracked)
+            if is_handed_on:
+                yield from self._yielded(back._replace(place=back.place - 1), by, by[2])
+            else:
+                yield back
+
+    def _handed_on(self, state: State, one: Instruction, left: Iterable[Tracked]) -> Iterator[State]:
+        """What a generator has in hand of another one, it gives on."""
+        names = self.places.names(state.frame.function, one[3])
+        given = self.flow.moved(state.tracked, names, register_place(one[2]), (ANY,))
+        yield from self._yielded(state._replace(tracked=self.generators.in_hand(state.tracked.union(given), left)), one, one[2])
 
     def _returned(self, state: State, register: int) -> Iterator[State]:
         """The state behind the call that has entered the function, or in its callers."""
@@ -202,7 +234,8 @@ class Calls(Hooks):
                 up = state._replace(frame=frame, block=block, place=index + 1, before=0, tracked=tracked, path=(*state.path, call))
                 up = up._replace(classes=classes)
                 through = (caller, function) if is_captured(caller, call) else None
-                yield self.raised(up._replace(guards=frozenset(), decided=decided, through=through), call)
+                after = self.raised(up._replace(guards=frozenset(), decided=decided, through=through), call)
+                yield self.generators.begun(after) if self.resumes else after
 
     def _classes_above(self, state: State, caller: Function, call: Instruction, above: Frame) -> frozenset[tuple[Frame, Classes]] | None:
         """The classes of the object of a caller, by what a path has run of its methods; None where it is of none of those."""
