@@ -48,8 +48,11 @@ class Launches(LaunchRows):
         if one[0] == op.LAUNCH:
             yield self._launch(function, one)
         elif one[0] in (op.CALL, op.INVOKE) and self._may_work(function, one):
-            if one[0] == op.CALL and (found := self._numba(function, one)) is not None:
+            found = self._numba(function, one) if one[0] == op.CALL else None
+            if found is not None:
                 yield found
+            elif self.presumes and any(isinstance(action, Lost) for action in self.transfer.of(function, one)):
+                yield from self._presumed(function, one, operands_of(function, one, receiver=False))
             for call in self.transfer.modelled(function, one):
                 if call.row.effect in WORKING:
                     yield from self._modelled(call)
@@ -142,13 +145,13 @@ class Launches(LaunchRows):
             elif held.kind == "module" and self.presumes:
                 given = operands_of(function, one)
                 yield Queued(CURRENT, op.NONE, "compute", call.name, "torch", given, (one[2],))
-        if self.presumes and any(isinstance(action, Lost) for action in self.transfer.of(function, one)):
-            yield from self._presumed(function, one, operands_of(function, one, receiver=False))
 
     def _presumed(self, function: Function, one: Instruction, given: Sequence[int]) -> Iterator[Queued]:
         """Python: work on what is on a device: of a call out of view, or with what such a call gives."""
-        if any(self._uses.on_device(function, register) for register in given):
-            yield Queued(CURRENT, op.NONE, "compute", last_name(function, one) or "arithmetic", "torch", tuple(given), (one[2],))
+        there = tuple(register for register in given if self._uses.on_device(function, register))
+        if there:
+            name, library = last_name(function, one) or "arithmetic", self._uses.library(function, there)
+            yield Queued(CURRENT, op.NONE, "compute", name, library, there, (one[2],))
 
     @cached_property
     def _uses(self) -> Uses:
