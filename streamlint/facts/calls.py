@@ -138,6 +138,23 @@ class Calls(Parameters):
             found = self._joined_arguments[key] = behind.behind(before, self.one_of)
         return found
 
+    def hand_over(self, callee: Object, arguments: Arguments, is_all: bool) -> None:
+        """A library is handed what it may call, with these arguments: of a partial object those that it was given, others may follow."""
+        while isinstance(callee, PartialObject):
+            arguments = self._joined(callee.arguments, arguments)
+            callee = callee.callee
+        if isinstance(callee, Instance):
+            if self.has_method(callee, "__call__"):
+                method = self.method_node(callee, "__call__", None)
+                self.solver.when(method, lambda held: self.hand_over(held, arguments, is_all))
+            return
+        is_method = isinstance(callee, BoundMethod) and callee.method.function.has_receiver
+        called, receiver = (callee.method, callee.receiver) if isinstance(callee, BoundMethod) and is_method else (callee, None)
+        if isinstance(called, FunctionObject) and arguments.all:
+            given = arguments.behind(Arguments(None, None), self.one_of)
+            given.is_all = is_all
+            self.tell(called, receiver, given)
+
     def _call_bound(self, callee: BoundMethod, arguments: Arguments, target: Node) -> None:
         """A method is called. Of a function that a class holds and is written elsewhere, as what a decorator gives, the receiver is an
         argument like any other."""

@@ -49,15 +49,16 @@ class Frame:
 class Arguments:
     """The arguments of one call: positions, what ``*x`` spreads behind them, keywords, and what ``**x`` spreads.
 
-    ``joint`` is set where they are those of many calls together.
+    ``joint`` is set where they are those of many calls together; ``is_all`` is not where others may follow: of a partial object.
     """
 
-    __slots__ = ("double", "frame", "joint", "keywords", "positional", "site", "starred")
+    __slots__ = ("double", "frame", "is_all", "joint", "keywords", "positional", "site", "starred")
 
     def __init__(self, frame: Frame | None, site: Site | None, joint: Joint | None = None) -> None:
         self.frame = frame
         self.site = site
         self.joint = joint
+        self.is_all = True
         self.positional: list[Node] = []
         self.starred: list[Node] = []
         self.keywords: dict[str, Node] = {}

@@ -202,6 +202,8 @@ def _partial(flow: Language, callee: External, arguments: Arguments, target: Nod
             inner = inner.callee
         again = isinstance(inner, PartialObject)  # a loop that wraps what it has wrapped
         flow.solver.add(target, value if again else flow.objects(PartialObject, value, rest))
+        if not again:
+            flow.hand_over(value, rest, False)
 
     if arguments.positional:
         flow.solver.when(arguments.positional[0], arrived)

@@ -316,6 +316,12 @@ class LibraryEffects(Selectors):
             self.solver.add(target, self.objects(LibraryObject, row.names[0], "loader", detail))
 
         self.chosen(row, "pin", receiver, arguments, made)
+        one = Arguments(None, arguments.site)
+        one.positional.append(self.holding(self.objects(Unknown, "external")))
+        for key in ("collate", "worker_init"):
+            node = self.selected(row.get(key), receiver, arguments)
+            if node is not None:
+                self.solver.when(node, lambda value: self.hand_over(value, one, True))
 
     def _same(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
         node = self.selected(row.get("of"), receiver, arguments)

@@ -40,6 +40,10 @@ class Parameters(Constructions):
             self.entered_at.setdefault((site.function, site.instruction), {})[called.function] = None
         elif arguments.joint is not None:
             arguments.joint.entered[called.function] = None
+        self.tell(called, receiver, arguments)
+
+    def tell(self, called: FunctionObject, receiver: Object | None, arguments: Arguments) -> None:
+        """A function is given arguments: by a call that was found, or by a library that is handed it."""
         known = self._calls.setdefault(called.function, {}).setdefault(receiver, {})
         if arguments not in known:
             known[arguments] = called
@@ -180,7 +184,7 @@ class Parameters(Constructions):
             self.ask(self.keyed_of_node(double), parameter.name, node, double.site)
             if parameter.default:
                 self.when_absent(double, parameter.name, partial(self.default, frame, index, node))
-        if parameter.default and not found:
+        if parameter.default and arguments.is_all and not found:
             self.default(frame, index, node)
 
     def _bind_behind(self, arguments: Arguments, position: int, node: Node) -> None:

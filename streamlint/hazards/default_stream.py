@@ -129,7 +129,8 @@ class DefaultStream(StreamFiles):
     def _holds_up_streams(self, holder: Function, place: Instruction) -> bool:
         """Python: whether work on the null stream would hold up that of streams that are ordered with it."""
         beside = self.streams.beside.in_flight(holder, place, self._is_made_blocking)
-        return bool(beside) and self._is_held_up(holder, place, beside)
+        is_held_up = bool(beside) and self._is_held_up(holder, place, beside)
+        return is_held_up or bool(self.streams.beside.of_earlier_calls(holder, place, self._is_made_blocking))
 
     def inside(self, function: Function) -> Iterator[Event]:
         """Python: the work on the null stream of functions that are called where it holds up streams, and that know of none."""
@@ -185,12 +186,17 @@ class DefaultStream(StreamFiles):
 
     def near(self, at: Site) -> list[Site]:
         """The work of other streams that is in flight where work is queued, or queued behind it."""
-        events = self.streams.beside.in_flight(at.function, at.instruction) + self.streams.beside.behind(at.function, at.instruction)
+        events = self._in_flight(at) + self.streams.beside.behind(at.function, at.instruction)
         return list(dict.fromkeys(event.at for event in events))
+
+    def _in_flight(self, at: Site) -> list[Event]:
+        found = self.streams.beside.in_flight(at.function, at.instruction)
+        is_python = not (found or at.function.is_cpp)
+        return self.streams.beside.of_earlier_calls(at.function, at.instruction, self._is_made_blocking) if is_python else found
 
     def made_beside(self, at: Site) -> list[Span]:
         """Where streams were made that have work in flight beside the work."""
-        events = self.streams.beside.in_flight(at.function, at.instruction)
+        events = self._in_flight(at)
         spans = (self.streams.made_at(event.choice) for event in events if event.choice is not None)
         return list(dict.fromkeys(span for span in spans if span is not None))[:2]
 

@@ -19,7 +19,7 @@ from streamlint.transfer.actions import Action, Copied, Lost, Read, Stream, Sync
 from streamlint.transfer.call_sites import ANY_ROW, RowTest
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import Order, Transfer
-from streamlint.transfer.waiting import Waited
+from streamlint.transfer.waiting import Exchanged, Waited
 from streamlint.transfer.work import Worked
 
 RELEASED = "the GIL is not held at the wait of the host"
@@ -107,7 +107,7 @@ def _words(order: Order) -> str:
     action = order.action
     if isinstance(action, Lost):
         return "is out of view, receives what would tell that the work is done, and may wait for it"
-    if isinstance(action, Waited):
+    if isinstance(action, (Waited, Exchanged)):
         return "makes a stream wait for the work"
     if isinstance(action, Worked):
         return "is on the default stream, which waits for the streams around it, and they for it"

@@ -17,6 +17,7 @@ from streamlint.ir import opcodes as op
 from streamlint.ordering.beside import Event
 from streamlint.ordering.choices import IN_VIEW
 from streamlint.transfer.launches import OPENED
+from streamlint.transfer.waiting import Exchanged
 from streamlint.waits.operands import behind
 
 LIBRARIES = {**NAMES, OPENED: "the library"}
@@ -145,13 +146,8 @@ class ForeignWork:
         function = event.at.function
         sharing = self._sharing(function)
         for one in behind(function, [*event.work.reads, *event.work.writes], op.reads) if sharing else ():
-            if one[2] in sharing:
-                for call in self.transfer.modelled(function, one):
-                    if call.row.get("shares") == "dlpack" and not self._is_plain(call.function, call.all("of")):
-                        return True
-                    of = call.one("of") if call.row.get("shares") == "interface" else None
-                    if of is not None and any(value.type.startswith("cupy") for value in call.memory(of)):
-                        return True  # CuPy's interface names its stream, and the consumer waits for it
+            if one[2] in sharing and any(isinstance(action, Exchanged) for action in self.transfer.of(function, one)):
+                return True
         return False
 
     def _sharing(self, function: Function) -> frozenset[int]:
@@ -162,18 +158,6 @@ class ForeignWork:
             known = frozenset(one[2] for one in calls if any(call.row.get("shares") for call in self.transfer.modelled(function, one)))
             self._takeovers[function] = known
         return known
-
-    def _is_plain(self, function: Function, registers: list[int]) -> bool:
-        """Whether what is taken over is a capsule, for which nobody was asked to wait."""
-        return any(
-            (made := function.definitions[register]) is not None
-            and made[0] in (op.CALL, op.INVOKE)
-            and "capsule" in self._types(function, register)
-            for register in registers
-        )
-
-    def _types(self, function: Function, register: int) -> str:
-        return " ".join(getattr(value, "type", "") for value in self.transfer.values(function, register)).lower()
 
     def _home(self, shared: set[Held], first: Event, second: Event) -> str:
         """The library whose memory it is."""

@@ -6,15 +6,18 @@ from collections.abc import Iterator
 
 from streamlint.checks.sl025_cuda_in_dataloader_worker import CudaInDataloaderWorker
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Constant, Scalar, Site
+from streamlint.facts.objects import Constant, Scalar, Site, Unknown
 from streamlint.findings import Finding
 from streamlint.findings.operations import Operation
 from streamlint.hazards.context import Context, span_at, span_of
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.transfer.carried import Carried, Carriers
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.processes import DEFAULT, FORK, Processes
 from streamlint.transfer.uses import Use, Uses
+from streamlint.waits.options import question_of
+from streamlint.waits.questions import conditions
 
 RULE = CudaInDataloaderWorker
 _ITEMS = ("__getitem__", "__getitems__", "__iter__", "__next__")
@@ -50,6 +53,7 @@ class _Workers:
         self.context = context
         self.processes = Processes(context.transfer)
         self.uses = Uses(context.transfer)
+        self.carriers = context.transfer.one_of(Carriers, context.transfer)
         self.rule = RULE()
 
     def method(self, loader: ModelledCall) -> str:
@@ -61,23 +65,22 @@ class _Workers:
         return method if method in (FORK, DEFAULT) else ""
 
     def _is_positive(self, loader: ModelledCall, register: int) -> bool:
-        """Whether a number of workers is known to be above 0."""
-        values = list(loader.values(register))
-        numbers = [value.value for value in values if isinstance(value, Constant)]
-        if not numbers:
-            numbers = self._defaults(loader.function, register)
+        """Whether a number of workers is known to be above 0: a branch has said so, or it is in all that the calls in view give."""
+        function = loader.function
+        for condition, holds in conditions(function, function.blocks[loader.instruction]):
+            asked, answer = question_of(function, condition)
+            if asked == register and bool(answer(0)) != holds:
+                return True
+        numbers = [number for source in self.carriers.sources(function, register) for number in self._numbers(source)]
         return bool(numbers) and all(isinstance(number, int) and number > 0 for number in numbers)
 
-    def _defaults(self, function: Function, register: int) -> list[object]:
-        """The default of a parameter that no call of the program gives."""
-        one = function.definitions[register]
-        made = function.default_register(one[3]) if one is not None and one[0] == op.PARAM else None
-        if made is None or function.parent is None:
-            return []
-        values = self.context.facts.values(function, register).values
-        if any(not isinstance(value, Scalar) for value in values):
-            return []
-        return [value.value for value in self.context.facts.values(function.parent, made).values if isinstance(value, Constant)]
+    def _numbers(self, source: Carried) -> Iterator[object]:
+        """The constants that a register holds, and the default of a parameter; None for what is known to be something else."""
+        function, one = source.function, source.instruction
+        default = function.default_place(one[3]) if one is not None and one[0] == op.PARAM else None
+        values = [value for place in ((function, source.register), default) if place for value in self.context.facts.values(*place).values]
+        known = [value for value in values if not (isinstance(value, Scalar) or (isinstance(value, Unknown) and default is not None))]
+        yield from (value.value if isinstance(value, Constant) else None for value in known)
 
     def functions(self, loader: ModelledCall) -> Iterator[tuple[Function, tuple[tuple[Function, Instruction], ...]]]:
         """What the workers of a loader run."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamlint.checks.sl029_stream_churn import StreamChurn
+from streamlint.facts.containers import MUTATORS
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import Site
 from streamlint.findings import Finding
@@ -13,12 +14,18 @@ from streamlint.hazards.churn import Churn, Churning
 from streamlint.hazards.context import Context, span_of
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.ir.graph import Loop
 from streamlint.ordering.lifetimes import Held, made_by
 from streamlint.transfer.modelled import ModelledCall
 
 RULE = StreamChurn
 _POOL = 32
 """PyTorch's streams for each priority and device: loops of fewer rounds make none anew."""
+_TAKING = frozenset({op.ITER, op.NEXT, op.UNPACK, op.MORE, op.BIND})
+_HOLDING = frozenset({op.BUILD, op.DICT, op.INVOKE, op.ITER, op.NEXT, op.UNPACK, op.ITEM})
+_KEEPING = frozenset({op.SET_ITEM, op.APPEND, op.PUT})
+_RESTING = frozenset({"synchronize", "query", "record", "wait", "destroy", "elapsed"})
+"""Effects of what puts no work on a stream."""
 
 
 class Streams(Churning):
@@ -47,16 +54,54 @@ class Streams(Churning):
             if of is not None:
                 yield of
 
+    def _outlives(self, held: Held, loop: Loop) -> bool:
+        """A list of the function alone keeps no stream alive for more work if the function only waits for what it holds."""
+        return super()._outlives(held, loop) and not self._is_set_aside(held, loop)
+
+    def _is_set_aside(self, held: Held, loop: Loop) -> bool:
+        """Whether behind the loop nothing but waits is done with a stream, which lists of the function hold, and nobody else."""
+        function, home = held.function, self.rounds.body(held.function).home
+        if self._leaves(held):
+            return False
+        registers = {int(str(place.root[1])): place for place in held.places if place.root[0] == "register"}
+        registers.update((int(str(place.root[1])), place) for place in held.places if place.root[0] == "register" and not place.path)
+        for register, place in registers.items():
+            one = function.definitions[register]
+            if one is None or (one[0] == op.PHI and home[one] == loop.header):
+                return False
+            if home[one] in loop.body:
+                continue
+            is_allowed = self._is_of_list if place.path else self._is_at_rest
+            uses = (use for use in function.uses[register] if not (home[use] in loop.body and use[0] == op.ITEM and use[2] in registers))
+            if (place.path and one[0] not in _HOLDING) or not all(is_allowed(function, use, register) for use in uses):
+                return False
+        return len(registers) > 1 and all(place.root[0] == "register" for place in held.places)
+
+    def _is_of_list(self, function: Function, use: Instruction, register: int) -> bool:
+        """Whether a use of a list takes something out of it or puts something into it."""
+        if use[0] == op.ITEM:
+            return use[3] == register and all(self._is_at_rest(function, each, use[2]) for each in function.uses[use[2]])
+        if use[0] == op.INVOKE:
+            return use[3] == register
+        return use[0] in _TAKING or (use[0] in _KEEPING and use[2] == register)
+
+    def _is_at_rest(self, function: Function, use: Instruction, register: int) -> bool:
+        """Whether a use of a stream, or of its key, puts no work on it."""
+        if use[0] == op.ITEM and use[4] == register:
+            return all(self._is_at_rest(function, each, use[2]) for each in function.uses[use[2]])
+        effects = {call.row.effect for call in self.transfer.modelled(function, use)} if use[0] in (op.CALL, op.INVOKE) else set()
+        return use[0] == op.BIND or (bool(effects) and effects <= _RESTING)
+
     def _use(self, churn: Churn) -> Site | None:
         """The first work on the stream, or behind it."""
-        held, made = churn.held, churn.held.instruction
-        for one in held.function.code.instructions():
+        held, made, function = churn.held, churn.held.instruction, churn.held.function
+        for one in function.code.instructions():
             if one == made or one[0] not in (op.CALL, op.INVOKE, op.LAUNCH, op.ENTER):
                 continue
-            if one in (site.instruction for site in churn.ended):
+            if one in (site.instruction for site in churn.ended) or (one[0] == op.INVOKE and function.text(one[4]) in MUTATORS):
                 continue
             if any(self.lifetimes.holds(held, register) for register in op.reads(one)):
-                return Site(held.function, one)
+                return Site(function, one)
         return None
 
 

@@ -200,11 +200,34 @@ class Beside:
         found: list[Event] = []
         for event, choice in self._others(function):
             if event.instruction != one and counts(event):
-                ends = [wait.instruction for wait in self._waits_of(function) if self._ends(function, wait, choice, one)]
-                stops = frozenset(stop for wait in ends for stop in (wait, *self._rounds_of(function, wait, (event.instruction, one))))
+                stops = self._stops(function, choice, event.instruction, one)
                 if self.leads_to(function, event.instruction, one, stops):
                     found.append(event)
         return found
+
+    def of_earlier_calls(self, function: Function, one: Instruction, counts: Callable[[Event], bool]) -> list[Event]:
+        """The work of a function that may be in flight at an instruction when a loop calls the function again."""
+        found = [(event, choice) for event, choice in self._others(function) if counts(event)]
+        return [event for event, choice in found if self._is_left(function, event.instruction, one, choice, self.deepest)]
+
+    def _is_left(self, function: Function, work: Instruction, one: Instruction, choice: Choice, depth: int) -> bool:
+        """Whether work of one call may be in flight at an instruction in the next one."""
+        stops = self._stops(function, choice, work, one)
+        first = next(function.code.instructions())
+        is_left = any(self.leads_to(function, work, end, stops) for end in function.by_opcode[op.RETURN])
+        if not is_left or (first != one and not self.leads_to(function, first, one, stops)):
+            return False
+        for caller, call in self.transfer.callers(function):
+            if self.is_repeated(caller, call) and self.leads_to(caller, call, call, self._stops(caller, choice, call, call)):
+                return True
+            if depth and self._is_left(caller, call, call, choice, depth - 1):
+                return True
+        return False
+
+    def _stops(self, function: Function, choice: Choice, work: Instruction, one: Instruction) -> frozenset[Instruction]:
+        """The waits of a function behind which a stream has nothing in flight, on the way from its work to an instruction."""
+        ends = [wait.instruction for wait in self._waits_of(function) if self._ends(function, wait, choice, one)]
+        return frozenset(stop for wait in ends for stop in (wait, *self._rounds_of(function, wait, (work, one))))
 
     def _ends(self, function: Function, wait: Event, choice: Choice, one: Instruction) -> bool:
         """Whether a wait of the host waits for a stream; for one of several, if a loop of its own goes through them."""

@@ -9,13 +9,16 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.ordering.communicators import Communicators
+from streamlint.ordering.conditions import Frame
 from streamlint.ordering.flow import BUFFER, Tracked
+from streamlint.ordering.open_methods import open_methods
 from streamlint.ordering.places import ANY, Element, Place, register_place, rest_behind
 from streamlint.ordering.states import State
 from streamlint.ordering.walk import ORDERED, Walk
 from streamlint.transfer.actions import Action, Copied, Read, Synchronized, Viewed
+from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import Transfer
-from streamlint.transfer.uses import Uses
 
 _COMPUTES = frozenset({op.BINARY, op.INPLACE, op.UNARY, op.COMPARE})
 
@@ -37,7 +40,8 @@ class CollectiveReads(Walk):
 
     def __init__(self, transfer: Transfer) -> None:
         super().__init__(transfer)
-        self.uses = Uses(transfer)
+        self.communicators = Communicators(transfer)
+        self.uses = self.communicators.uses
         self._site: Site
         self._found: dict[Site, CollectiveRead] = {}
 
@@ -46,13 +50,35 @@ class CollectiveReads(Walk):
         for call in self.transfer.sites(frozenset({"collective"}), "asynchronous"):
             _, asynchronous = call.switch("asynchronous")
             function, one = call.function, call.instruction
-            written = [register for register in call.all("writes") if self.uses.on_device(function, register)] if asynchronous else []
+            written = self._written(call) if asynchronous else []
             if not written:
                 continue
             self._site, self._found = Site(function, one), {}
             tracked = {Tracked(BUFFER, place) for register in written for place in self._places(function, register)}
             self.run(self.start(function, one, frozenset(tracked), ()), self._judge)
             yield from self._found.values()
+
+    def _written(self, call: ModelledCall) -> list[int]:
+        """The tensors of a collective that are on a device: by what is known of them, or by the backend of its group."""
+        written = call.all("writes")
+        found = [register for register in written if self.uses.on_device(call.function, register)]
+        group = self.communicators.of(call) if not found else None
+        return written if group is not None and self.communicators.is_on_device(call, group) else found
+
+    def _up(self, state: State, register: int) -> Iterator[State]:
+        yield from super()._up(state, register)
+        yield from self._next_calls(state)
+
+    def _next_calls(self, state: State) -> Iterator[State]:
+        """The methods of an object that no known code calls, and that wait for the handle that was kept beside the memory."""
+        methods = open_methods(self.transfer, state.frame.function) if not state.path else []
+        mine = frozenset(held for held in state.tracked if held.place.root == ("parameter", 0))
+        for method in methods if mine else ():
+            calls = (call for one in method.by_opcode[op.INVOKE] for call in self.transfer.modelled(method, one))
+            if any(map(_is_wait, calls)):
+                path = (*state.path, next(method.code.instructions()))
+                begun = state._replace(frame=Frame(method, None, None, 0), block=0, place=0, before=0, tracked=mine, path=path)
+                yield begun._replace(guards=frozenset(), decided=frozenset())
 
     def _places(self, function: Function, register: int) -> Iterator[Place]:
         """The places of a tensor; of an element that a loop takes, the container's as well."""
@@ -118,10 +144,15 @@ class CollectiveReads(Walk):
         if one[0] != op.INVOKE:
             return False
         calls = self.transfer.modelled(state.frame.function, one)
-        return any(call.row.get("part") == "wait" and call.one("timeout") is not None for call in calls)
+        return any(_is_wait(call) and call.one("timeout") is not None for call in calls)
 
     def done_where(self, state: State, condition: int) -> bool | None:
         return None
 
     def derived(self, state: State, one: Instruction) -> frozenset[Tracked]:
         return frozenset()
+
+
+def _is_wait(call: ModelledCall) -> bool:
+    """Whether a call waits for the handle of a collective."""
+    return call.row.effect == "collective" and call.row.get("part") == "wait"

@@ -105,7 +105,12 @@ class Lanes:
         function, register = frame.function, behind_number(frame.function, stream.register)
         holder, held = as_passed(self.transfer, frame, register)
         block = function.homes[one][0] if holder is frame and one in function.homes else NOBODY
+<<<<<<< HEAD
         values = _in_use(self._streams(holder.function, held, block), function.is_cpp)
+=======
+        values = [*self.first.values(holder.function, held, block)]
+        values += (value for value in self._behind_external(values) if value not in values)
+>>>>>>> pymix
         wrapped = (*self._wrapped(function, register), *self._initial(function, register))
         kept = self.members.of(function, register, one)
         own = (*self.places.names(function, register), *self._members(function, register), *kept, *wrapped)
@@ -143,6 +148,17 @@ class Lanes:
             source = call.one("from") if call.row.effect == "stream_of" else None
             if source is not None and source >= 0:
                 yield from self.places.names(function, source)
+
+    def _behind_external(self, values: Iterable[Object]) -> Iterator[Object]:
+        """The streams whose handles other libraries' streams wrap: ``cuda.external_stream(stream.ptr)`` is that stream."""
+        sites = (
+            value.site for value in values if isinstance(value, LibraryObject) and value.detail == "external" and value.site is not None
+        )
+        for function, one in sites:
+            for call in self.transfer.modelled(function, one):
+                source = call.one("from") if call.row.effect == "stream_of" else None
+                if source is not None and source >= 0:
+                    yield from self.transfer.values(function, self._viewed(function, source))
 
     def _initial(self, function: Function, register: int) -> Iterator[Place]:
         """C++, in a constructor: the stream that it has put into a member (``: stream_(stream)``, ``stream_ = stream;``)."""

@@ -41,9 +41,9 @@ class OnDevice:
             return True
         return self._is_made_there(function, register, depth)
 
-    def library(self, function: Function, work: Worked) -> str:
-        """The library of an operator: that of the arrays that it is given."""
-        held = (value for each in work.reads for value in self.transfer.values(function, each) if isinstance(value, Memory))
+    def library(self, function: Function, registers: Iterable[int]) -> str:
+        """The library of what is done with arrays, by their types; "" where that is open."""
+        held = (value for each in registers for value in self.transfer.values(function, each) if isinstance(value, Memory))
         types = {value.type.partition(".")[0] for value in held}
         return types.pop() if len(types) == 1 else ""
 

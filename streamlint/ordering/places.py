@@ -11,7 +11,7 @@ from typing import NamedTuple
 from streamlint.facts.facts import Facts
 from streamlint.facts.functions import Function
 from streamlint.facts.instructions import COPIES, uncast
-from streamlint.facts.objects import Instance
+from streamlint.facts.objects import Instance, LibraryObject
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.c_api import taken_apart
@@ -129,6 +129,8 @@ class Places:
             return self.of(function, one[COPIES[opcode]])
         if opcode == op.PARAM:
             return Place(("parameter", one[3]))
+        if opcode == op.ENTER and self._is_itself(function, one):
+            return self.of(function, one[3])
         if opcode == op.UNDEF and function.is_cpp and function.method is not None:
             return self.of_name(function, function.text(one[3]))  # a member that the initialisers of a constructor name
         if opcode == op.CALL and function.has_receiver and not function.is_cpp and function.dotted(one[3]) == "super":
@@ -143,6 +145,13 @@ class Places:
         if named is None:
             return register_place(register)
         return named.behind(ADDRESS) if opcode in _ADDRESSED else named
+
+    def _is_itself(self, function: Function, one: Instruction) -> bool:
+        """Whether entering a scope gives the object of a library that is entered: ``with self.streams[0] as stream``."""
+        if not any(use[0] != op.EXIT for use in function.uses[one[2]]):
+            return False
+        entered, given = (set(self.facts.values(function, each).values) for each in (one[3], one[2]))
+        return bool(given) and given <= entered and all(isinstance(value, LibraryObject) for value in given)
 
     def _named(self, function: Function, one: Instruction, opcode: int) -> Place | None:
         """The place of a name, a variable, an attribute or an element."""

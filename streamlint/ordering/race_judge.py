@@ -24,7 +24,7 @@ from streamlint.ordering.walk import ORDERED
 from streamlint.ordering.weights import ModuleMemory
 from streamlint.transfer.actions import CURRENT, NAMED, UNKNOWN, Action, Asked, Lost, Recorded, Stream, Viewed
 from streamlint.transfer.transfer import Order, Transfer
-from streamlint.transfer.waiting import Waited
+from streamlint.transfer.waiting import Exchanged, Waited
 from streamlint.transfer.work import Worked
 
 AMBIENT_LANE = Lane(CURRENT, (), frozenset(), True, "torch")
@@ -108,6 +108,8 @@ class RaceJudge(RaceCallers):
         if isinstance(action, Waited) and action.of != op.NONE:
             return self._waited(state, one, action)
         more = self._passed_on(state, one, action)
+        if isinstance(action, Exchanged) and self._is_ordered(state, one, action.of):
+            more = self.lanes.of(state.frame, one, action.stream).tracked(WAITER)
         return state.tracked | more if more else None
 
     def _waited(self, state: State, one: Instruction, action: Waited) -> str | frozenset[Tracked] | None:
@@ -239,7 +241,7 @@ class RaceJudge(RaceCallers):
         is_across = state.frame.function.is_cpp and not self._site.function.is_cpp and work.library not in self._arrays
         if (is_driver or is_across) and self._work.library in self._arrays and self.lanes.of(state.frame, one, work.stream).kind == CURRENT:
             return True
-        libraries = {work.library or self.memory.library(state.frame.function, work), self._work.library}
+        libraries = {work.library or self.memory.library(state.frame.function, work.reads), self._work.library}
         return len(libraries & self._arrays) > 1
 
     def _may_be_one(self, lane: Lane) -> bool:

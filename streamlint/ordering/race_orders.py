@@ -19,7 +19,7 @@ from streamlint.ordering.states import State
 from streamlint.ordering.turns import asked_for_none
 from streamlint.transfer.actions import CURRENT, NAMED, Action, Copied, Read, Recorded, Stream, Synchronized
 from streamlint.transfer.transfer import CALLING, Transfer
-from streamlint.transfer.waiting import Waited
+from streamlint.transfer.waiting import Exchanged, Waited
 from streamlint.transfer.work import Worked
 from streamlint.waits.operands import operand_of
 
@@ -27,11 +27,13 @@ GIVEN, RECYCLED, LEFT = "given", "recycled", "left"
 """Work of external code: that of callers on what they give, that of the users before of a block from a pool, and that of callers on what is
 left to them."""
 
+_HOLDING_UP = (Synchronized, Waited, Exchanged, Read)
+
 
 class RaceOrders(RaceMemory):
     """Knows the stream of the work, and the events behind it."""
 
-    ordering: tuple[type[object], ...] = (Synchronized, Waited, Recorded)
+    ordering: tuple[type[object], ...] = (Synchronized, Waited, Exchanged, Recorded)
 
     def __init__(self, transfer: Transfer) -> None:
         super().__init__(transfer)
@@ -44,7 +46,7 @@ class RaceOrders(RaceMemory):
     def _stream(self, function: Function, work: Worked) -> Stream:
         """The stream of work; an operator's is the current one of the library whose arrays it gets."""
         is_current = work.stream.kind == CURRENT and work.stream.register < 0 and not work.library
-        return work.stream._replace(library=self.memory.library(function, work)) if is_current else work.stream
+        return work.stream._replace(library=self.memory.library(function, work.reads)) if is_current else work.stream
 
     def _mine(self, state: State) -> Lane:
         """The stream of the work on a path: a caller may have chosen the one that is current there."""
@@ -143,7 +145,7 @@ class RaceOrders(RaceMemory):
         if known is None:
             self._waits_in[callee] = False  # in a cycle, the others tell
             calls = [each for opcode in CALLING for each in callee.by_opcode[opcode]]
-            found = any(isinstance(action, (Synchronized, Waited, Read)) for each in calls for action in self._holding_up(callee, each))
+            found = any(isinstance(action, _HOLDING_UP) for each in calls for action in self._holding_up(callee, each))
             edges = (edge for each in calls for edge in self.transfer.edges(callee, each) if edge.is_followed)
             known = self._waits_in[callee] = found or any(self._may_order_inside(state, one, edge.callee) for edge in edges)
         return known
@@ -156,6 +158,8 @@ class RaceOrders(RaceMemory):
         """Whether the host waits for the work, or a stream does."""
         if isinstance(action, Waited):
             return action.of != op.NONE and self._is_behind(state, one, action)
+        if isinstance(action, Exchanged):
+            return self._is_ordered(state, one, action.of)
         return super().is_order(state, one, action)
 
     def orders(self, state: State, one: Instruction, action: Action) -> bool:
@@ -168,7 +172,8 @@ class RaceOrders(RaceMemory):
             return self._is_event_behind(state, action.of)
         if isinstance(action, Read) and action.waits:
             is_there = self.may_hold(state.frame.function, action) or self._touches(state, action.register)
-            return is_there and self._is_ordered(state, one, Stream(CURRENT, library="torch"))
+            library = self.memory.library(state.frame.function, [action.register]) or "torch"
+            return is_there and self._is_ordered(state, one, Stream(CURRENT, library=library))
         return isinstance(action, Copied) and action.asynchronous is False and self._copies_behind(state, one, action)
 
     def _copies_behind(self, state: State, one: Instruction, action: Copied) -> bool:

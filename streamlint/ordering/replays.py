@@ -205,7 +205,7 @@ class Replays(Unordered):
         function, memory = state.frame.function, self.captured.memory
         if work.made < 0 or any("no_grad" in each or "inference_mode" in each for each in function.code.decorators):
             return False
-        if (work.library or memory.library(function, work)) not in ("", "torch"):
+        if (work.library or memory.library(function, work.reads)) not in ("", "torch"):
             return False
         return any(memory.may_be_memory(function, each) for each in work.reads if each >= 0 and not self._holds(state, each))
 

@@ -16,6 +16,8 @@ from streamlint.transfer.launches import Launches
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.operands import argument_registers, behind
 
+_ELEMENTWISE = frozenset({"==", "!=", "<", ">", "<=", ">="})
+
 
 class Storages:
     """Names memory by the variables that lead to it."""
@@ -176,6 +178,9 @@ class Storages:
         values = list(self.facts.values(function, register).values) if register >= 0 else []
         if any(isinstance(value, Constant) and value.value is None for value in values):
             return False
+        one = function.definitions[register] if register >= 0 and not function.is_cpp else None
+        if one is not None and one[0] == op.COMPARE and function.text(one[3]) in _ELEMENTWISE:  # of arrays it is an array
+            return all(self.is_number(function, each) for each in one[4:6])
         return are_plain(values)
 
 

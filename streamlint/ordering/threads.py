@@ -9,7 +9,7 @@ from typing import NamedTuple
 from streamlint.facts.call_graph import LibraryCall
 from streamlint.facts.functions import Function
 from streamlint.facts.instructions import last_name
-from streamlint.facts.objects import Constant, DeviceValue, FunctionObject, LibraryObject, Site
+from streamlint.facts.objects import Constant, DeviceValue, FunctionObject, Instance, LibraryObject, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Row
@@ -49,7 +49,9 @@ class Threads:
         return list(self._started())
 
     def _started(self) -> Iterator[Started]:
-        for call in self.transfer.sites(frozenset({"thread"})):
+        for call in self.transfer.sites(frozenset({"thread", "start"})):
+            if call.row.effect == "start" and not isinstance(call.call.receiver, Instance):
+                continue  # what its constructor was given
             edges = self.transfer.edges(call.function, call.instruction)
             entries = [edge.callee for edge in edges if edge.is_elsewhere]
             if entries and self._is_thread(call):

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.nodes import Node
-from streamlint.facts.objects import BoundMethod, FunctionObject, Instance, LibraryObject, Site
+from streamlint.facts.objects import BoundMethod, FunctionObject, Instance, LibraryObject, PartialObject, Site
 from streamlint.ir import opcodes as op
 from streamlint.transfer.contexts import Known
 from streamlint.transfer.modelled import ModelledCall
@@ -37,6 +37,17 @@ class Batches:
                         return self._given(self._made(node, value), value.definition, name)
         return None
 
+    def collated(self, site: Site) -> Iterator[Known]:
+        """What the batches hold of a loader that a call makes: what its own function returns, or the parts of a display that it returns."""
+        loader = self._making(site)
+        collate = loader.one("collate") if loader is not None else None
+        for function in self._functions(loader, collate) if loader is not None and collate is not None else ():
+            for end in function.by_opcode[op.RETURN]:
+                made = function.definitions[end[2]] if end[2] >= 0 else None
+                is_display = made is not None and made[0] in (op.BUILD, op.DICT)
+                held = made[4 :: 1 + (made[0] == op.DICT)] if made is not None and is_display else end[2:3]
+                yield from (Known(function, each, ()) for each in held if each >= 0)
+
     def _is_pinned(self, definition: ClassInfo) -> bool:
         """Whether a loader pins the objects of a class: containers, and what can pin itself."""
         bases = {name.rpartition(".")[2] for name in self.facts.hierarchy.libraries(definition)}
@@ -64,6 +75,8 @@ class Batches:
 
     def _functions(self, loader: ModelledCall, collate: int) -> Iterator[Function]:
         for value in loader.values(collate):
+            while isinstance(value, PartialObject):
+                value = value.callee
             if isinstance(value, BoundMethod):
                 yield value.method.function
             elif isinstance(value, FunctionObject):

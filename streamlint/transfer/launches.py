@@ -12,6 +12,7 @@ from streamlint.facts.instructions import last_name
 from streamlint.facts.objects import External, FunctionObject, LibraryObject, Memory, Site
 from streamlint.ir import Instruction, Parameter
 from streamlint.ir import opcodes as op
+from streamlint.transfer.actions import Lost
 from streamlint.transfer.launch_rows import (
     CURRENT,
     GIVEN,
@@ -21,6 +22,7 @@ from streamlint.transfer.launch_rows import (
 )
 from streamlint.transfer.modelled import ModelledCall, operands_of, packed_arguments
 from streamlint.transfer.numba_kernels import configured, kernel_in
+from streamlint.transfer.uses import Uses
 from streamlint.waits.operands import argument_registers
 
 WORKING = frozenset({"launch", "copy", "memset", "compute", "transfer", "factory", "collective", "read"})
@@ -46,8 +48,11 @@ class Launches(LaunchRows):
         if one[0] == op.LAUNCH:
             yield self._launch(function, one)
         elif one[0] in (op.CALL, op.INVOKE) and self._may_work(function, one):
-            if one[0] == op.CALL and (found := self._numba(function, one)) is not None:
+            found = self._numba(function, one) if one[0] == op.CALL else None
+            if found is not None:
                 yield found
+            elif self.presumes and any(isinstance(action, Lost) for action in self.transfer.of(function, one)):
+                yield from self._presumed(function, one, operands_of(function, one, receiver=False))
             for call in self.transfer.modelled(function, one):
                 if call.row.effect in WORKING:
                     yield from self._modelled(call)
@@ -140,6 +145,17 @@ class Launches(LaunchRows):
             elif held.kind == "module" and self.presumes:
                 given = operands_of(function, one)
                 yield Queued(CURRENT, op.NONE, "compute", call.name, "torch", given, (one[2],))
+
+    def _presumed(self, function: Function, one: Instruction, given: Sequence[int]) -> Iterator[Queued]:
+        """Python: work on what is on a device: of a call out of view, or with what such a call gives."""
+        there = tuple(register for register in given if self._uses.on_device(function, register))
+        if there:
+            name, library = last_name(function, one) or "arithmetic", self._uses.library(function, there)
+            yield Queued(CURRENT, op.NONE, "compute", name, library, there, (one[2],))
+
+    @cached_property
+    def _uses(self) -> Uses:
+        return Uses(self.transfer)
 
     def _of_extern(self, function: Function, one: Instruction) -> Iterator[Queued]:
         """Cython: a function of the runtime, or the work of a C++ function of the program on the stream that it is given."""
@@ -285,6 +301,8 @@ class Launches(LaunchRows):
                         writes = (one[2], one[4]) if one[0] == op.INPLACE else (one[2],)
                         yield Queued(CURRENT, op.NONE, "compute", "arithmetic", library, tuple(reads), writes)
                         return
+        if self.presumes:
+            yield from self._presumed(function, one, reads)
 
 
 def _sides(direction: str, source: int | None, target: int | None) -> tuple[tuple[int, ...], tuple[int, ...]]:

@@ -8,6 +8,7 @@ from streamlint.facts.objects import Constant
 from streamlint.ir import opcodes as op
 from streamlint.transfer.actions import CURRENT, Action, Read, Released, Stream, Synchronized, Viewed, Written
 from streamlint.transfer.modelled import ModelledCall
+from streamlint.transfer.waiting import exchange
 from streamlint.waits.operands import argument_registers
 
 DEEP = (0, 1, 2, 3)
@@ -48,6 +49,7 @@ def write(call: ModelledCall) -> Iterator[Action]:
 
 def view(call: ModelledCall) -> Iterator[Action]:
     """The same memory: ``x.view(…)``, ``x.numpy()``, ``x.pin_memory()`` of what is pinned."""
+    yield from exchange(call)
     of = call.one("of", call.receiver)
     if of is not None:
         yield Viewed(of, call.text("type"), bool(call.row.get("host_access")))

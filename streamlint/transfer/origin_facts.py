@@ -274,13 +274,18 @@ class Kept(Base):
             for value in list(node.values):
                 if isinstance(value, LibraryObject) and value.kind == "loader":
                     sites = [site for site in node.trace(value) if op.DEFINES[site.instruction[0]]]
-                    if any(self._is_prepared(*site) for site in sites):
+                    if any(self._is_prepared(*site) for site in sites) or (sites and self._is_on_device(sites[-1])):
                         return origin._replace(space="device", pinning="unknown")
                     if sites:
                         last = sites[-1]
                         return origin._replace(known=Known(last.function, last.instruction[2], known.context), how="loader")
             one = known.function.definitions[register] if register >= 0 else None
         return origin
+
+    def _is_on_device(self, made: Site) -> bool:
+        """Whether all that a loader's own function puts into its batches is on a device already."""
+        held = [origin.space for known in self.batches.collated(made) for origin in self.of(*known)]
+        return bool(held) and set(held) == {"device"}
 
     def _is_prepared(self, function: Function, one: Instruction) -> bool:
         """Whether a framework moves what a call gives."""

@@ -72,7 +72,7 @@ class Uses:
         elif one[0] in _OPERATORS and not function.is_cpp:
             given = tuple(register for register in op.reads(one) if self.on_device(function, register))
             if given:
-                yield Use(WORK, "operator", self._library(function, given), Stream(CURRENT), given)
+                yield Use(WORK, "operator", self.library(function, given), Stream(CURRENT), given)
         elif one[0] in (op.CALL, op.INVOKE):
             for call in self.transfer.modelled(function, one):
                 yield from self._of_call(call)
@@ -84,7 +84,7 @@ class Uses:
             given = tuple(each for each in operands_of(function, one, False) if self.on_device(function, each)) if lost else ()
             if given:  # a call out of view works on what it is given, on the current stream
                 name = last_name(function, one)
-                yield Use(WORK, name, self._library(function, given), Stream(CURRENT), given)
+                yield Use(WORK, name, self.library(function, given), Stream(CURRENT), given)
             elif self._is_module_there(function, one):
                 yield Use(WORK, "module", "torch", Stream(CURRENT, library="torch"))
 
@@ -198,7 +198,8 @@ class Uses:
         values = self.transfer.values(function, register)
         return any(isinstance(value, Memory) and (value.space == "host" or value.evidence == "asked") for value in values)
 
-    def _library(self, function: Function, registers: tuple[int, ...]) -> str:
+    def library(self, function: Function, registers: tuple[int, ...]) -> str:
+        """The library of what is on a device in some registers."""
         values = (value for register in registers for value in self.transfer.values(function, register))
         return "cupy" if any(isinstance(value, Memory) and value.type.startswith("cupy") for value in values) else "torch"
 

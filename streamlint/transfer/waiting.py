@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from streamlint.ir import opcodes as op
-from streamlint.transfer.actions import Action, Stream
+from streamlint.transfer.actions import CURRENT, UNKNOWN, Action, Stream
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.order import is_event
 
@@ -18,6 +18,31 @@ class Waited(NamedTuple):
     of: int
     name: str
     is_event: bool
+
+
+class Exchanged(NamedTuple):
+    """A library takes memory over by a protocol that names its stream: that waits for the current stream of the memory's library."""
+
+    stream: Stream
+    of: Stream
+
+
+def exchange(call: ModelledCall) -> Iterator[Exchanged]:
+    """``cupy.from_dlpack(tensor)``; nobody is asked to wait for a bare capsule. CuPy's interface for arrays names its stream as well."""
+    for register in call.all("of") if call.row.get("shares") else ():
+        if is_capsule(call, register):
+            continue
+        libraries = {value.type.partition(".")[0] for value in call.memory(register)}
+        of = Stream(CURRENT, library=libraries.pop()) if len(libraries) == 1 else Stream(UNKNOWN)
+        if call.row.get("shares") == "dlpack" or of.library == "cupy":
+            yield Exchanged(Stream(CURRENT, library=call.row.library), of)
+
+
+def is_capsule(call: ModelledCall, register: int) -> bool:
+    """Whether what a call is given is a pointer that another call has made of an array."""
+    made = call.function.definitions[register] if register >= 0 else None
+    rows = call.facts.rows(call.function, made) if made is not None and made[0] in (op.CALL, op.INVOKE) else ()
+    return any(row.get("type") == "pointer" for row in rows)
 
 
 def wait(call: ModelledCall) -> Iterator[Action]:

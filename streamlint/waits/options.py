@@ -33,7 +33,7 @@ _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {"+": operator.add, "-": ope
 
 def is_off(facts: Facts, function: Function, register: int, holds: bool) -> bool:
     """Whether a condition comes out so only for an option that is off by default, and that nobody in view turns on."""
-    register, compare = _asked(function, register)
+    register, compare = question_of(function, register)
     one = function.definitions[register]
     if one is None or one[0] not in (op.PARAM, op.ATTR, op.LOAD, op.NAME):
         return False
@@ -54,7 +54,7 @@ def is_off(facts: Facts, function: Function, register: int, holds: bool) -> bool
     return all(type(value) in (int, bool) and bool(compare(value)) != holds for value in known)
 
 
-def _asked(function: Function, register: int) -> tuple[int, Callable[[object], object]]:
+def question_of(function: Function, register: int) -> tuple[int, Callable[[object], object]]:
     """The register that a condition asks for, and how it comes out for a value of that."""
     compared = compares(function, register)
     if compared is None or compared[0] not in _OPERATORS or type(compared[2]) not in (int, bool):
