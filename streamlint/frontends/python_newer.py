@@ -7,6 +7,7 @@ strings (3.14).
 from __future__ import annotations
 
 import re
+from functools import partial
 
 from streamlint.frontends.python_comments import STRING
 
@@ -24,7 +25,7 @@ _TEMPLATE = re.compile(r"\b[rR]?([tT])[rR]?(?=['\"])")
 def in_older_grammar(text: str) -> str:
     """The text as an older Python reads it; as it stands where nothing in it is newer."""
     for own, other in ("\"'", "'\""):
-        text = re.sub(_NESTED.replace('"', own), lambda found, own=own, other=other: _quoted(found[0], own, other), text)
+        text = re.sub(_NESTED.replace('"', own), partial(_quoted, own, other), text)
     masked = _TEXT.sub(lambda found: _INNER.sub(" ", found[0]), text)
     made = list(text)
     for found in _ALIAS.finditer(masked):
@@ -41,9 +42,9 @@ def in_older_grammar(text: str) -> str:
     return "".join(made)
 
 
-def _quoted(formatted: str, own: str, other: str) -> str:
+def _quoted(own: str, other: str, formatted: re.Match[str]) -> str:
     """An f-string whose fields quote otherwise than it does, and without a backslash."""
-    return re.sub(_FIELD.replace('"', own), lambda field: field[0].replace(own, other).replace("\\", " "), formatted)
+    return re.sub(_FIELD.replace('"', own), lambda field: field[0].replace(own, other).replace("\\", " "), formatted[0])
 
 
 def _closing(text: str, start: int) -> int:
