@@ -69,7 +69,7 @@ class Stacks:
                 return Frame(source.path, line or int(found["line"] or 0), function) if source else None
         if not symbol or not module or _SYSTEM.search(module):
             return None
-        return Frame(module, 0, symbol, native=True)
+        return Frame(module, 0, symbol)
 
 
 def _number(value: int | str | None) -> int:

@@ -106,7 +106,7 @@ def test_callers_become_stacks(tmp_path: Path) -> None:
     trace = read(export(tmp_path / "run", tables), [tmp_path])
     assert trace.stacks == [
         (),
-        (Frame("/home/me/app", 0, "run", native=True), Frame(str(program), 0, "main"), Frame(str(program), 2, "helper")),
+        (Frame("/home/me/app", 0, "run"), Frame(str(program), 0, "main"), Frame(str(program), 2, "helper")),
     ]
     assert [call.stack for call in trace.calls] == [1, 0, 0]
 
