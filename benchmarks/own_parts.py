@@ -98,7 +98,7 @@ def _pools() -> Iterator[tuple[str, Pool]]:
 
 
 def pools() -> Iterator[tuple[str, str]]:
-    """How many of 199 names have an answer beside one that kills its process, what they take without it, and whether work may be a closure."""
+    """How many of 199 names have an answer beside one that kills its process, what they take without it, and whether a closure works."""
     others = [one for one in NAMES if one != FATAL]
     held = threading.Lock()
     for name, run in _pools():
