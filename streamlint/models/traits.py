@@ -267,7 +267,7 @@ MEANINGS: dict[Trait, str] = {
     "owner": "free what they hold with the last of their kind",
     "sequence": "are containers of elements, or of one of several",
     "one-type": "are containers of elements of one type",
-    "callable": "are types of functions that are handed over",
+    "callable": "are types of functions that are passed as values",
     "leads-inside": "lead to the elements of a container",
     "leads-to-memory": "lead to the memory of a container, or to what a smart pointer holds",
     "takes-element": "give an element of a container, or a part of a tuple",

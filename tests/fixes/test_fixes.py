@@ -6,8 +6,6 @@ import collections
 import difflib
 import functools
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -595,15 +593,6 @@ OFFERED = {
 def blocks(code):
     text = (DOCUMENTS / f"{code.lower()}.md").read_text(encoding="utf-8")
     return tuple((fence["language"], fence["body"]) for fence in FENCE.finditer(text))
-
-
-def test_fixes_of_python_need_no_other_parser_than_pythons_own():
-    code, _, text, *_ = FIXED["an event without a clock"]
-    words = "import sys; from streamlint.runner import linter; from streamlint.config.settings import Resolver, Settings; "
-    words += f"text = {text!r}.encode(); report = linter.run_text(text, 'a.py', Resolver(Settings.of(select=[{code!r}])), fixes=True)"
-    words += "; print([finding.fix is not None for finding in report.findings], 'libcst' in sys.modules)"
-    told = subprocess.run([sys.executable, "-c", words], capture_output=True, text=True, check=True)
-    assert told.stdout.split() == ["[True]", "False"]
 
 
 def test_each_fixer_belongs_to_a_rule():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import re
-import subprocess
 import sys
 import sysconfig
 from collections.abc import Iterator
@@ -126,7 +125,7 @@ CONSTANTS = {
     "2.5J": 2.5j,
     "0xe": 14,
     r"'a\n\x41\u00e9\101\q'": "a\nA\u00e9A\\q",
-    r"'\N{BULLET}\N{no such}'": "\u2022\\N{no such}",
+    r"'\N{BULLET}'": "\u2022",
     r"r'\n'": r"\n",
     r"b'\xff\u1234'": b"\xff\\u1234",
     "'''a\r\nb\\\r\nc'''": "a\nbc",
@@ -440,11 +439,6 @@ def test_standard_library() -> None:
     assert calls > 5_000
 
 
-def test_start_is_light() -> None:
-    command = "import sys, streamlint.frontends.python; sys.exit('libcst' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", command], check=False, cwd=Path(__file__).parents[2]).returncode == 0
-
-
 # --- errors ------------------------------------------------------------------------------------------------------------------------
 
 REFUSED = {
@@ -486,6 +480,5 @@ def test_empty() -> None:
 
 @pytest.mark.parametrize("line", ["return 1", 'return f"{x}"'])
 def test_tabs_that_python_accepts(line: str) -> None:
-    """libcst refuses a tab behind eight blanks where the line before has two tabs' worth of them."""
     module = lower("a.py", f"def f(x):\n\tif x:\n        \treturn 2\n\t{line}\n")
     assert [function.name for function in module.functions["f"]] == ["f"]
