@@ -105,12 +105,9 @@ class Lanes:
         function, register = frame.function, behind_number(frame.function, stream.register)
         holder, held = as_passed(self.transfer, frame, register)
         block = function.homes[one][0] if holder is frame and one in function.homes else NOBODY
-<<<<<<< HEAD
-        values = _in_use(self._streams(holder.function, held, block), function.is_cpp)
-=======
-        values = [*self.first.values(holder.function, held, block)]
-        values += (value for value in self._behind_external(values) if value not in values)
->>>>>>> pymix
+        values = self._streams(holder.function, held, block)
+        values += [value for value in self._behind_external(values) if value not in values]
+        values = _in_use(values, function.is_cpp)
         wrapped = (*self._wrapped(function, register), *self._initial(function, register))
         kept = self.members.of(function, register, one)
         own = (*self.places.names(function, register), *self._members(function, register), *kept, *wrapped)
