@@ -100,6 +100,9 @@ class Beginnings:
         for one in function.by_opcode[op.INVOKE] if "step" in function.called_names else ():
             if function.text(one[4]) == "step":
                 yield from ((function, one, work) for work in self.transfer.works(function, one) if work.steps)
+        registering = dict.fromkeys(caller for caller, _ in self.transfer.registered(function))
+        for caller in registering:
+            yield from self._stepping(caller, max(depth, 1))
         asks = depth > 0 or not self._listing.isdisjoint(function.called_names)
         for caller in dict.fromkeys(caller for caller, _ in self.transfer.callers(function)) if asks and depth < _HIGHEST else ():
             yield from self._stepping(caller, depth + 1)

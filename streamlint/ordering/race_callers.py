@@ -37,6 +37,10 @@ class RaceCallers(RaceOrders):
         self._left: dict[tuple[Function, tuple[Instruction, ...]], tuple[Function, ...]] = {}
         """By the calls that lead from a function to a caller: the functions up to that."""
 
+    def callers(self, function: Function) -> list[tuple[Function, Instruction]]:
+        """The calls that run a function; a hook of gradients runs behind where it is registered, in each backward pass."""
+        return super().callers(function) or list(self.transfer.registered(function))
+
     def comes_to(self, function: Function, partners: frozenset[Function] | None) -> bool:
         """Whether a path from a function may come to work of others, to which it is held from here on."""
         self._meeting = self._meetings.of(partners) if partners is not None else None
