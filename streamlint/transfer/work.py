@@ -14,6 +14,7 @@ from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector
 from streamlint.transfer.actions import CURRENT, HANDLE, NULL, UNKNOWN, Action, Copied, Stream
 from streamlint.transfer.language import is_told_by_host, leaves_out
+from streamlint.transfer.memory import is_address
 from streamlint.transfer.modelled import ModelledCall, packed_arguments
 from streamlint.waits.indices import is_gathered, parts_of
 from streamlint.waits.operands import operand_of
@@ -263,7 +264,8 @@ def _free(call: ModelledCall) -> Iterator[Worked]:
 def _read(call: ModelledCall) -> Iterator[Worked]:
     """``x.item()``: the host fetches a value."""
     given = call.all("of") if call.row.get("of") is not None else [call.receiver] if call.receiver is not None else []
-    yield Worked(Stream(CURRENT, library=call.row.library), tuple(given), (), call.name, call.row.library, waits=True)
+    if not is_address(call, given):
+        yield Worked(Stream(CURRENT, library=call.row.library), tuple(given), (), call.name, call.row.library, waits=True)
 
 
 def _collective(call: ModelledCall) -> Iterator[Worked]:
@@ -282,7 +284,9 @@ def _launch(call: ModelledCall) -> Iterator[Worked]:
         reads, writes = (*reads, *given), writes
     held = row.get("stream")
     if row.get("packed") is not None and not (isinstance(held, Selector) and held.kind == "pointee"):
-        reads = (*reads, *packed_arguments(call))  # not of a launch whose stream is a field of its configuration
+        inner, packed = packed_arguments(call), call.one("packed")  # not of a launch whose stream is a field of its configuration
+        writes = (*writes, *(inner if packed in writes else ()))
+        reads = (*reads, *inner)
     if row.get("policy"):
         yield _by_policy(call)
         return
