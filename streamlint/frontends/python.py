@@ -21,12 +21,12 @@ from streamlint.frontends.python_newer import in_older_grammar
 from streamlint.frontends.python_statements import lower_module
 from streamlint.program import Module
 from streamlint.support.lines import line_starts, place_at
+from streamlint.support.recursion import deeper
 
 if TYPE_CHECKING:
     import ast
 
-# For the second try, see `_lowered`: room for some 900 chained calls, and little enough to fit small stacks.
-DEEPER_RECURSION = 4000
+FRAMES = 4000  # room for some 900 chained calls, and little enough to fit small stacks
 ONLY_PARSE = 0x400  # ast.PyCF_ONLY_AST, without the import
 PLACES_F_STRINGS = sys.version_info >= (3, 12)
 
@@ -37,7 +37,14 @@ _FOREIGN = re.compile(r"\w?(?:[^\x00-\x7f\W]|[\u0300-\u036f])+")
 def lower(path: str, text: str) -> Module:
     """Parse and lower one file. Raises `UnreadableSource` for what is not Python, or is nested too deeply."""
     _refuse_null_bytes(text)
-    made = _lowered(path, text)
+    try:
+        with deeper(FRAMES):
+            read, tree = _read(text)
+            if not PLACES_F_STRINGS and _FORMATTED.search(read) is not None:
+                place(tree, read)
+            made = lower_module(path, text, read, tree)
+    except RecursionError:
+        raise UnreadableSource(1, 1, "left out: code is nested too deeply") from None
     if "streamlint:" in text:
         attach(made, comments_of(text))
     return made
@@ -46,27 +53,10 @@ def lower(path: str, text: str) -> Module:
 def tree_of(text: str) -> ast.Module | None:
     """Python's own tree of a file; None where it has none, or with other names than are written."""
     try:
-        tree = _parse(text)
+        tree = parse(text)
     except (SyntaxError, ValueError, RecursionError):
         return None
     return None if _spells_names_anew(text, tree) else tree
-
-
-def _lowered(path: str, text: str) -> Module:
-    """A module; once more with a deeper stack where the first does not do."""
-    limit = sys.getrecursionlimit()
-    for depth in (limit, max(limit, DEEPER_RECURSION)):
-        sys.setrecursionlimit(depth)
-        try:
-            read, tree = _read(text)
-            if not PLACES_F_STRINGS and _FORMATTED.search(read) is not None:
-                place(tree, read)
-            return lower_module(path, text, read, tree)
-        except RecursionError:
-            pass
-        finally:
-            sys.setrecursionlimit(limit)
-    raise UnreadableSource(1, 1, "left out: code is nested too deeply")
 
 
 def _read(text: str) -> tuple[str, ast.Module]:
@@ -74,19 +64,20 @@ def _read(text: str) -> tuple[str, ast.Module]:
     if text.startswith("\ufeff"):
         text = "\f" + text[1:]  # a byte order mark, which is no code; a form feed is as wide
     try:
-        return text, _parse(text)
+        return text, parse(text)
     except SyntaxError as error:
         refused = error
     except UnicodeEncodeError as error:
         raise UnreadableSource(*place_at(line_starts(text), error.start), "text is not valid Unicode") from None
     older = in_older_grammar(text)
     try:
-        return older, _parse(older)
+        return older, parse(older)
     except SyntaxError:
         raise UnreadableSource(refused.lineno or 1, max(refused.offset or 1, 1), f"syntax error: {refused.msg}") from None
 
 
-def _parse(text: str) -> ast.Module:
+def parse(text: str) -> ast.Module:
+    """Python's own tree of a text. Raises RecursionError for what is nested too deeply, and what else `compile` raises."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
