@@ -16,7 +16,7 @@ from streamlint.ordering.flow import BUFFER, Tracked
 from streamlint.ordering.global_names import GlobalNames
 from streamlint.ordering.iterated import as_given
 from streamlint.ordering.passages import Passages
-from streamlint.ordering.places import ANY, Place, rest_behind
+from streamlint.ordering.places import ANY, Place, register_place, rest_behind
 from streamlint.ordering.states import State
 from streamlint.ordering.walk_hooks import Hooks
 from streamlint.ordering.walk_names import scope_call
@@ -67,7 +67,8 @@ class Calls(Hooks):
         """The beginning of a function, or what is behind its call if all that it can do is to order the operation."""
         frame = Frame(callee, state.frame, one, state.frame.depth + 1)
         tracked = self._given(state, one, callee)
-        inside = state._replace(frame=frame, block=0, place=0, before=0, tracked=tracked)
+        classes = self.dispatch.inside(state.classes, state.frame, one, frame)
+        inside = state._replace(frame=frame, block=0, place=0, before=0, tracked=tracked, classes=classes)
         near = (held.place for held in tracked if held.place.root[0] != "aside")
         if any(self._is_named(place, callee) for place in near) or self.may_meet(tracked, callee):
             yield inside
@@ -111,8 +112,13 @@ class Calls(Hooks):
             if len(ends) == 1 and not edge.callee.is_cpp and (self.meets_memory or self._orders_inside(edge.callee)):
                 block, index = edge.callee.homes[ends[0]]
                 inner = Frame(edge.callee, frame, one, frame.depth + 1)
-                tracked = self._given(state, one, edge.callee)
+                tracked = self._given(state, one, edge.callee) | self._lent(state, frame.function, one, ends[0])
                 yield state._replace(frame=inner, block=block, place=index + 1, before=0, tracked=tracked)
+
+    def _lent(self, state: State, function: Function, end: Instruction, yielded: Instruction) -> frozenset[Tracked]:
+        """What a scope has named that ends, as the generator knows it that has yielded it."""
+        named = [name for use in function.uses[end[3]] if use[0] == op.ENTER for name in self.places.names(function, use[2])]
+        return frozenset(self.flow.moved(state.tracked, named, register_place(yielded[3])) if named and yielded[3] >= 0 else ())
 
     def current_around(self, frame: Frame, one: Instruction) -> object:
         """The stream that is current at a call on a path, and the function that has made it so; None where none has."""
@@ -154,7 +160,8 @@ class Calls(Hooks):
         tracked = self._behind_return(state, register, frame.caller, call)
         block, index = frame.caller.function.homes[call]
         decided = frozenset(known for known in state.decided if known[0] != frame)
-        yield state._replace(frame=frame.caller, block=block, place=index + 1, tracked=tracked, guards=guards, decided=decided)
+        back = state._replace(frame=frame.caller, block=block, place=index + 1, tracked=tracked, guards=guards, decided=decided)
+        yield back._replace(classes=self.dispatch.behind(state.classes, frame))
 
     def callers(self, function: Function) -> list[tuple[Function, Instruction]]:
         """The calls that run a function as a part of their own; of C++, also those of Python by its name."""
@@ -186,9 +193,11 @@ class Calls(Hooks):
             tracked = back.union(*(self._made_of(caller, held) for held in back))
             frame = Frame(caller, None, None, 0)
             decided = self.conditions.above(state.frame, state.decided, frame, call)
-            if tracked and decided is not None and self.may_go_up(state, caller, call):
+            classes = self.dispatch.above(state.classes, state.frame, frame, call)
+            if tracked and decided is not None and classes is not None and self.may_go_up(state, caller, call):
                 block, index = caller.homes[call]
                 up = state._replace(frame=frame, block=block, place=index + 1, before=0, tracked=tracked, path=(*state.path, call))
+                up = up._replace(classes=classes)
                 through = (caller, function) if is_captured(caller, call) else None
                 yield self.raised(up._replace(guards=frozenset(), decided=decided, through=through), call)
 
@@ -258,6 +267,6 @@ def _named(caller: Function, name: str) -> Iterator[Instruction]:
             yield one
 
 
-def has_memory(state: State, names: Iterable[Place]) -> bool:
-    """Whether memory that is followed stands at, or inside of, one of some places."""
-    return any(held.kind == BUFFER and rest_behind(name, held.place) is not None for name in names for held in state.tracked)
+def has_memory(state: State, names: Iterable[Place], kinds: frozenset[str] = frozenset({BUFFER})) -> bool:
+    """Whether memory that is followed, or something of other kinds, stands at, or inside of, one of some places."""
+    return any(held.kind in kinds and rest_behind(name, held.place) is not None for name in names for held in state.tracked)
