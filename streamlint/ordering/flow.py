@@ -14,6 +14,7 @@ from streamlint.ordering.prepared import kept
 from streamlint.waits.operands import argument_registers
 
 BUFFER, STREAM, EVENT, SIGNAL = "buffer", "stream", "event", "signal"
+OBJECTS = frozenset({BUFFER, STREAM, EVENT, SIGNAL})
 DONE, LATE, STATUS = "done", "late", "status"
 """What a query has said: true once the work is done, true before, or zero once it is."""
 SET, FILLED = "set", "filled"
@@ -133,6 +134,8 @@ class Flow:
         elif name == "zip":
             for index, register in enumerate(given):
                 yield from self.moved(tracked, places.names(function, register), target.behind(ANY, Element(index)), (ANY,))
+        elif name in ("dict", "OrderedDict", "defaultdict", "SimpleNamespace"):
+            yield from self._of_dict(function, one, tracked, target)
         elif given:
             yield from self._of_function(function, name, tracked, places.names(function, given[0]), target)
 
@@ -148,6 +151,17 @@ class Flow:
         elif name in ("enumerate", "next"):
             yield from self.moved(tracked, sources, target.behind(ANY, Element(1)) if name == "enumerate" else target, (ANY,))
 
+    def _of_dict(self, function: Function, one: Instruction, tracked: frozenset[Tracked], target: Place) -> Iterator[Tracked]:
+        """``dict(pairs, key=value)``: the elements of another dict or of pairs, and each keyword's value."""
+        for kind, register in argument_registers(function, one):
+            names = self.places.names(function, register)
+            if isinstance(kind, str):
+                yield from self.moved(tracked, names, target if kind.startswith("*") else target.behind(Element(kind)))
+                continue
+            for held in self.moved(tracked, names, target):
+                is_pair = len(held.place.path) > len(target.path) + 1 and held.place.path[len(target.path) + 1] == Element(1)
+                yield held._replace(place=target.behind(ANY, *held.place.path[len(target.path) + 2 :])) if is_pair else held
+
     def _of_method(
         self, function: Function, one: Instruction, name: str, given: list[int], tracked: frozenset[Tracked]
     ) -> Iterator[Tracked]:
@@ -157,8 +171,8 @@ class Flow:
         if name in function.known("puts") and self._is_container(function, one[3]):
             for register in given:
                 yield from self.moved(tracked, places.names(function, register), places.of(function, one[3]).behind(ANY))
-        elif name in function.known("extends") and given:
-            yield from self.moved(tracked, places.names(function, given[0]), places.of(function, one[3]))
+        elif name in function.known("extends"):
+            yield from self._of_dict(function, one, tracked, places.of(function, one[3]))
         elif name in function.known("takes", "ends"):
             key = places.element(function, given[0]) if given and name in function.known("looks-up", "pops-key") else ANY
             yield from self.moved(tracked, receiver, target, (key,))

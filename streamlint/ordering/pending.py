@@ -107,7 +107,7 @@ class Pending(Holding):
     def _given_back(self, function: Function, register: int, depth: int = 3) -> Iterator[Place]:
         """Where the memory is kept that a function of the program gives back: a member of its receiver, an argument."""
         one = function.definitions[register] if register >= 0 else None
-        if one is None or one[0] not in (op.CALL, op.INVOKE, op.ITEM) or depth == 0:
+        if one is None or one[0] not in (op.CALL, op.INVOKE, op.ITEM, op.ENTER, op.ATTR) or depth == 0:
             return
         for edge in self.transfer.edges(function, one):
             callee = edge.callee

@@ -25,6 +25,8 @@ from streamlint.waits.operands import argument_registers
 from streamlint.waits.tested import is_of_host
 
 Kind = TypeVar("Kind")
+_COMPUTED = {op.ATTR: 4, op.SET_ATTR: 3}
+"""Where the name of an attribute stands in what reads or sets it."""
 CALLING = frozenset({op.CALL, op.INVOKE, op.CONSTRUCT, op.NEW, op.LAUNCH, op.ENTER, op.NEXT, op.EXIT, op.DESTROY, op.DECLARE})
 
 
@@ -105,8 +107,7 @@ class Calls:
         key = (function, one)
         if key in self._edges:
             return
-        is_operator = function.is_cpp and one[0] == op.ITEM
-        if one[0] not in CALLING and not is_operator:
+        if one[0] not in CALLING and not self._runs_method(function, one):
             self._edges[key], self._libraries[key] = (), ()
             return
         if one[0] == op.DECLARE:
@@ -121,6 +122,12 @@ class Calls:
         self._libraries[key] = tuple({(call.name, _kind_of(call.receiver)): call for call in reversed(calls.libraries)}.values())[::-1]
         if calls.unknown and not any(edge.is_followed for edge in calls.edges):
             self._unknown.add(key)
+
+    def _runs_method(self, function: Function, one: Instruction) -> bool:
+        """Whether what is no call may run a method: of an element, or of an attribute that some class computes."""
+        if one[0] == op.ITEM:
+            return function.is_cpp or self.facts.program.defines("__getitem__")
+        return not function.is_cpp and one[0] in _COMPUTED and self.graph.is_computed(function.text(one[_COMPUTED[one[0]]]))
 
     def _constructors(self, function: Function, one: Instruction) -> Iterator[Edge]:
         """The constructors of a variable of a class of the program that is declared without arguments."""

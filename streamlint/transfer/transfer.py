@@ -9,6 +9,7 @@ from typing import NamedTuple
 from streamlint.facts.call_graph import CallGraph, LibraryCall
 from streamlint.facts.functions import Function
 from streamlint.facts.instructions import last_name
+from streamlint.facts.language import MAKING_CONTAINERS
 from streamlint.facts.objects import Elements, LibraryObject, Memory, Object, Site
 from streamlint.facts.program import Unit
 from streamlint.ir import Instruction
@@ -54,7 +55,7 @@ EFFECTS: dict[str, Effect] = {
 
 
 _OF_LANGUAGE = ("builtins.", "elements::")
-_OF_PYTHON = frozenset({"next", "iter", "enumerate", "zip", "reversed", "range", "super"})
+_OF_PYTHON = frozenset({"next", "iter", "enumerate", "zip", "reversed", "range", "super", *MAKING_CONTAINERS})
 
 
 class Order(NamedTuple):
