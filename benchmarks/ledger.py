@@ -107,7 +107,7 @@ def _package(path: Path) -> Package:
         package = Package(**{**table, "findings": [_entry(one) for one in table.get("findings", [])]})
     except TypeError as error:
         raise LedgerError(f"{path.name}: {error}") from None
-    if wrong := [message for entry in package.findings for message in _faults(entry)]:
+    if wrong := [message for entry in package.findings for message in faults(entry)]:
         raise LedgerError(f"{path.name}: {'; '.join(wrong)}")
     marks = Counter(entry.fingerprint for entry in package.findings)
     if twice := [mark for mark, times in marks.items() if times > 1]:
@@ -119,7 +119,7 @@ def _entry(table: Mapping[str, Any]) -> Entry:
     return Entry(**{**table, "judged": tuple(Judgment(**one) for one in table.get("judged", []))})
 
 
-def _faults(entry: Entry) -> Iterator[str]:
+def faults(entry: Entry) -> Iterator[str]:
     """What is wrong with an entry."""
     place = f"{entry.path}:{entry.line} {entry.rule}"
     if not re.fullmatch(r"SL\d{3}", entry.rule) or not re.fullmatch(r"[0-9a-f]{32}", entry.fingerprint):
@@ -143,14 +143,14 @@ def write(package: Package, folder: Path = FOLDER) -> None:
 
 
 def _lines(package: Package) -> Iterator[str]:
-    yield from _pairs(package, ("findings",))
+    yield from pairs(package, ("findings",))
     for entry in sorted(package.findings, key=lambda one: (one.path, one.line, one.rule, one.fingerprint)):
-        yield from ("", "[[findings]]", *_pairs(entry, ("judged",)))
+        yield from ("", "[[findings]]", *pairs(entry, ("judged",)))
         for judgment in entry.judged:
-            yield from ("", "[[findings.judged]]", *_pairs(judgment, ()))
+            yield from ("", "[[findings.judged]]", *pairs(judgment, ()))
 
 
-def _pairs(record: Package | Entry | Judgment, without: Sequence[str]) -> Iterator[str]:
+def pairs(record: Any, without: Sequence[str]) -> Iterator[str]:
     """The plain fields of a record as TOML; empty ones are left out."""
     for one in fields(record):
         value = getattr(record, one.name)

@@ -330,7 +330,7 @@ def stamp(load: float) -> dict[str, Any]:
         "cores": os.cpu_count(),
         "memory_gib": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
         "python": platform.python_version(),
-        "versions": {name: version for name in ("ruff", "libcst", "tree-sitter") if (version := _version(name))},
+        "versions": {name: version for name in ("ruff", "tree-sitter") if (version := _version(name))},
         "load_at_start": round(load, 1),
     }
 

@@ -1,6 +1,6 @@
 """The playground: the linter in the reader's browser, under Pyodide. What it needs is packed here, beside the site's other assets.
 
-Pyodide has a wheel of libcst, which few programs need, and none of tree-sitter-cuda: the playground lints Python alone.
+Pyodide has no wheel of tree-sitter-cuda: the playground lints Python alone.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from streamlint_docs.programs import blocks, whole
 
 VERSION = "314.0.7"  # of Pyodide, as on npm; its Python is 3.14
 HOST = f"https://cdn.jsdelivr.net/pyodide/v{VERSION}/full/"
-PURE = ("pathspec", "platformdirs")  # what `streamlint check` imports for a file of Python, beside the optional parsers
+PURE = ("pathspec", "platformdirs")  # what `streamlint check` imports for a file of Python, beside the parser of C++
 ENTRY = "streamlint_playground.py"
 LEFT_OUT = ("verify/templates", "verify/pages", "__pycache__")
 

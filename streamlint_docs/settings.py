@@ -68,7 +68,7 @@ DEFAULTS = {
 GROUPS = {
     "Which rules": (*SELECTORS, "per-file-ignores", "preview"),
     "Which files": (*GLOBS, "respect-gitignore"),
-    "What is told": ("output-format", "baseline", "require-reasons"),
+    "Reporting": ("output-format", "baseline", "require-reasons"),
     "What is assumed": ("default-stream", "target-device", "hidden-sync", "evidence", "models"),
     "Files": ("extend", "cache-dir"),
 }

@@ -202,7 +202,7 @@ NARROW = {
     "frontends": {"program", "support"},
     "ir": {"program", "support.declared_words"},
     # A fix proposes, by places and text; who lints again is handed to it.
-    "fix": {"findings", "frontends.ast_positions", "frontends.python", "support"},
+    "fix": {"findings", "frontends.python_positions", "frontends.python", "support"},
 }
 
 
@@ -228,7 +228,6 @@ LATE = {
     "config/settings.py": "models.user_rows support.toml_lines",
     "discovery/triggers.py": "models",
     "frontends/inline.py": "frontends.cuda",
-    "frontends/python.py": "frontends.python_statements",
     "report/entries.py": "checks.rules",
     "runner/cluster/client.py": "runner.cluster.job streamlint",
     "runner/engine.py": "runner.cluster.job",

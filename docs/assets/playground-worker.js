@@ -7,22 +7,17 @@ async function start(base, settings) {
   const archive = await fetch(new URL("streamlint.zip", base));
   if (!archive.ok) throw new Error(`${archive.url}: ${archive.status}`);
   pyodide.unpackArchive(await archive.arrayBuffer(), "zip", { extractDir: "/site" });
-  let note = "";
-  try {
-    await pyodide.loadPackage("libcst", { messageCallback() {}, errorCallback() {}, checkIntegrity: true });
-    pyodide.runPython("import libcst");
-  } catch {
-    note = "libcst could not be loaded, so programs with match are left out";
-  }
   pyodide.runPython("import sys; sys.path.insert(0, '/site')");
   const entry = pyodide.pyimport("streamlint_playground");
   lint = (text, words) => entry.lint(text, "example.py", words);
-  return note;
 }
 
 self.onmessage = async ({ data }) => {
   try {
-    if (data.start) self.postMessage({ ready: await start(data.start, data.settings) });
+    if (data.start) {
+      await start(data.start, data.settings);
+      self.postMessage({ ready: true });
+    }
     else self.postMessage({ id: data.id, report: JSON.parse(lint(data.text, data.words)) });
   } catch (problem) {
     self.postMessage({ id: data.id, problem: String(problem.message || problem) });

@@ -67,11 +67,10 @@
     return item;
   };
 
-  const told = ({ id, report, problem, ready: note }) => {
-    if (note !== undefined) {
+  const told = ({ id, report, problem, ready: started }) => {
+    if (started) {
       ready = true;
       button.textContent = "Lint";
-      box.dataset.note = note;
       return run();
     }
     if (problem !== undefined) {
@@ -83,7 +82,7 @@
     list.replaceChildren(...report.findings.map(shown));
     const count = report.findings.length;
     const said = report.said.trim().replaceAll("example.py:", "line ");
-    state.textContent = [count === 1 ? "1 finding" : `${count} findings`, said, box.dataset.note].filter(Boolean).join("; ");
+    state.textContent = [count === 1 ? "1 finding" : `${count} findings`, said].filter(Boolean).join("; ");
     box.dataset.state = "linted";
   };
 

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 
 from streamlint import build_files
 from streamlint.cache import records
-from streamlint.cache.shapes import PART, fits
 from streamlint.cache.store import Store, digest
 from streamlint.config.options import Options, Source
 from streamlint.findings import Part
@@ -23,9 +22,9 @@ class Parts:
     def load(self, name: str, sources: Iterable[Source]) -> Part | None:
         """What a task with this name gave for these sources, if build files say what they said."""
         record = self.store.read("parts", self._key(name, sources))
-        if not fits(record, PART):
+        if not records.PART.fits(record):
             return None
-        part = records.to_part(record)
+        part = records.PART.to(record)
         try:
             return part if says_the_same(part) else None
         except (AttributeError, KeyError, TypeError, ValueError):  # nobody of ours has written that
@@ -34,7 +33,7 @@ class Parts:
     def keep(self, name: str, sources: Iterable[Source], part: Part) -> None:
         """Write what a task gave, unless it comes from a fault of ours or would not come back as it is."""
         if not part.problems and records.holds(part.findings):
-            self.store.write("parts", self._key(name, sources), records.of_part(part))
+            self.store.write("parts", self._key(name, sources), records.PART.of(part))
 
     def _key(self, name: str, sources: Iterable[Source]) -> str:
         texts = (part for source in sources for part in (source.path, source.language, self._text(source)))

@@ -1,107 +1,132 @@
-"""Findings, problems and counts as JSON, and back: exactly, or not at all."""
+"""Findings, problems and counts as JSON, and back: exactly, or not at all.
+
+A form says all three of a value: whether a record is one (it may fit its hash, and come from anybody; what does not fit is as good as
+absent), the record of it, and what a record was made of.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from streamlint import TYPE_CHECKING
 from streamlint.findings import Category, Edit, Finding, Fix, Part, Problem, Span, Step
+from streamlint.support.records import names_of
 
 if TYPE_CHECKING:
     from typing import Any
 
-
-def of_span(span: Span) -> list[Any]:
-    return [span.file, *span.at]
+MOST = 1 << 25  # rows and columns: a source has 16 MiB
 
 
-def of_finding(finding: Finding) -> list[Any]:
-    """A finding as plain data."""
-    return [
-        finding.code,
-        finding.name,
-        finding.category.value,
-        finding.message,
-        of_span(finding.span),
-        [[step.message, of_span(step.span)] for step in finding.trail],
-        finding.help,
-        of_fix(finding.fix),
-        finding.facts,
-        finding.qualname,
-        list(finding.related),
-        [[of_span(one), of_span(other)] for one, other in finding.pairs],
-        finding.fingerprint,
-        [of_span(span) for span in finding.covers],
-        finding.shown,
-    ]
+class Form:
+    """``fits`` asks whether a value of JSON is a record, ``of`` makes the record of a value, ``to`` the value of a record."""
+
+    def __init__(self, fits: Callable[[Any], bool], of: Callable[[Any], Any] | None = None, to: Callable[[Any], Any] | None = None) -> None:
+        self.fits = fits
+        self.of = of or _same
+        self.to = to or _same
 
 
-def to_finding(record: list[Any]) -> Finding:
-    """The finding that a record was made of."""
-    code, name, category, message, span, trail, help, fix, facts, qualname, related, pairs, fingerprint, covers, shown = record
-    return Finding(
-        code,
-        name,
-        Category(category),
-        message,
-        Span(*span),
-        tuple(Step(text, Span(*at)) for text, at in trail),
-        help,
-        to_fix(fix),
-        facts,
-        qualname,
-        tuple(related),
-        tuple((Span(*one), Span(*other)) for one, other in pairs),
-        fingerprint,
-        tuple(Span(*at) for at in covers),
-        shown,
+def _same(value: Any) -> Any:
+    return value
+
+
+def _plain(kind: type) -> Form:
+    return Form(lambda value: type(value) is kind)
+
+
+def _among(*words: str) -> Form:
+    return Form(lambda value: isinstance(value, str) and value in words)
+
+
+def _many(form: Form, kind: Callable[[Any], Any] = tuple) -> Form:
+    return Form(
+        lambda value: isinstance(value, list) and all(map(form.fits, value)),
+        lambda values: [*map(form.of, values)],
+        lambda record: kind(map(form.to, record)),
     )
 
 
-def of_fix(fix: Fix | None) -> list[Any] | None:
-    """A fix as plain data."""
-    return [fix.message, [[edit.content, of_span(edit.span)] for edit in fix.edits], fix.applicability] if fix else None
+def _row(kind: Callable[..., Any] | None, names: tuple[str, ...], *forms: Form) -> Form:
+    """The fields of a class in their order; of a tuple, where there is none."""
+
+    def of(value: Any) -> list[Any]:
+        parts = value if kind is None else [getattr(value, name) for name in names]
+        return [form.of(part) for form, part in zip(forms, parts, strict=True)]
+
+    def to(record: list[Any]) -> Any:
+        parts = (form.to(part) for form, part in zip(forms, record, strict=True))
+        return tuple(parts) if kind is None else kind(*parts)
+
+    def fits(value: Any) -> bool:
+        return (
+            isinstance(value, list) and len(value) == len(forms) and all(form.fits(part) for form, part in zip(forms, value, strict=True))
+        )
+
+    return Form(fits, of, to)
 
 
-def to_fix(record: list[Any] | None) -> Fix | None:
-    """The fix that a record was made of."""
-    if record is None:
-        return None
-    message, edits, applicability = record
-    return Fix(message, tuple(Edit(content, Span(*span)) for content, span in edits), applicability)
+def _record(kind: type, *forms: Form) -> Form:
+    return _row(kind, names_of(kind), *forms)
 
 
-def of_problem(problem: Problem) -> list[Any]:
-    return [problem.file, problem.message, problem.row, problem.column, problem.lost, problem.fault]
+def _keys(**forms: Form) -> Form:
+    return Form(lambda value: isinstance(value, dict) and all(key in value and form.fits(value[key]) for key, form in forms.items()))
 
 
-def to_problem(record: list[Any]) -> Problem:
-    return Problem(*record)
-
-
-def of_part(part: Part) -> list[Any]:
-    """What a task gave."""
-    findings, problems = map(of_finding, part.findings), map(of_problem, part.problems)
-    return [[*findings], [*problems], part.cut, part.coverage, part.own_rows, part.built]
-
-
-def to_part(record: list[Any]) -> Part:
-    """The part that a record was made of."""
-    findings, problems, cut, coverage, own_rows, built = record
-    return Part([*map(to_finding, findings)], [*map(to_problem, problems)], cut, to_coverage(coverage), own_rows, built)
-
-
-def to_coverage(record: dict[str, Any]) -> dict[str, object]:
-    """The figures that a record was made of."""
+def _to_coverage(record: dict[str, Any]) -> dict[str, object]:
     return {key: [tuple(item) for item in field] if key == "opaque" else field for key, field in record.items()}
+
+
+def _is_coverage(read: Any) -> bool:
+    return isinstance(read, dict) and _many(_plain(list)).fits(read.get("opaque", []))
+
+
+def _are_screens(files: Any) -> bool:
+    """Of each file: a hash, flags, and the facts of the file. There may be a hundred thousand of them."""
+    return isinstance(files, dict) and all(
+        type(row) is list and len(row) == 3 and type(row[0]) is str and type(row[1]) is int and type(row[2]) in (list, type(None))
+        for row in files.values()
+    )
+
+
+_TEXT, _COUNT, _FLAG, _LIST = _plain(str), _plain(int), _plain(bool), _plain(list)
+_NUMBER = Form(lambda value: type(value) is int and 0 <= value < MOST)
+_CATEGORY = Form(_among(*(each.value for each in Category)).fits, lambda value: value.value, Category)
+COVERAGE = Form(_is_coverage, to=_to_coverage)
+SPAN = _record(Span, _TEXT, *[_NUMBER] * 4)
+_FIX = _record(Fix, _TEXT, _many(_record(Edit, _TEXT, SPAN)), _among("safe", "unsafe", "display"))
+FIX = Form(
+    lambda value: value is None or _FIX.fits(value),
+    lambda fix: fix and _FIX.of(fix),
+    lambda record: None if record is None else _FIX.to(record),
+)
+PROBLEM = _record(Problem, _TEXT, _TEXT, _NUMBER, _NUMBER, _FLAG, _FLAG)
+FINDING = _record(
+    Finding,
+    *(_TEXT, _TEXT, _CATEGORY, _TEXT, SPAN, _many(_record(Step, _TEXT, SPAN)), _TEXT, FIX, _plain(dict), _TEXT, _many(_TEXT)),
+    *(_many(_row(None, (), SPAN, SPAN)), _TEXT, _many(SPAN), _FLAG),
+)
+BUILT = Form(_many(_row(None, (), _TEXT, _TEXT, Form(lambda value: True))).fits)
+PART = _record(Part, _many(FINDING, list), _many(PROBLEM, list), _COUNT, COVERAGE, _many(_TEXT, list), BUILT)
+_REPORT = _keys(files=_COUNT, relevant=_COUNT, coverage=COVERAGE, findings=_many(FINDING), problems=_many(PROBLEM), own_rows=_many(_TEXT))
+_RUN = _keys(report=_REPORT, built=BUILT, listed=_TEXT, files=Form(_are_screens), statements=_many(_row(None, (), _TEXT, _COUNT, _TEXT)))
+
+
+def is_run(record: Any) -> bool:
+    """Whether this is the record of a run; what it may hold besides fits, too."""
+    fixes = record.get("fixes", {}) if _RUN.fits(record) else None
+    return isinstance(fixes, dict) and all(map(FIX.fits, fixes.values()))
 
 
 def holds(findings: list[Finding]) -> bool:
     """Whether findings come back from their records as they were: facts may hold what JSON does not know."""
-    return all(_plain(value) for finding in findings for value in finding.facts.values())
+    return all(_is_json(value) for finding in findings for value in finding.facts.values())
 
 
-def _plain(value: object) -> bool:
+def _is_json(value: object) -> bool:
     if isinstance(value, list):
-        return all(map(_plain, value))
+        return all(map(_is_json, value))
     if isinstance(value, dict):
-        return all(type(key) is str and _plain(item) for key, item in value.items())
+        return all(type(key) is str and _is_json(item) for key, item in value.items())
     return value is None or type(value) in (str, int, float, bool)

@@ -15,7 +15,6 @@ from collections.abc import Sequence
 
 from streamlint import TYPE_CHECKING, build_files
 from streamlint.cache import records
-from streamlint.cache.shapes import is_run
 from streamlint.cache.store import Store, digest
 from streamlint.discovery.files import Found
 from streamlint.findings import Finding, Fix, Problem, Report
@@ -65,7 +64,7 @@ class Runs:
         roots = sorted({file.path.partition("/")[0] for file in self.found})  # runs over parts of a tree are kept apart
         self.key = digest(repr((os.getcwd(), sorted(set(digests.values())), given, roots, self.asked)))
         old = self.store.read("runs", self.key)
-        self._old = old if is_run(old) and self._is_of_this(old["report"]["findings"]) else {}
+        self._old = old if records.is_run(old) and self._is_of_this(old["report"]["findings"]) else {}
         self._known = {path: Screen(*row) for path, row in self._old.get("files", {}).items()}
 
     def _is_of_this(self, findings: list[Any]) -> bool:
@@ -134,9 +133,9 @@ class Runs:
     def recall(self, report: Report) -> dict[tuple[str, int], str]:
         """Put into a report what the last run found, before comments and baselines; returns the statements that it stands at."""
         old = self._old["report"]
-        report.files, report.relevant, report.coverage = old["files"], old["relevant"], records.to_coverage(old["coverage"])
-        report.findings = [records.to_finding(item) for item in old["findings"]]
-        report.problems += [records.to_problem(item) for item in old["problems"]]
+        report.files, report.relevant, report.coverage = old["files"], old["relevant"], records.COVERAGE.to(old["coverage"])
+        report.findings = [records.FINDING.to(item) for item in old["findings"]]
+        report.problems += [records.PROBLEM.to(item) for item in old["problems"]]
         report.built, report.own_rows = self._old["built"], old["own_rows"]
         if self._looked or any(screen.stat is not None and self._known[path].stat is None for path, screen in self.screens.items()):
             self._write(self._old)
@@ -144,7 +143,7 @@ class Runs:
 
     def fixes(self) -> dict[str, Fix | None]:
         """The fixes that were tried by the last run, by what they mend."""
-        return {key: records.to_fix(item) for key, item in self._old.get("fixes", {}).items()}
+        return {key: records.FIX.to(item) for key, item in self._old.get("fixes", {}).items()}
 
     def keep(self, report: Report, problems: Sequence[Problem], statements: Statements) -> None:
         """Write what this run found, before comments and baselines; ``problems`` are those of reading and analysing."""
@@ -155,8 +154,8 @@ class Runs:
             "files": report.files,
             "relevant": report.relevant,
             "coverage": report.coverage,
-            "findings": [records.of_finding(finding) for finding in report.findings],
-            "problems": [records.of_problem(problem) for problem in problems],
+            "findings": [records.FINDING.of(finding) for finding in report.findings],
+            "problems": [records.PROBLEM.of(problem) for problem in problems],
             "own_rows": report.own_rows,
         }
         self._check_listing()
@@ -190,7 +189,7 @@ class Runs:
     def keep_fixes(self, fixes: dict[str, Fix | None]) -> None:
         """Add the fixes that were tried."""
         if "report" in self._old:
-            self._write({**self._old, "fixes": {key: records.of_fix(fix) for key, fix in fixes.items()}})
+            self._write({**self._old, "fixes": {key: records.FIX.of(fix) for key, fix in fixes.items()}})
 
     @staticmethod
     def stat_of(path: str) -> Stat | None:
@@ -200,7 +199,7 @@ class Runs:
     @staticmethod
     def name_of(finding: Finding) -> str:
         """What a fix is kept by."""
-        return digest(repr((finding.code, records.of_span(finding.span), finding.message, finding.trail)))
+        return digest(repr((finding.code, records.SPAN.of(finding.span), finding.message, finding.trail)))
 
     def _write(self, record: dict[str, Any]) -> None:
         files = {path: [screen.content, screen.flags, screen.stat] for path, screen in self.screens.items()}

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 FORMAT = "1"
 PACKAGE = Path(__file__).parent.parent
 TAG = "Signature: 8a477f597d28d172789f06886806bc55\n# This folder is a cache of streamlint; `streamlint clean` empties it.\n"
-LIBRARIES = ("libcst", "tree-sitter", "tree-sitter-cuda", "ahocorasick-rs", "pathspec")
+LIBRARIES = ("tree-sitter", "tree-sitter-cuda", "ahocorasick-rs", "pathspec")
 _DAY = 86_400.0
 _OLD = 30 * _DAY
 _OLD_FILE = 7 * _DAY

@@ -27,7 +27,12 @@ def table(found: Survey, above: str | None) -> str:
     parts = [*_found(found), *_excluded(found.proposals)]
     if above is not None:
         parts += ["", f"# {TELLS['extend']} So far {json.dumps(above)} held here.", f"# extend = {json.dumps(above)}"]
-    for title, keys in (("Which rules", RULES), ("Which files", FILES), ("What is told", REPORTED), ("What is assumed", _assumed(found))):
+    for title, keys in (
+        ("Which rules", RULES),
+        ("Which files", FILES),
+        ("What is reported", REPORTED),
+        ("What is assumed", _assumed(found)),
+    ):
         parts += ["", f"# --- {title} ---"]
         for key in keys:
             words = f" One of {', '.join(WORDS[key])}." if key in WORDS else ""

@@ -34,7 +34,7 @@ TELLS = {
     "respect-gitignore": "Whether files that git ignores are left out.",
     "require-reasons": "Whether a suppression comment without a reason hides nothing.",
     "preview": "Whether to run preview rules, and rules in their wider form.",
-    "baseline": "A file of findings that are known and not told again.",
+    "baseline": "A file of known findings, which are not reported.",
     "cache-dir": "Where the cache lies.",
     "default-stream": "What stream 0 is in C++: as the build files say, the legacy default stream, or the thread's own.",
     "target-device": "Whether an unknown device may be a CUDA device, or is one.",

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from streamlint.config.settings import Resolver
 from streamlint.silence import Answer, Reason, explain_each
+from streamlint.silence.words import UNKNOWN_BODY
 from streamlint.support.errors import StreamlintError
 from streamlint.trace.names import Names
 from streamlint.trace.prices import price
@@ -30,7 +31,6 @@ _KINDS = {
     "unreached": "not analysed",
     "nothing": NO_RULE,
 }
-_UNKNOWN_BODY = "whose body is not at hand"
 
 
 def give_reasons(joined: Joined, names: Names, paths: Sequence[str], resolver: Resolver, top: int) -> None:
@@ -80,7 +80,7 @@ def reason_of(answer: Answer) -> tuple[str, str]:
 
 def _unmodelled(facts: Sequence[str], best: Reason | None, row: int) -> str:
     """What no model knows of a line; empty where there is a better reason."""
-    lost = next((message for message in facts if _UNKNOWN_BODY in message), "")
+    lost = next((message for message in facts if UNKNOWN_BODY in message), "")
     if lost and (best is None or best.kind in ("nothing", "order")):
         return f"{lost}: no model says what it does"
     if best is None or (best.kind == "nothing" and not facts):

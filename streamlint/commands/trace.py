@@ -63,7 +63,7 @@ def build_parser() -> Parser:
     group.add_argument("--threshold", type=_amount, metavar="AMOUNT", help="what a place must cost to be COSTS: 2%%, 5ms (default: 0.5%%)")
     group.add_argument("--fail-over", type=_amount, metavar="AMOUNT", help="exit 1 only if findings cost more than this together: 5%%, 1s")
     group.add_argument("-e", "--exit-zero", action="store_true", help="exit 0 even when findings cost something")
-    group.add_argument("--top", type=_count, default=10, metavar="N", help="how many places are told with all their figures (default: 10)")
+    group.add_argument("--top", type=_count, default=10, metavar="N", help="how many places are shown with all their figures (default: 10)")
     add_rules(parser.add_argument_group("rules"))
     add_exclusions(parser.add_argument_group("files"))
     group = parser.add_argument_group("output")
@@ -159,7 +159,7 @@ def _record(options: argparse.Namespace, program: Sequence[str], recording: Path
     if form.head(recording).get("session") != session.id:
         raise StreamlintError(f"nothing was recorded: {words[1] if options.module else words[0]} ended with exit code {code}")
     if code:
-        say(options, f"warning: {words[1] if options.module else words[0]} ended with exit code {code}; what it did before is told")
+        say(options, f"warning: {words[1] if options.module else words[0]} ended with exit code {code}; what it did before is reported")
 
 
 def _border(options: argparse.Namespace, costs: Costs) -> int | None:

@@ -95,7 +95,6 @@ class Effect:
     direction: Direction = Direction.UNKNOWN
     memory: Memory = Memory.UNKNOWN
     asynchronous: bool = False
-    big: bool = False
     peer: bool = False  # works on memory of both devices, or of the other one
 
 
@@ -147,7 +146,6 @@ def _asynchronous_copies() -> Iterable[Effect]:
             direction=direction,
             memory=memory,
             asynchronous=True,
-            big=big,
         )
 
 
@@ -172,7 +170,6 @@ def _synchronous_copies() -> Iterable[Effect]:
                 (Locks(_HOLDS_ALL, "sync-copy-holds-all"),),
                 direction=direction,
                 memory=memory,
-                big=big,
             )
 
 

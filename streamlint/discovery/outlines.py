@@ -194,7 +194,8 @@ class Reach:
                 continue
             blocks = self._defined[path].get(name)
             taken = self._taken[path]
-            passed_on = [(target, inner or name) for local in (name, "*") if local in taken for target, inner in taken[local]]
+            passed_on = [(target, inner or name) for target, inner in taken.get(name, ())]
+            passed_on += [(target, name) for target, _ in taken.get("*", ()) if name in self._had(target)]
             if blocks or passed_on:
                 self.called[path].add(name)
                 yield from ((path, block) for block in blocks or ())

@@ -103,12 +103,23 @@ class Imports:
         """Whether an import raises: no word of the file is the name, and no other file gives it one."""
         name, target = written.part, written.target
         text = target.source.text
-        if not name or target is written.unit or re.search(rf"(?<!\w){name}(?!\w)", text) or _may_make(target):
+        if not name or target is written.unit or _has_word(text, name) or _may_make(target):
             return False
         given = re.compile(rf"\.[ \t]*{name}[ \t]*=[^=]|[\"']{name}[\"']")
         if any(name in other.source.text and given.search(other.source.text) for other in self._units):
             return False
         return written.is_run
+
+
+def _has_word(text: str, name: str) -> bool:
+    """Whether a text has a name as a word of its own. A pattern would be compiled for each name that a program imports."""
+    at = text.find(name)
+    while at >= 0:
+        sides = text[at - 1 : at] + text[at + len(name) : at + len(name) + 1]
+        if not any(side == "_" or side.isalnum() for side in sides):
+            return True
+        at = text.find(name, at + 1)
+    return False
 
 
 def _below(module: str, name: str) -> str:

@@ -122,7 +122,7 @@ class CppNames(CppPlaces):
         """A method of the class around, which is called without a receiver."""
         method = frame.function.method
         owner = method.owner if method is not None else None
-        if owner is None or "::" in name or not any(name in one.methods for one in self.hierarchy.order(owner)):
+        if owner is None or "::" in name or not any(_has_method(one, name) for one in self.hierarchy.order(owner)):
             return False
         if not any(one.has_receiver for one in (method,) if one is not None):
             self.member(self.objects(ClassObject, owner), name, node, node.site)
@@ -223,3 +223,8 @@ class CppNames(CppPlaces):
 
     def is_wrapped(self, method: Function) -> bool:
         return not method.is_cpp and super().is_wrapped(method)
+
+
+def _has_method(definition: ClassInfo, name: str) -> bool:
+    """Whether a class defines a method, or declares one that classes below it define (``virtual void f() = 0;``)."""
+    return name in definition.methods or f"{definition.ir.qualname}::{name}" in definition.unit.declared

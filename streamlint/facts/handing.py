@@ -9,7 +9,7 @@ from typing import NamedTuple
 from streamlint import TYPE_CHECKING
 from streamlint.facts.functions import Function
 from streamlint.facts.instructions import arguments_of, last_name
-from streamlint.facts.objects import External, PartialObject
+from streamlint.facts.objects import BoundMethod, External, PartialObject
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector
@@ -38,6 +38,7 @@ class Handing:
         self.facts = facts
         self._threads: dict[tuple[Function, Instruction], Called | None] = {}
         self._partials: dict[tuple[Function, Instruction], Called | None] = {}
+        self._bound: dict[tuple[Function, Instruction], frozenset[Function]] = {}
 
     def of(self, function: Function, one: Instruction) -> Called | None:
         """What a call runs if some of its arguments are not its own: those that a partial object or a thread was given before, or that a
@@ -53,6 +54,9 @@ class Handing:
                 self._threads[key] = self._of_thread(function, made) if made is not None else None
             if (found := self._threads[key]) is not None:
                 return found
+        if function.invokes(one, "hooks-leaf"):
+            given = list(_given(function, one))
+            return Called(given[0][1], [(None, one[3])]) if given else None
         return self.prepared(function, one)
 
     def prepared(self, function: Function, one: Instruction) -> Called | None:
@@ -63,6 +67,18 @@ class Handing:
         if key not in self._partials:
             self._partials[key] = self._prepared(function, one)
         return self._partials[key]
+
+    def is_bound(self, function: Function, call: Instruction, callee: Function) -> bool:
+        """Whether a call runs a function on an object whose class holds it and that is written elsewhere, as what a decorator gives: the
+        object is an argument like any other."""
+        if callee.owner is not None or callee.is_cpp or function.is_cpp or call[0] not in (op.CALL, op.INVOKE):
+            return False
+        known = self._bound.get((function, call))
+        if known is None:
+            values = self.facts.callees(function, call)
+            known = frozenset(value.method.function for value in values if isinstance(value, BoundMethod))
+            self._bound[function, call] = known
+        return callee in known
 
     def kept(self, function: Function, made: Instruction) -> Called | None:
         """What a partial object or a thread is given where it is made; None of a call that makes neither."""

@@ -113,6 +113,10 @@ class LibraryEffects(Selectors):
         if row.get("part") == "mapping":
             held = Node(None)
             self.solver.add(target, self.objects(Group, "mapping", (held, self.holding(self.scalar))), None, arguments.site)
+        elif row.get("part") == "named":
+            held = Node(None)
+            pair = self.objects(Group, "tuple", (self.holding(self.scalar), held))
+            self.solver.add(target, self.objects(Group, "iterable", (self.holding(pair),)), None, arguments.site)
         self.solver.when(node, lambda value: self._viewed(value, str(kind) if kind else "", held, node))
 
     def _viewed(self, value: Object, kind: str, target: Node, source: Node) -> None:

@@ -40,9 +40,9 @@ class Lines:
         line = self.lines[row - 1]
         return line[: len(line) - len(line.lstrip())]
 
-    def lines_before(self, row: int, *lines: str, like: int = 0) -> Edit:
-        """New lines above a row, indented as it is (or as the row ``like``)."""
-        lead = self.indent(like or row)
+    def lines_before(self, row: int, *lines: str) -> Edit:
+        """New lines above a row, indented as it is."""
+        lead = self.indent(row)
         return self.edit(row, 1, row, 1, "".join(f"{lead}{line}{self.newline}" for line in lines))
 
     def lines_after(self, row: int, *lines: str, like: int = 0) -> Edit:

@@ -10,8 +10,8 @@ from typing import Any
 
 from streamlint.findings import Span
 from streamlint.fix.base import Lines, NotThere
-from streamlint.frontends.ast_positions import Places
 from streamlint.frontends.python import tree_of
+from streamlint.frontends.python_positions import Places
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 LOOPS = (ast.For, ast.AsyncFor, ast.While)

@@ -93,5 +93,5 @@ def _same_class(one: Node, two: Node, code: CppCode) -> bool:
 
 
 def _include(code: CppCode) -> Edit:
-    rows = [row for row, line in enumerate(code.lines, 1) if OF_TORCH.match(line)]
+    rows = [row for row, line in enumerate(code.lines, 1) if OF_TORCH.search(line)]
     return code.lines_after(rows[-1], "#include <ATen/cuda/CUDAContext.h>")

@@ -37,11 +37,11 @@ class MissingParser(UnreadableSource):
 
 
 @contextmanager
-def parser_of(language: str, package: str) -> Iterator[None]:
-    """Around the imports that a language needs, and what makes its parser: a MissingParser names what is wrong with the package."""
+def parser_of(package: str) -> Iterator[None]:
+    """Around the imports that C++ needs, and what makes its parser: a MissingParser names what is wrong with the package."""
     try:
         yield
     except ModuleNotFoundError:
-        raise MissingParser(f"{NOT_READ}{language} ({package} is not installed): pip install {package}") from None
+        raise MissingParser(f"{NOT_READ}C++ ({package} is not installed): pip install {package}") from None
     except (ImportError, ValueError, OSError) as error:
-        raise MissingParser(f"{NOT_READ}{language} ({package} does not work here: {error}): pip install --upgrade {package}") from None
+        raise MissingParser(f"{NOT_READ}C++ ({package} does not work here: {error}): pip install --upgrade {package}") from None

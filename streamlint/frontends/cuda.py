@@ -66,11 +66,11 @@ def _expanded(source: Preprocessed, definitions: Definitions) -> Pieces:
 
 @cache
 def _parser() -> Parser:
-    with parser_of("C++", "tree-sitter-cuda"):
+    with parser_of("tree-sitter-cuda"):
         import tree_sitter_cuda  # optional: the parser of C++
 
         grammar = tree_sitter_cuda.language()
-    with parser_of("C++", "tree-sitter"):
+    with parser_of("tree-sitter"):
         import tree_sitter  # optional: the same
 
         return tree_sitter.Parser(tree_sitter.Language(grammar))

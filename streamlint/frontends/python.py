@@ -1,8 +1,7 @@
-"""The Python front end: Python's own parser reads a file where it can, libcst where it cannot; one walk lowers to `streamlint.program`.
+"""The Python front end: Python's own parser reads a file, `python_statements` lowers its tree to `streamlint.program`.
 
-Python's parser takes a fifth of the time, and libcst 0.15 s to import. libcst reads what the running Python is too old for, ``match``, and
-what is wrong. Before 3.12 Python does not know where the parts of f-strings stand; `ast_formatted` finds them. Both give the same module
-(`tests/frontends/test_ast.py`).
+Before 3.12 Python does not know where the parts of f-strings stand; `python_formatted` finds them. What is newer than the running Python
+is rewritten for it (`python_newer`).
 """
 
 from __future__ import annotations
@@ -12,57 +11,40 @@ import sys
 import unicodedata
 import warnings
 from collections.abc import Iterator
-from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from streamlint.frontends import MissingParser, UnreadableSource, parser_of
-from streamlint.frontends.ast_expressions import Unlike
-from streamlint.frontends.ast_formatted import place
-from streamlint.frontends.ast_statements import lower_module
+from streamlint.frontends import UnreadableSource
 from streamlint.frontends.declarations import attach
 from streamlint.frontends.python_comments import comments_of
+from streamlint.frontends.python_formatted import place
+from streamlint.frontends.python_newer import in_older_grammar
+from streamlint.frontends.python_statements import lower_module
 from streamlint.program import Module
 from streamlint.support.lines import line_starts, place_at
+from streamlint.support.recursion import deeper
 
 if TYPE_CHECKING:
     import ast
 
-    import libcst  # optional: the same
-
-# CPython's own limit for nested brackets. libcst's parser has none: from about 1,000 on it overflows the stack and kills the process.
-DEEPEST_BRACKETS = 200
-# For the second try, see `lower`: room for some 900 chained calls, and little enough to fit small stacks.
-DEEPER_RECURSION = 4000
+FRAMES = 4000  # room for some 900 chained calls, and little enough to fit small stacks
 ONLY_PARSE = 0x400  # ast.PyCF_ONLY_AST, without the import
 PLACES_F_STRINGS = sys.version_info >= (3, 12)
 
 _FORMATTED = re.compile(r"\b(?:[fF][rR]?|[rR][fF])['\"]")
-_BRACKET = re.compile(r"[()\[\]{}]")
-_STEPS = {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}
-# For so many the parser takes a second; code by hand has tens.
-LONGEST_CHAIN = 2400
-LONGEST_ELIF = 1000
-_IN_SUCCESSION = 250
-_BEGINS = tuple("-+*/%|&^.@<>=~'\"#")
-_ENDS = (*"-+*/%|&^.@<>=~\\'\"", "and", "or", "if", "else", "not", "in", "is")
-_CHAINED = re.compile(
-    r"\"\"\"(?:[^\\]|\\.)*?(?:\"\"\"|\Z)|'''(?:[^\\]|\\.)*?(?:'''|\Z)|\"(?:[^\\\"\n]|\\.)*\"?|'(?:[^\\'\n]|\\.)*'?|#[^\n]*|\\\r?\n"
-    r"|[()\[\]{},;\n]|\*\*|//|<<|>>|[-+*/%|&^.@~]|[<>=!]=?|\b(?:and|or|not|if|in|is|lambda|await)\b",
-    re.DOTALL,
-)
 _FOREIGN = re.compile(r"\w?(?:[^\x00-\x7f\W]|[\u0300-\u036f])+")
-_TEXT_OR_BRACKET = re.compile(
-    r"\"\"\"(?:[^\\]|\\.)*?(?:\"\"\"|\Z)|'''(?:[^\\]|\\.)*?(?:'''|\Z)|\"(?:[^\\\"\n]|\\.)*\"?|'(?:[^\\'\n]|\\.)*'?|#[^\n]*|[()\[\]{}]",
-    re.DOTALL,
-)
 
 
 def lower(path: str, text: str) -> Module:
     """Parse and lower one file. Raises `UnreadableSource` for what is not Python, or is nested too deeply."""
     _refuse_null_bytes(text)
-    _refuse_deep_brackets(text)
-    _refuse_long_chains(text)
-    made = _plainly(path, text) or _by_libcst(path, text)
+    try:
+        with deeper(FRAMES):
+            read, tree = _read(text)
+            if not PLACES_F_STRINGS and _FORMATTED.search(read) is not None:
+                place(tree, read)
+            made = lower_module(path, text, read, tree)
+    except RecursionError:
+        raise UnreadableSource(1, 1, "left out: code is nested too deeply") from None
     if "streamlint:" in text:
         attach(made, comments_of(text))
     return made
@@ -70,33 +52,43 @@ def lower(path: str, text: str) -> Module:
 
 def tree_of(text: str) -> ast.Module | None:
     """Python's own tree of a file; None where it has none, or with other names than are written."""
-    return None if (tree := _parse(text)) is None or _spells_names_anew(text, tree) else tree
-
-
-def _plainly(path: str, text: str) -> Module | None:
-    """Lowered from Python's own tree; None where it has none, or it is not enough."""
-    if (tree := tree_of(text)) is None:
-        return None
-    if not PLACES_F_STRINGS and _FORMATTED.search(text) is not None and not place(tree, text):
-        return None
     try:
-        return lower_module(path, text, tree)
-    except (Unlike, RecursionError):
+        tree = parse(text)
+    except (SyntaxError, ValueError, RecursionError):
         return None
+    return None if _spells_names_anew(text, tree) else tree
 
 
-def _parse(text: str) -> ast.Module | None:
+def _read(text: str) -> tuple[str, ast.Module]:
+    """A text as this Python reads it, in the same rows and columns, and its tree."""
+    if text.startswith("\ufeff"):
+        text = "\f" + text[1:]  # a byte order mark, which is no code; a form feed is as wide
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        return text, parse(text)
+    except SyntaxError as error:
+        refused = error
+    except UnicodeEncodeError as error:
+        raise UnreadableSource(*place_at(line_starts(text), error.start), "text is not valid Unicode") from None
+    older = in_older_grammar(text)
+    try:
+        return older, parse(older)
+    except SyntaxError:
+        raise UnreadableSource(refused.lineno or 1, max(refused.offset or 1, 1), f"syntax error: {refused.msg}") from None
+
+
+def parse(text: str) -> ast.Module:
+    """Python's own tree of a text. Raises RecursionError for what is nested too deeply, and what else `compile` raises."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
             tree: ast.Module = compile(text, "<source>", "exec", flags=ONLY_PARSE, dont_inherit=True)
-            return tree
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
+        except MemoryError:  # what the parser raises when its own stack is full
+            raise RecursionError from None
+    return tree
 
 
 def _spells_names_anew(text: str, tree: ast.Module) -> bool:
-    """Whether Python read a name as another one than is written (``µ`` as ``μ``): who looks at the text would not find it."""
+    """Whether Python read a name as another one than is written (``µ`` as ``μ``): an edit of the text would not find it."""
     if text.isascii():
         return False
     if unicodedata.is_normalized("NFKC", text):
@@ -120,129 +112,8 @@ def _names(tree: ast.Module) -> Iterator[str]:
                     waiting.append(one)
 
 
-def _by_libcst(path: str, text: str) -> Module:
-    tree = _libcst_tree(text)
-    from streamlint.frontends.python_statements import lower_module  # start-up: libcst takes 0.15 s
-
-    limit = sys.getrecursionlimit()
-    try:
-        return lower_module(path, text, tree)
-    except RecursionError:
-        sys.setrecursionlimit(max(limit, DEEPER_RECURSION))
-    try:
-        return lower_module(path, text, tree)
-    except RecursionError:
-        raise UnreadableSource(1, 1, "code is nested too deeply") from None
-    finally:
-        sys.setrecursionlimit(limit)
-
-
-def _libcst_tree(text: str) -> libcst.Module:
-    try:
-        with parser_of("Python", "libcst"):
-            import libcst  # optional: the same
-    except MissingParser as missing:
-        raise _refused(text) or missing from None
-
-    try:
-        return libcst.parse_module(text)
-    except libcst.ParserSyntaxError as error:
-        # libcst's parser lists every token that it would have liked.
-        raise _refused(text) or _translate(error) from None
-    except libcst.CSTValidationError as error:
-        # Its parser reads what its nodes refuse, and says no place: ``return.5``, which is valid.
-        raise UnreadableSource(1, 1, f"libcst cannot hold this code: {error}") from None
-    except UnicodeEncodeError as error:
-        row, column = place_at(line_starts(text), error.start)
-        raise UnreadableSource(row, column, "text is not valid Unicode") from None
-
-
-def _refused(text: str) -> UnreadableSource | None:
-    """CPython's words and place where it refuses the text."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            compile(text, "<source>", "exec", flags=ONLY_PARSE, dont_inherit=True)
-    except SyntaxError as known:
-        return UnreadableSource(known.lineno or 1, max(known.offset or 1, 1), f"syntax error: {known.msg}")
-    except (ValueError, RecursionError, MemoryError):
-        pass
-    return None
-
-
-def _translate(error: libcst.ParserSyntaxError) -> UnreadableSource:
-    found = re.match(r"(?:parser|tokenizer) error: (?:error at (\d+):(\d+): )?(.*)", error.message, re.DOTALL)
-    if found is None:
-        return UnreadableSource(error.raw_line, error.raw_column + 1, f"syntax error: {error.message}")
-    reason = found[3] if len(found[3]) < 80 else "unexpected token"
-    if found[1] is None:
-        return UnreadableSource(error.raw_line, error.raw_column + 1, f"syntax error: {reason}")
-    return UnreadableSource(int(found[1]), int(found[2]) + 1, f"syntax error: {reason}")
-
-
 def _refuse_null_bytes(text: str) -> None:
     offset = text.find("\0")
     if offset >= 0:
         row, column = place_at(line_starts(text), offset)
         raise UnreadableSource(row, column, "source holds a null byte; is this a binary file?")
-
-
-def _refuse_deep_brackets(text: str) -> None:
-    steps = map(_STEPS.__getitem__, _BRACKET.findall(text))
-    if max(accumulate(steps), default=0) <= DEEPEST_BRACKETS:
-        return
-    depth = 0
-    for found in _TEXT_OR_BRACKET.finditer(text):
-        depth = max(depth + _STEPS.get(found[0], 0), 0)
-        if depth > DEEPEST_BRACKETS:
-            row, column = place_at(line_starts(text), found.start())
-            raise UnreadableSource(row, column, "brackets are nested too deeply")
-
-
-def _refuse_long_chains(text: str) -> None:
-    """Operators and trailers that nest without a bracket: the parser takes a minute for 10,000, and more than the memory for 100,000."""
-    if len(text) < 2 * LONGEST_CHAIN:
-        return
-    if text.count("elif") > LONGEST_ELIF:
-        _refuse_long_elif(text)
-    if not _may_hold_chains(text):
-        return
-    counts = [0]
-    for found in _CHAINED.finditer(text):
-        token = found.group()
-        if token in "([{":
-            counts.append(0)
-        elif token in ")]}":
-            if len(counts) > 1:
-                counts.pop()
-            counts[-1] += 1
-        elif token in (",", ";") or (token == "\n" and len(counts) == 1):
-            counts[-1] = 0
-        elif token[0] not in "#\\\n":
-            counts[-1] += 1
-        if counts[-1] > LONGEST_CHAIN:
-            row, column = place_at(line_starts(text), found.start())
-            raise UnreadableSource(row, column, f"nested too deeply: more than {LONGEST_CHAIN} operators in a row")
-
-
-def _refuse_long_elif(text: str) -> None:
-    """Each ``elif`` is nested in the one before it."""
-    arms: dict[int, int] = {}
-    for row, line in enumerate(text.split("\n"), 1):
-        body = line.lstrip()
-        if body.startswith(("elif", "if")):
-            indent = len(line) - len(body)
-            arms[indent] = arms.get(indent, 0) + 1 if body.startswith("elif") else 0
-            if arms[indent] > LONGEST_ELIF:
-                raise UnreadableSource(row, indent + 1, f"nested too deeply: more than {LONGEST_ELIF} times elif")
-
-
-def _may_hold_chains(text: str) -> bool:
-    """Whether a line is long enough for one, or many lines in succession begin or end as parts of one do."""
-    lines, run = text.split("\n"), 0
-    for line in lines:
-        stripped = line.strip()
-        run = run + 1 if stripped.startswith(_BEGINS) or stripped.endswith(_ENDS) else run * (not stripped)
-        if run > _IN_SUCCESSION or len(line) > LONGEST_CHAIN:
-            return True
-    return False

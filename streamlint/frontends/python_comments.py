@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from streamlint.support.declared_words import COMMENT
 
 # What no alternative begins with is passed over in one go, in a long string as well.
-_STRING = (
+STRING = (
     r'''"(?:""[^"\\]*(?:(?:\\.|"(?!""))[^"\\]*)*"""|[^"\\\r\n]*(?:\\(?:\r\n|.)[^"\\\r\n]*)*")'''
     r"""|'(?:''[^'\\]*(?:(?:\\.|'(?!''))[^'\\]*)*'''|[^'\\\r\n]*(?:\\(?:\r\n|.)[^'\\\r\n]*)*')"""
 )
 # A stretch without a comment; a quote that opens no string is an error of syntax, which the parser reports.
-_CODE = re.compile(rf"(?s)(?:[^#\"']+|{_STRING}|[\"'])+")
+_CODE = re.compile(rf"(?s)(?:[^#\"']+|{STRING}|[\"'])+")
 # An f-string that may hold its own quote, as Python 3.12 lets it.
 _NESTED = re.compile(r"""[fF][rR]?(?:"[^"\n]*\{[^}"\n]*"|'[^'\n]*\{[^}'\n]*')""")
 _OPEN = re.compile(r"""\{[^}\n"']*["']""")  # what such a string holds: braces are found sooner than quotes

@@ -1,16 +1,13 @@
-"""Lowers Python expressions."""
+"""Lowers expressions of Python's own tree."""
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, cast
+from typing import Any
 
-import libcst as cst
-
-from streamlint.frontends import python_literals as literals
 from streamlint.frontends.python_lowering import Lowering
 from streamlint.program import (
-    NOWHERE,
     Arg,
     AssignExpr,
     Attr,
@@ -29,6 +26,7 @@ from streamlint.program import (
     Index,
     Mapping,
     Name,
+    Position,
     Slice,
     Starred,
     Unary,
@@ -38,68 +36,66 @@ from streamlint.program import (
 
 Handler = Callable[[Lowering, Any], Expression]
 
-CONSTANTS: dict[str, object] = {"None": None, "True": True, "False": False}
-UNARY: dict[type[cst.CSTNode], str] = {cst.Minus: "-", cst.Plus: "+", cst.BitInvert: "~", cst.Not: "not"}
-BINARY: dict[type[cst.CSTNode], str] = {
-    cst.Add: "+",
-    cst.Subtract: "-",
-    cst.Multiply: "*",
-    cst.Divide: "/",
-    cst.FloorDivide: "//",
-    cst.Modulo: "%",
-    cst.Power: "**",
-    cst.MatrixMultiply: "@",
-    cst.BitAnd: "&",
-    cst.BitOr: "|",
-    cst.BitXor: "^",
-    cst.LeftShift: "<<",
-    cst.RightShift: ">>",
+MOST_BITS = 4096  # no larger number counts for anything, and Python refuses to print some
+UNARY: dict[type[ast.AST], str] = {ast.USub: "-", ast.UAdd: "+", ast.Invert: "~", ast.Not: "not"}
+BINARY: dict[type[ast.AST], str] = {
+    ast.Add: "+",
+    ast.Sub: "-",
+    ast.Mult: "*",
+    ast.Div: "/",
+    ast.FloorDiv: "//",
+    ast.Mod: "%",
+    ast.Pow: "**",
+    ast.MatMult: "@",
+    ast.BitAnd: "&",
+    ast.BitOr: "|",
+    ast.BitXor: "^",
+    ast.LShift: "<<",
+    ast.RShift: ">>",
 }
-COMPARE: dict[type[cst.CSTNode], str] = {
-    cst.Equal: "==",
-    cst.NotEqual: "!=",
-    cst.LessThan: "<",
-    cst.LessThanEqual: "<=",
-    cst.GreaterThan: ">",
-    cst.GreaterThanEqual: ">=",
-    cst.Is: "is",
-    cst.IsNot: "is not",
-    cst.In: "in",
-    cst.NotIn: "not in",
+COMPARE: dict[type[ast.AST], str] = {
+    ast.Eq: "==",
+    ast.NotEq: "!=",
+    ast.Lt: "<",
+    ast.LtE: "<=",
+    ast.Gt: ">",
+    ast.GtE: ">=",
+    ast.Is: "is",
+    ast.IsNot: "is not",
+    ast.In: "in",
+    ast.NotIn: "not in",
 }
 
 
-def expression(low: Lowering, node: cst.CSTNode) -> Expression:
+def expression(low: Lowering, node: ast.AST) -> Expression:
     """Lower any expression."""
-    return EXPRESSIONS.get(type(node), _unknown)(low, node)
+    return EXPRESSIONS[type(node)](low, node)
 
 
-def optional(low: Lowering, node: cst.BaseExpression | None) -> Expression | None:
+def optional(low: Lowering, node: ast.AST | None) -> Expression | None:
     """Lower an expression that may be absent."""
     return None if node is None else expression(low, node)
 
 
-def dotted(node: cst.CSTNode) -> str:
+def dotted(node: ast.AST) -> str:
     """The text of a dotted name."""
     names: list[str] = []
-    while isinstance(node, cst.Attribute):
-        names.append(node.attr.value)
+    while isinstance(node, ast.Attribute):
+        names.append(node.attr)
         node = node.value
-    return ".".join((node.value if isinstance(node, cst.Name) else "", *reversed(names)))
+    return ".".join((node.id if isinstance(node, ast.Name) else "", *reversed(names)))
 
 
 # --- names, access, calls --------------------------------------------------------------------------------------------------------
 
 
-def _name(low: Lowering, node: cst.Name) -> Expression:
-    if node.value in CONSTANTS:
-        return Const(CONSTANTS[node.value], at=low.at[node])
-    return Name(node.value, at=low.at[node])
+def _name(low: Lowering, node: ast.Name) -> Expression:
+    return Name(node.id, at=low.at[node])
 
 
-def _chain(low: Lowering, node: cst.CSTNode) -> Expression:
+def _chain(low: Lowering, node: ast.AST) -> Expression:
     """Calls, attributes, subscripts and operators lean to the left: they are lowered in a loop, however many follow each other."""
-    links: list[cst.CSTNode] = []
+    links: list[ast.AST] = []
     while (left := _LEFT.get(type(node))) is not None:
         links.append(node)
         node = getattr(node, left)
@@ -109,266 +105,236 @@ def _chain(low: Lowering, node: cst.CSTNode) -> Expression:
     return value
 
 
-def _attribute(low: Lowering, node: cst.Attribute, value: Expression) -> Expression:
-    return Attr(value, node.attr.value, at=low.at[node])
+def _attribute(low: Lowering, node: ast.Attribute, value: Expression) -> Expression:
+    return Attr(value, node.attr, at=low.at[node])
 
 
-def _subscript(low: Lowering, node: cst.Subscript, value: Expression) -> Expression:
-    return Index(value, tuple(axis(low, element) for element in node.slice), at=low.at[node])
+def _subscript(low: Lowering, node: ast.Subscript, value: Expression) -> Expression:
+    return Index(value, tuple(expression(low, index) for index in indices(low, node)), at=low.at[node])
 
 
-def axis(low: Lowering, element: cst.SubscriptElement, lower: Handler = expression) -> Expression:
-    """One index of a subscript."""
-    node = element.slice
-    if isinstance(node, cst.Slice):
-        return Slice(optional(low, node.lower), optional(low, node.upper), optional(low, node.step), at=low.at[element])
-    assert isinstance(node, cst.Index)
-    value = lower(low, node.value)
-    return Starred(value, at=low.at[element]) if node.star else value
+def indices(low: Lowering, node: ast.Subscript) -> list[ast.expr]:
+    """One node for each axis of a subscript."""
+    inner = node.slice
+    return inner.elts if isinstance(inner, ast.Tuple) and not low.at.is_enclosed(inner) else [inner]
 
 
-def _call(low: Lowering, node: cst.Call, function: Expression) -> Expression:
-    return Call(
-        function,
-        tuple(_argument(low, argument) for argument in node.args),
-        low.at[_last_name(node.func)],
-        at=low.at[node],
-    )
+def _slice(low: Lowering, node: ast.Slice) -> Expression:
+    return Slice(optional(low, node.lower), optional(low, node.upper), optional(low, node.step), at=low.at[node])
 
 
-def _argument(low: Lowering, node: cst.Arg) -> Arg:
-    return Arg(expression(low, node.value), node.keyword.value if node.keyword else None, len(node.star))
+def _call(low: Lowering, node: ast.Call, function: Expression) -> Expression:
+    return Call(function, tuple(_arguments(low, node)), _last_name(low, node.func), at=low.at[node])
 
 
-def _last_name(node: cst.BaseExpression) -> cst.BaseExpression:
+def _arguments(low: Lowering, node: ast.Call) -> Iterator[Arg]:
+    """The arguments as they stand: Python keeps those with a keyword apart."""
+    given: list[Any] = [*node.args, *node.keywords]
+    if node.args and node.keywords and _begin(node.args[-1]) > _begin(node.keywords[0]):
+        given.sort(key=_begin)
+    for one in given:
+        if isinstance(one, ast.Starred):
+            yield Arg(expression(low, one.value), None, 1)
+        elif isinstance(one, ast.keyword):
+            yield Arg(expression(low, one.value), one.arg, 0 if one.arg else 2)
+        else:
+            yield Arg(expression(low, one), None, 0)
+
+
+def _begin(node: Any) -> tuple[int, int]:
+    return node.lineno, node.col_offset
+
+
+def _last_name(low: Lowering, node: ast.expr) -> Position:
     while True:
-        if isinstance(node, cst.Attribute):
-            return node.attr
-        if isinstance(node, cst.Subscript):
+        if isinstance(node, ast.Attribute):
+            return low.at.last(node, node.attr)
+        if isinstance(node, ast.Subscript):
             node = node.value
-        elif isinstance(node, cst.Call):
+        elif isinstance(node, ast.Call):
             node = node.func
         else:
-            return node
+            return expression_at(low, node)
+
+
+def expression_at(low: Lowering, node: ast.expr) -> Position:
+    """The position of an expression, where its own parentheses do not count."""
+    if isinstance(node, ast.GeneratorExp):
+        clause = node.generators[-1]
+        return low.at.within(node, clause.ifs[-1] if clause.ifs else clause.iter)
+    if isinstance(node, ast.Tuple) and node.elts and low.at.is_enclosed(node):
+        return low.at.within(node, node.elts[-1])
+    return low.at[node]
 
 
 # --- literals and displays -------------------------------------------------------------------------------------------------------
 
 
-def _number(low: Lowering, node: cst.Integer | cst.Float | cst.Imaginary) -> Expression:
-    value = literals.number(node.value)
-    return Unknown(at=low.at[node]) if value is None else Const(value, at=low.at[node])
-
-
-def _ellipsis(low: Lowering, node: cst.Ellipsis) -> Expression:
-    return Const(..., at=low.at[node])
-
-
-def _simple_string(low: Lowering, node: cst.SimpleString) -> Expression:
-    return Const(literals.string(node), at=low.at[node])
-
-
-def _concatenated(low: Lowering, node: cst.ConcatenatedString) -> Expression:
-    pieces = list(_pieces(node))
-    values = [literals.string(piece) for piece in pieces if isinstance(piece, cst.SimpleString)]
-    if len(values) < len(pieces):
-        return Format(tuple(value for piece in pieces for value in _formatted_values(low, getattr(piece, "parts", ()))), at=low.at[node])
-    if isinstance(values[0], bytes):
-        return Const(b"".join(cast("list[bytes]", values)), at=low.at[node])
-    return Const("".join(cast("list[str]", values)), at=low.at[node])
-
-
-def _pieces(node: cst.BaseString) -> Iterator[cst.BaseString]:
-    while isinstance(node, cst.ConcatenatedString):
-        yield node.left
-        node = node.right
-    yield node
+def _constant(low: Lowering, node: ast.Constant) -> Expression:
+    value = node.value
+    if type(value) is int and value.bit_length() > MOST_BITS:
+        return Unknown(at=low.at[node])
+    return Const(value, at=low.at[node])
 
 
 def _formatted(low: Lowering, node: Any) -> Expression:
-    return Format(tuple(_formatted_values(low, node.parts)), at=low.at[node])
+    return Format(tuple(_formatted_values(low, node.values)), at=low.at[node])
 
 
 def _formatted_values(low: Lowering, parts: Iterable[Any]) -> Iterator[Expression]:
     """The values of an f-string's parts, those in format specifications included."""
     for part in parts:
-        if hasattr(part, "expression"):
-            yield expression(low, part.expression)
-            yield from _formatted_values(low, part.format_spec or ())
+        if hasattr(part, "format_spec"):
+            yield expression(low, part.value)
+            if part.format_spec is not None:
+                yield from _formatted_values(low, part.format_spec.values)
 
 
-def _tuple(low: Lowering, node: cst.Tuple) -> Expression:
-    row, column, end_row, end_column = low.at[node]
-    if not node.elements:  # libcst leaves the parentheses out, and nothing would be left
-        column, end_column = max(column - 1, 1), end_column + 1
-    return Collection("tuple", _elements(low, node.elements), at=(row, column, end_row, end_column))
+def _tuple(low: Lowering, node: ast.Tuple) -> Expression:
+    return Collection("tuple", _elements(low, node), at=expression_at(low, node))
 
 
-def _list(low: Lowering, node: cst.List) -> Expression:
-    return Collection("list", _elements(low, node.elements), at=low.at[node])
+def _list(low: Lowering, node: ast.List) -> Expression:
+    return Collection("list", _elements(low, node), at=low.at[node])
 
 
-def _set(low: Lowering, node: cst.Set) -> Expression:
-    return Collection("set", _elements(low, node.elements), at=low.at[node])
+def _set(low: Lowering, node: ast.Set) -> Expression:
+    return Collection("set", _elements(low, node), at=low.at[node])
 
 
-def _elements(low: Lowering, elements: Iterable[cst.BaseElement]) -> tuple[Expression, ...]:
-    return tuple(expression(low, element.value if type(element) is cst.Element else element) for element in elements)
+def _elements(low: Lowering, node: ast.Tuple | ast.List | ast.Set) -> tuple[Expression, ...]:
+    return tuple(expression(low, element) for element in node.elts)
 
 
-def _starred(low: Lowering, node: cst.StarredElement) -> Expression:
+def _starred(low: Lowering, node: ast.Starred) -> Expression:
     return Starred(expression(low, node.value), at=low.at[node])
 
 
-def _dict(low: Lowering, node: cst.Dict) -> Expression:
-    items = (
-        (expression(low, element.key) if isinstance(element, cst.DictElement) else None, expression(low, element.value))
-        for element in node.elements
-    )
+def _dict(low: Lowering, node: ast.Dict) -> Expression:
+    items = ((optional(low, key), expression(low, value)) for key, value in zip(node.keys, node.values, strict=True))
     return Mapping(tuple(items), at=low.at[node])
 
 
 # --- operators -------------------------------------------------------------------------------------------------------------------
 
 
-def _unary(low: Lowering, node: cst.UnaryOperation) -> Expression:
-    return Unary(UNARY[type(node.operator)], expression(low, node.expression), at=low.at[node])
+def _unary(low: Lowering, node: ast.UnaryOp) -> Expression:
+    return Unary(UNARY[type(node.op)], expression(low, node.operand), at=low.at[node])
 
 
-def _binary(low: Lowering, node: cst.BinaryOperation, left: Expression) -> Expression:
-    return Binary(BINARY[type(node.operator)], left, expression(low, node.right), at=low.at[node])
+def _binary(low: Lowering, node: ast.BinOp, left: Expression) -> Expression:
+    return Binary(BINARY[type(node.op)], left, expression(low, node.right), at=low.at[node])
 
 
-def _boolean(low: Lowering, node: cst.BooleanOperation) -> Expression:
-    operator = type(node.operator)
-    values: list[cst.BaseExpression] = [node.right]
-    left = node.left
-    while isinstance(left, cst.BooleanOperation) and type(left.operator) is operator:
-        values.append(left.right)
-        left = left.left
-    values.append(left)
-    lowered = tuple(expression(low, value) for value in reversed(values))
-    return Bool("and" if operator is cst.And else "or", lowered, at=low.at[node])
+def _boolean(low: Lowering, node: ast.BoolOp) -> Expression:
+    values, operator = node.values, type(node.op)
+    while isinstance(first := values[0], ast.BoolOp) and type(first.op) is operator:  # in parentheses
+        values = [*first.values, *values[1:]]
+    lowered = tuple(expression(low, value) for value in values)
+    return Bool("and" if operator is ast.And else "or", lowered, at=low.at[node])
 
 
-def _comparison(low: Lowering, node: cst.Comparison) -> Expression:
+def _comparison(low: Lowering, node: ast.Compare) -> Expression:
     left = expression(low, node.left)
     compares: list[Expression] = []
-    for target in node.comparisons:
-        right = expression(low, target.comparator)
-        at = low.at[node] if len(node.comparisons) == 1 else (*left.at[:2], *right.at[2:])
-        compares.append(Compare(COMPARE[type(target.operator)], left, right, at=at))
+    for operator, comparator in zip(node.ops, node.comparators, strict=True):
+        right = expression(low, comparator)
+        at = low.at[node] if len(node.ops) == 1 else (*left.at[:2], *right.at[2:])
+        compares.append(Compare(COMPARE[type(operator)], left, right, at=at))
         left = right
     return compares[0] if len(compares) == 1 else Bool("and", tuple(compares), at=low.at[node])
 
 
-def _conditional(low: Lowering, node: cst.IfExp) -> Expression:
+def _conditional(low: Lowering, node: ast.IfExp) -> Expression:
     test = expression(low, node.test)
     return Conditional(test, expression(low, node.body), expression(low, node.orelse), at=low.at[node])
 
 
-def _walrus(low: Lowering, node: cst.NamedExpr) -> Expression:
+def _walrus(low: Lowering, node: ast.NamedExpr) -> Expression:
     return AssignExpr(expression(low, node.target), expression(low, node.value), at=low.at[node])
 
 
-def _await(low: Lowering, node: cst.Await) -> Expression:
-    return Await(expression(low, node.expression), at=low.at[node])
+def _await(low: Lowering, node: ast.Await) -> Expression:
+    return Await(expression(low, node.value), at=low.at[node])
 
 
-def _yield(low: Lowering, node: cst.Yield) -> Expression:
+def _yield(low: Lowering, node: ast.Yield) -> Expression:
     if low.scopes:
         low.scopes[-1].yields = True
-    if isinstance(node.value, cst.From):
-        return Yield(expression(low, node.value.item), delegate=True, at=low.at[node])
     return Yield(optional(low, node.value), at=low.at[node])
+
+
+def _yield_from(low: Lowering, node: ast.YieldFrom) -> Expression:
+    if low.scopes:
+        low.scopes[-1].yields = True
+    return Yield(expression(low, node.value), delegate=True, at=low.at[node])
 
 
 # --- comprehensions -------------------------------------------------------------------------------------------------------------
 
 
-def _generator(low: Lowering, node: cst.GeneratorExp) -> Expression:
-    return Comprehension("generator", expression(low, node.elt), _clauses(low, node.for_in), at=low.at[node])
+def _generator(low: Lowering, node: ast.GeneratorExp) -> Expression:
+    return Comprehension("generator", expression(low, node.elt), _clauses(low, node), at=expression_at(low, node))
 
 
-def _list_comprehension(low: Lowering, node: cst.ListComp) -> Expression:
-    return Comprehension("list", expression(low, node.elt), _clauses(low, node.for_in), at=low.at[node])
+def _list_comprehension(low: Lowering, node: ast.ListComp) -> Expression:
+    return Comprehension("list", expression(low, node.elt), _clauses(low, node), at=low.at[node])
 
 
-def _set_comprehension(low: Lowering, node: cst.SetComp) -> Expression:
-    return Comprehension("set", expression(low, node.elt), _clauses(low, node.for_in), at=low.at[node])
+def _set_comprehension(low: Lowering, node: ast.SetComp) -> Expression:
+    return Comprehension("set", expression(low, node.elt), _clauses(low, node), at=low.at[node])
 
 
-def _dict_comprehension(low: Lowering, node: Any) -> Expression:
-    key = optional(low, getattr(node, "key", None))
-    value = expression(low, node.value)
-    first = value if key is None else key
-    element = Mapping(((key, value),), at=(*first.at[:2], *value.at[2:]))
-    return Comprehension("dict", element, _clauses(low, node.for_in), at=low.at[node])
+def _dict_comprehension(low: Lowering, node: ast.DictComp) -> Expression:
+    key = expression(low, node.key)
+    value: Expression | None = optional(low, node.value)
+    pair = (None, key) if value is None else (key, value)  # Python 3.15: ``**element``
+    element = Mapping((pair,), at=(*key.at[:2], *pair[1].at[2:]))
+    return Comprehension("dict", element, _clauses(low, node), at=low.at[node])
 
 
-def _clauses(low: Lowering, node: cst.CompFor | None) -> tuple[Clause, ...]:
+def _clauses(low: Lowering, node: ast.GeneratorExp | ast.ListComp | ast.SetComp | ast.DictComp) -> tuple[Clause, ...]:
     clauses = []
-    while node is not None:
-        tests = tuple(expression(low, condition.test) for condition in node.ifs)
-        clauses.append(Clause(expression(low, node.target), expression(low, node.iter), tests, node.asynchronous is not None))
-        node = node.inner_for_in
+    for clause in node.generators:
+        tests = tuple(expression(low, test) for test in clause.ifs)
+        clauses.append(Clause(expression(low, clause.target), expression(low, clause.iter), tests, bool(clause.is_async)))
     return tuple(clauses)
 
 
-# --- the rest ------------------------------------------------------------------------------------------------------------------------
-
-
-def _unknown(low: Lowering, node: cst.CSTNode) -> Expression:
-    return Unknown(tuple(_parts(low, node)), at=low.at.get(node, NOWHERE))
-
-
-def _parts(low: Lowering, node: cst.CSTNode) -> Iterator[Expression]:
-    for child in node.children:
-        if type(child) in EXPRESSIONS:
-            yield expression(low, child)
-        else:
-            yield from _parts(low, child)
-
-
 # What leans to the left, with the field that holds its left side, and what is made of both.
-_LEFT: dict[type[cst.CSTNode], str] = {cst.Attribute: "value", cst.BinaryOperation: "left", cst.Call: "func", cst.Subscript: "value"}
-_LINKS: dict[type[cst.CSTNode], Callable[[Lowering, Any, Expression], Expression]] = {
-    cst.Attribute: _attribute,
-    cst.BinaryOperation: _binary,
-    cst.Call: _call,
-    cst.Subscript: _subscript,
+_LEFT: dict[type[ast.AST], str] = {ast.Attribute: "value", ast.BinOp: "left", ast.Call: "func", ast.Subscript: "value"}
+_LINKS: dict[type[ast.AST], Callable[[Lowering, Any, Expression], Expression]] = {
+    ast.Attribute: _attribute,
+    ast.BinOp: _binary,
+    ast.Call: _call,
+    ast.Subscript: _subscript,
 }
-EXPRESSIONS: dict[type[cst.CSTNode], Handler] = {
-    cst.Attribute: _chain,
-    cst.Await: _await,
-    cst.BinaryOperation: _chain,
-    cst.BooleanOperation: _boolean,
-    cst.Call: _chain,
-    cst.Comparison: _comparison,
-    cst.ConcatenatedString: _concatenated,
-    cst.Dict: _dict,
-    cst.DictComp: _dict_comprehension,
-    cst.Ellipsis: _ellipsis,
-    cst.Float: _number,
-    cst.FormattedString: _formatted,
-    cst.GeneratorExp: _generator,
-    cst.IfExp: _conditional,
-    cst.Imaginary: _number,
-    cst.Integer: _number,
-    cst.List: _list,
-    cst.ListComp: _list_comprehension,
-    cst.Name: _name,
-    cst.NamedExpr: _walrus,
-    cst.Set: _set,
-    cst.SetComp: _set_comprehension,
-    cst.SimpleString: _simple_string,
-    cst.StarredElement: _starred,
-    cst.Subscript: _chain,
-    cst.Tuple: _tuple,
-    cst.UnaryOperation: _unary,
-    cst.Yield: _yield,
+EXPRESSIONS: dict[type[ast.AST], Handler] = {
+    ast.Attribute: _chain,
+    ast.Await: _await,
+    ast.BinOp: _chain,
+    ast.BoolOp: _boolean,
+    ast.Call: _chain,
+    ast.Compare: _comparison,
+    ast.Constant: _constant,
+    ast.Dict: _dict,
+    ast.DictComp: _dict_comprehension,
+    ast.GeneratorExp: _generator,
+    ast.IfExp: _conditional,
+    ast.JoinedStr: _formatted,
+    ast.List: _list,
+    ast.ListComp: _list_comprehension,
+    ast.Name: _name,
+    ast.NamedExpr: _walrus,
+    ast.Set: _set,
+    ast.SetComp: _set_comprehension,
+    ast.Slice: _slice,
+    ast.Starred: _starred,
+    ast.Subscript: _chain,
+    ast.Tuple: _tuple,
+    ast.UnaryOp: _unary,
+    ast.Yield: _yield,
+    ast.YieldFrom: _yield_from,
 }
-# Newer than the oldest libcst that will do.
-for _kind, _handler in (("TemplatedString", _formatted), ("StarredDictComp", _dict_comprehension)):
-    if hasattr(cst, _kind):
-        EXPRESSIONS[getattr(cst, _kind)] = _handler
+if hasattr(ast, "TemplateStr"):  # Python 3.14
+    EXPRESSIONS[ast.TemplateStr] = _formatted

@@ -1,10 +1,10 @@
-"""What a lowering knows while it walks one Python module, and what is made of a module alike whoever has parsed it."""
+"""What a lowering knows while it walks one Python module, and what it makes of definitions."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
+from streamlint.frontends.python_positions import Places
 from streamlint.program import (
     Assign,
     Attr,
@@ -42,8 +42,7 @@ class Lowering:
     """``at[node]`` is the position of a parser's node, ``scopes`` goes from the outside in, ``inner`` holds imports of functions."""
 
     module: Module
-    at: Any
-    lines: list[str]
+    at: Places
     scopes: list[Enclosing]
     inner: dict[str, str]
 

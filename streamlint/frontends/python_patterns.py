@@ -2,145 +2,98 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any
+import ast
+from collections.abc import Iterator
 
-import libcst as cst
-
-from streamlint.frontends.python_expressions import expression
+from streamlint.frontends.python_expressions import expression, optional
 from streamlint.frontends.python_lowering import Lowering
-from streamlint.program import NOWHERE, Assign, Attr, Expression, Name, Pattern, Position, Statement, Unknown
-
-Labels = tuple[Expression, ...]
-
-_PATTERNS = (
-    cst.MatchPattern,
-    cst.MatchSequenceElement,
-    cst.MatchStar,
-    cst.MatchMappingElement,
-    cst.MatchKeywordElement,
-    cst.MatchOrElement,
-)
+from streamlint.program import Assign, Attr, Case, Const, Expression, Name, Pattern, Position, Statement, Unknown
 
 
-def switch_labels(low: Lowering, subject: cst.BaseExpression, case: cst.MatchCase) -> tuple[Labels, list[Statement]]:
-    """The labels of one case (none where it takes anything), and assignments for the names that it binds."""
+def case_of(low: Lowering, subject: ast.expr, case: ast.match_case) -> tuple[tuple[Expression, ...], list[Statement], Case]:
+    """The labels of one case (none where it takes anything), assignments for the names that it binds, and the case as it stands."""
     labels = tuple(_labels(low, case.pattern))
     if case.guard is not None:
         labels = (Unknown((*labels, expression(low, case.guard)), at=low.at[case.guard]),)
-    return labels, [_binding(low, subject, case.pattern, name) for name in _names(case.pattern)]
+    bindings = [_binding(low, subject, case.pattern, *found) for found in _names(low, case.pattern)]
+    guard = optional(low, case.guard)
+    return labels, bindings, Case(_pattern(low, case.pattern), guard, len(bindings))
 
 
-def _labels(low: Lowering, pattern: cst.CSTNode) -> Iterator[Expression]:
-    if isinstance(pattern, cst.MatchValue | cst.MatchSingleton):
-        yield expression(low, pattern.value)
-    elif isinstance(pattern, cst.MatchOr):
-        alternatives = [tuple(_labels(low, element.pattern)) for element in pattern.patterns]
+def _labels(low: Lowering, node: ast.pattern) -> Iterator[Expression]:
+    if isinstance(node, ast.MatchValue | ast.MatchSingleton):
+        yield from _evaluated(low, node)
+    elif isinstance(node, ast.MatchOr):
+        alternatives = [tuple(_labels(low, one)) for one in node.patterns]
         if all(alternatives):
             yield from (label for labels in alternatives for label in labels)
-    elif not isinstance(pattern, cst.MatchAs):
-        yield Unknown(tuple(_values(low, pattern)), at=low.at.get(pattern, NOWHERE))
-    elif pattern.pattern is not None:
-        yield from _labels(low, pattern.pattern)
+    elif not isinstance(node, ast.MatchAs):
+        yield Unknown(tuple(_evaluated(low, node)), at=low.at[node])
+    elif node.pattern is not None:
+        yield from _labels(low, node.pattern)
 
 
-def _values(low: Lowering, pattern: cst.CSTNode) -> Iterator[Expression]:
+def _evaluated(low: Lowering, node: ast.AST) -> Iterator[Expression]:
     """The expressions that a pattern evaluates: values, keys, classes; not the names that it binds."""
-    for evaluated in _evaluated(pattern):
-        yield expression(low, evaluated)
-    for child in _below(pattern):
-        yield from _values(low, child)
+    if isinstance(node, ast.MatchSingleton):
+        yield Const(node.value, at=low.at[node])
+    elif isinstance(node, ast.expr):
+        yield expression(low, node)
+    elif isinstance(node, ast.MatchMapping):
+        for pair in zip(node.keys, node.patterns, strict=True):
+            yield from (found for one in pair for found in _evaluated(low, one))
+    else:
+        for one in ast.iter_child_nodes(node):
+            yield from _evaluated(low, one)
 
 
-def _evaluated(pattern: cst.CSTNode) -> tuple[cst.BaseExpression, ...]:
-    if isinstance(pattern, cst.MatchValue | cst.MatchSingleton):
-        return (pattern.value,)
-    if isinstance(pattern, cst.MatchClass):
-        return (pattern.cls,)
-    return (pattern.key,) if isinstance(pattern, cst.MatchMappingElement) else ()
+def _names(low: Lowering, node: ast.pattern) -> Iterator[tuple[ast.pattern, str, Position]]:
+    """The names that a pattern binds, from the inside out, each with the pattern that does and its place."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.pattern):
+            yield from _names(low, child)
+    if isinstance(node, ast.MatchAs | ast.MatchStar) and node.name is not None:
+        yield node, node.name, low.at.last(node, node.name)
+    elif isinstance(node, ast.MatchMapping) and node.rest is not None:
+        yield node, node.rest, low.at.named(node, node.rest)
 
 
-def _below(pattern: cst.CSTNode) -> tuple[cst.CSTNode, ...]:
-    return tuple(child for child in pattern.children if isinstance(child, _PATTERNS))
-
-
-def _names(pattern: cst.CSTNode) -> Iterator[cst.Name]:
-    bound: cst.Name | None = None
-    if isinstance(pattern, cst.MatchAs | cst.MatchStar):
-        bound = pattern.name
-    elif isinstance(pattern, cst.MatchMapping):
-        bound = pattern.rest
-    for child in _below(pattern):
-        yield from _names(child)
-    if bound is not None:
-        yield bound
-
-
-def _binding(low: Lowering, subject: cst.BaseExpression, pattern: cst.MatchPattern, name: cst.Name) -> Statement:
-    at = low.at[name]
-    whole = isinstance(pattern, cst.MatchAs) and pattern.name is name
-    value = expression(low, subject) if whole else None
+def _binding(low: Lowering, subject: ast.expr, whole: ast.pattern, pattern: ast.pattern, name: str, at: Position) -> Statement:
+    value = expression(low, subject) if pattern is whole and isinstance(whole, ast.MatchAs) else None
     # Only plain names are said twice: a call would seem to run twice.
     if not isinstance(value, Name | Attr):
         value = Unknown(at=at)
-    return Assign((Name(name.value, at=at),), value, at=at)
+    return Assign((Name(name, at=at),), value, at=at)
 
 
-def pattern(low: Lowering, node: cst.CSTNode) -> Pattern:
+def _pattern(low: Lowering, node: ast.pattern) -> Pattern:
     """A pattern as it stands."""
-    return _HANDLERS[type(node)](low, node, low.at.get(node, NOWHERE))
+    at = low.at[node]
+    match node:
+        case ast.MatchSingleton():
+            return Pattern("single", Const(node.value, at=at), at=at)
+        case ast.MatchValue():
+            return Pattern("value", expression(low, node.value), at=at)
+        case ast.MatchOr():
+            return Pattern("or", items=_patterns(low, node.patterns), at=at)
+        case ast.MatchMapping():
+            keys = tuple(expression(low, key) for key in node.keys)
+            return Pattern("mapping", items=_patterns(low, node.patterns), keys=keys, rest=node.rest or "", at=at)
+        case ast.MatchClass():
+            items = _patterns(low, [*node.patterns, *node.kwd_patterns])
+            return Pattern("class", expression(low, node.cls), items, names=tuple(node.kwd_attrs), at=at)
+        case ast.MatchSequence():
+            star = next((index for index, one in enumerate(node.patterns) if isinstance(one, ast.MatchStar)), -1)
+            return Pattern("sequence", items=_patterns(low, node.patterns), star=star, at=at)
+        case ast.MatchAs(pattern=None, name=name) | ast.MatchStar(name=name):
+            return Pattern("any", name=name or "", at=at)
+        case ast.MatchAs(pattern=ast.pattern() as inner, name=str(name)):
+            found = _pattern(low, inner)
+            found = Pattern("or", items=(found,), at=at) if found.name else found
+            found.name = name
+            return found
+    raise AssertionError(node)
 
 
-def _single(low: Lowering, node: cst.MatchSingleton, at: Position) -> Pattern:
-    return Pattern("single", expression(low, node.value), at=at)
-
-
-def _value(low: Lowering, node: cst.MatchValue, at: Position) -> Pattern:
-    return Pattern("value", expression(low, node.value), at=at)
-
-
-def _or(low: Lowering, node: cst.MatchOr, at: Position) -> Pattern:
-    return Pattern("or", items=tuple(pattern(low, one.pattern) for one in node.patterns), at=at)
-
-
-def _mapping(low: Lowering, node: cst.MatchMapping, at: Position) -> Pattern:
-    items = tuple(pattern(low, one.pattern) for one in node.elements)
-    keys = tuple(expression(low, one.key) for one in node.elements)
-    return Pattern("mapping", items=items, keys=keys, rest=node.rest.value if node.rest else "", at=at)
-
-
-def _class(low: Lowering, node: cst.MatchClass, at: Position) -> Pattern:
-    items = (*(pattern(low, one.value) for one in node.patterns), *(pattern(low, one.pattern) for one in node.kwds))
-    return Pattern("class", expression(low, node.cls), items, names=tuple(one.key.value for one in node.kwds), at=at)
-
-
-def _as(low: Lowering, node: cst.MatchAs, at: Position) -> Pattern:
-    found = Pattern("any", at=at) if node.pattern is None else pattern(low, node.pattern)
-    if node.name is not None:
-        found = Pattern("or", items=(found,), name=node.name.value, at=at) if found.name else found
-        found.name = node.name.value
-    return found
-
-
-def _sequence(low: Lowering, node: cst.MatchSequence, at: Position) -> Pattern:
-    items: list[Pattern] = []
-    star = -1
-    for index, element in enumerate(node.patterns):
-        if isinstance(element, cst.MatchStar):
-            star = index
-            name = element.name.value if element.name else ""
-            items.append(Pattern("any", name=name, at=low.at.get(element, NOWHERE)))
-        else:
-            items.append(pattern(low, element.value))
-    return Pattern("sequence", items=tuple(items), star=star, at=at)
-
-
-_HANDLERS: dict[type[cst.CSTNode], Callable[[Lowering, Any, Position], Pattern]] = {
-    cst.MatchSingleton: _single,
-    cst.MatchValue: _value,
-    cst.MatchOr: _or,
-    cst.MatchMapping: _mapping,
-    cst.MatchClass: _class,
-    cst.MatchAs: _as,
-    **dict.fromkeys((cst.MatchList, cst.MatchTuple), _sequence),
-}
+def _patterns(low: Lowering, nodes: list[ast.pattern]) -> tuple[Pattern, ...]:
+    return tuple(_pattern(low, node) for node in nodes)

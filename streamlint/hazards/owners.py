@@ -12,9 +12,10 @@ from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Loop
 from streamlint.ordering.choice import behind_copies
 from streamlint.ordering.leading import leads_to
-from streamlint.ordering.lifetimes import End, Held, given_for
+from streamlint.ordering.lifetimes import End, Held, given_for, outer_path
 from streamlint.ordering.places import Element, Place, Places, cell_of, rest_behind
 
+_FURTHER = ((op.BINARY, "+"), (op.BINARY, "-"))
 _MAKING = frozenset({op.CONSTRUCT, op.NEW, op.DECLARE})
 
 
@@ -54,12 +55,13 @@ class Owners:
     def _outside(self, site: Site, callee: Function, places: Iterable[Place]) -> Iterator[Place]:
         """Places of a function as its caller has them."""
         for place in places:
+            path = outer_path(self.places, site, callee, place)
             if place.root[0] == "parameter":
                 given = given_for(site.function, site.instruction, callee, int(str(place.root[1])))
                 if given is not None and given >= 0:
-                    yield self.places.of(site.function, given).behind(*place.path)
+                    yield self.places.of(site.function, given).behind(*path)
             elif place.root[0] not in ("register", "cell"):
-                yield place
+                yield Place(place.root, path)
 
     def _is_made_here(self, function: Function, place: Place) -> bool:
         """Whether each call of a function makes the owner at a place."""
@@ -70,7 +72,7 @@ class Owners:
     def _is_of_round(self, function: Function, loop: Loop, place: Place) -> bool:
         """Whether a place is another one in each round: of a variable that the round sets first, or an element that the loop counts."""
         body = self.rounds.body(function)
-        if any(isinstance(key, Element) and self._is_counted(function, loop, key) for key in place.path):
+        if any(isinstance(key, Element) and self._is_counted(function, loop, key.key) for key in place.path):
             return True
         if place.root[0] == "cell":
             stores = [one for one in function.by_opcode[op.STORE] if cell_of(function, one[2]).root == place.root]
@@ -78,10 +80,13 @@ class Owners:
         one = function.definitions[int(str(place.root[1]))] if place.root[0] == "register" else None
         return one is not None and one[0] != op.PHI and body.home[one] in loop.body
 
-    def _is_counted(self, function: Function, loop: Loop, key: Element) -> bool:
-        """Whether the index of an element counts the rounds of a loop."""
+    def _is_counted(self, function: Function, loop: Loop, key: object) -> bool:
+        """Whether an index counts the rounds of a loop, from wherever it begins: ``i``, ``i + 1``."""
+        if isinstance(key, tuple) and key[:2] in _FURTHER:
+            parts = [part for part in key if isinstance(part, tuple)]
+            return any(part[0] == op.CONST for part in parts) and any(self._is_counted(function, loop, part) for part in parts)
         body = self.rounds.body(function)
-        register = key.key[0] if isinstance(key.key, tuple) and len(key.key) == 1 else NOBODY
+        register = key[0] if isinstance(key, tuple) and len(key) == 1 else NOBODY
         one = function.definitions[register] if isinstance(register, int) and register >= 0 else None
         if one is None or body.graph.innermost[body.home[one]] != body.graph.innermost[loop.header]:
             return False

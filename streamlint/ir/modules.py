@@ -11,9 +11,6 @@ from streamlint.ir.lowering import type_tuple
 from streamlint.ir.scopes import forget, module_scope
 from streamlint.program import Function, Module, Type
 
-VERSION = 6
-"""Raised with each change of the instructions or of what the bytes hold: kept bytes of another version are lowered anew."""
-
 
 class ModuleLowering:
     """What the codes of one file share."""

@@ -9,10 +9,10 @@ from streamlint.ir import opcodes as op
 from streamlint.ir.code import Code, Instruction, ModuleIR, Parameter, spelled
 
 
-def print_module(module: ModuleIR, wanted: str = "", rows: bool = True) -> str:
+def print_module(module: ModuleIR, wanted: str = "") -> str:
     """All functions of a module, or those whose name or qualified name is ``wanted``."""
     codes = [code for code in module.codes() if not wanted or wanted in (code.name, code.qualname)]
-    return "\n\n".join(print_code(module, code, rows) for code in codes)
+    return "\n\n".join(print_code(module, code) for code in codes)
 
 
 def print_code(module: ModuleIR, code: Code, rows: bool = True) -> str:

@@ -146,7 +146,7 @@ STEP = (
     key(
         "members",
         "texts",
-        "Members of the receiver by which a method counts although a base of its class is out of view: it uses all.",
+        "Members of the receiver by which a method counts although a base of its class is unknown: it uses all.",
     ),
     key("of", "place", "The methods are those of what this argument of the class's constructor is given: a trainer's module."),
     key("started", "texts", "With `of`: the calls of an object of the class by which the framework's loop begins."),

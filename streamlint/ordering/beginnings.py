@@ -100,6 +100,9 @@ class Beginnings:
         for one in function.by_opcode[op.INVOKE] if "step" in function.called_names else ():
             if function.text(one[4]) == "step":
                 yield from ((function, one, work) for work in self.transfer.works(function, one) if work.steps)
+        registering = dict.fromkeys(caller for caller, _ in self.transfer.registered(function))
+        for caller in registering:
+            yield from self._stepping(caller, max(depth, 1))
         asks = depth > 0 or not self._listing.isdisjoint(function.called_names)
         for caller in dict.fromkeys(caller for caller, _ in self.transfer.callers(function)) if asks and depth < _HIGHEST else ():
             yield from self._stepping(caller, depth + 1)
@@ -257,9 +260,12 @@ class Beginnings:
 
     @cached_property
     def _cpp(self) -> list[Unit]:
+        """The files of C++ that name streams, and those that include one."""
+        cpp = self.facts.program.cpp
         names = (*self.transfer.names(CHOOSING | _MAKING), *self.facts.models.marked("raw-stream"))
-        units = {unit.number: unit for name in names for unit in self.facts.program.mentioning(name) if unit.is_cpp}
-        return [unit for _, unit in sorted(units.items())]
+        naming = {unit for name in names for unit in cpp.mentioning(name)}
+        units = (unit for unit in self.facts.program.units.values() if unit.is_cpp and not naming.isdisjoint(cpp.visible(unit)))
+        return sorted(units, key=lambda unit: unit.number)
 
     def _key(self, function: Function, one: Instruction, stream: Stream) -> Key:
         """A stream, as a function names it."""

@@ -333,11 +333,10 @@ class Choices:
         if bound:
             for call in bound:
                 register = call.one("stream")
-                if register is not None:
-                    yield from (
-                        each._replace(at=here, calls=(), kind=HELD if each.kind == NULL else each.kind)
-                        for each in self.of_register(call.function, register, here)
-                    )
+                for each in self.of_register(call.function, register, here) if register is not None else ():
+                    is_theirs = each.kind == PARAMETER and call.function is not function  # of which no caller here knows
+                    kind, place = (HELD, None) if is_theirs else (HELD if each.kind == NULL else each.kind, each.place)
+                    yield each._replace(kind=kind, place=place, at=here, calls=())
         elif self.handles.is_made_in_view(function, work.operand):
             yield Choice(NULL, HANDLE, here)
         else:

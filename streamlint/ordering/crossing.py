@@ -31,6 +31,8 @@ _DEEPEST = 12
 class Crossing(Races):
     """Follows memory where it may be used on another stream."""
 
+    resumes = False
+
     def __init__(self, transfer: Transfer) -> None:
         super().__init__(transfer)
         self._looks = True

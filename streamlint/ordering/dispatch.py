@@ -21,17 +21,49 @@ class Dispatch:
 
     def classes(self, function: Function, one: Instruction, callee: Function) -> Classes | None:
         """The classes of the receiver of which a call of its own method runs a function; None where that says nothing."""
-        owner = function.owner
-        if one[0] != op.INVOKE or owner is None or function.method is not function or not function.has_receiver:
+        name, owner = self._own_method(function, one), function.owner
+        if name is None or owner is None:
             return None
-        receiver = function.definitions[one[3]] if one[3] >= 0 else None
-        if receiver is None or receiver[0] != op.PARAM or receiver[3] != 0:
-            return None
-        key = (owner, function.text(one[4]))
+        key = (owner, name)
         found = self._known.get(key)
         if found is None:
             found = self._known[key] = self._find(*key)
         return found.get(callee) if len(found) > 1 else None
+
+    def _own_method(self, function: Function, one: Instruction) -> str | None:
+        """The name of the method of its own object that a method calls."""
+        if one[0] not in (op.CALL, op.INVOKE) or function.method is not function or not function.has_receiver:
+            return None
+        called = function.definitions[one[3]] if one[3] >= 0 else None
+        if one[0] == op.INVOKE:
+            is_own = called is not None and called[0] == op.PARAM and called[3] == 0
+            return function.text(one[4]) if is_own else None
+        is_plain = function.is_cpp and called is not None and called[0] == op.NAME
+        return function.text(called[3]) if is_plain and called is not None else None
+
+    def is_own(self, function: Function, one: Instruction) -> bool:
+        """Whether a method calls another one of its own object."""
+        return self._own_method(function, one) is not None
+
+    def given(self, function: Function, one: Instruction, callee: Function, own: Classes | None) -> Classes | None:
+        """The classes that the object may be of whose method a call runs, by whoever calls it; None where nothing tells them apart.
+
+        ``own`` are the classes of the object of the function that calls, as far as they are known.
+        """
+        owner = callee.owner
+        if owner is None or callee.method is not callee or not callee.has_receiver or len(self.facts.hierarchy.cone(owner) or ()) < 2:
+            return None
+        if self._own_method(function, one) is not None:
+            mine = self.classes(function, one, callee)
+            return own if mine is None else mine if own is None else mine & own
+        if one[0] != op.INVOKE:
+            return None
+        found: set[ClassInfo] = set()
+        for value in self.facts.values(function, one[3]).values:
+            if not isinstance(value, Instance):
+                return None
+            found.update([value.definition] if value.exact else self.facts.hierarchy.cone(value.definition) or ())
+        return frozenset(found) or None
 
     def _find(self, owner: ClassInfo, name: str) -> dict[Function, Classes]:
         by_method: dict[Function, set[ClassInfo]] = {}

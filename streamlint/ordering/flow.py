@@ -112,7 +112,9 @@ class Flow:
                 yield from self.moved(by_root.get(name.root, ()), (name,), target)
 
     def _key(self, function: Function, one: Instruction) -> Element:
-        return ANY if one[0] == op.APPEND else self.places.element(function, one[3])
+        """Where a comprehension puts what a round has made: under the key of each, all rounds do the same."""
+        constant = function.constant(one[3]) if one[0] == op.PUT else None
+        return ANY if constant is None else Element(constant)
 
     def _called(self, function: Function, one: Instruction, tracked: frozenset[Tracked], target: Place) -> Iterator[Tracked]:
         """Methods and functions that keep, take out and pass on elements of containers."""

@@ -47,7 +47,7 @@ class Forks:
             method = self._method(spawn)
             if method not in (FORK, DEFAULT):
                 continue
-            self.uses.given = {}
+            self.uses.under({})
             inside = next(self._used_in(self._roots(spawn)), None)
             before = self._before(start.function, start.instruction, 0) if inside is not None else None
             if inside is not None and before is not None:

@@ -10,13 +10,15 @@ from streamlint.ir import opcodes as op
 from streamlint.ordering.flow import BUFFER, Tracked
 from streamlint.ordering.origins import Origins
 from streamlint.ordering.places import ANY, Place, Places, rest_behind
-from streamlint.ordering.weights import WEIGHTS, ModuleMemory
+from streamlint.ordering.weights import GRADIENTS, WEIGHTS, ModuleMemory
 from streamlint.transfer.transfer import Transfer
 from streamlint.transfer.work import Weights, Worked
 from streamlint.waits.operands import argument_registers
 
-GRADIENTS = "gradients()"
-"""The key of the gradients of all parameters that an object leads to."""
+GRADIENT = "grad"
+"""What a tensor has that a backward pass writes."""
+_LISTED = {op.BUILD: 4, op.PHI: 3, op.COPY: 3}
+"""By opcode: where the registers begin that are elements of a value, or what it may be."""
 
 
 class Training:
@@ -34,6 +36,25 @@ class Training:
         for module in modules:
             yield from (Tracked(BUFFER, place.behind(GRADIENTS)) for place in self.modules.names(function, module))
 
+    def held(self, function: Function, registers: Iterable[int]) -> Iterator[Place]:
+        """The gradients that some registers hold, by the modules of whose parameters they are: ``param.grad``, or a list of such."""
+        waiting = [] if function.is_cpp else [register for register in registers if register >= 0]
+        for register in waiting:
+            one = function.definitions[register]
+            if one is None:
+                continue
+            if one[0] == op.ATTR and function.text(one[4]) == GRADIENT:
+                yield from (place.behind(GRADIENTS) for place in self.modules.parameters.owners(function, one[3]))
+            elif one[0] in _LISTED:
+                put = (use[-1] for use in function.uses[register] if use[0] == op.APPEND and use[2] == register)
+                waiting += [each for each in (*one[_LISTED[one[0]] :], *put) if each >= 0 and each not in waiting]
+
+    def named(self, function: Function, tracked: Iterable[Tracked]) -> set[Tracked]:
+        """Gradients of parameters, by the modules of these."""
+        graded = [each for each in tracked if each.place.path == (GRADIENT,) and each.place.root[0] == "register"]
+        owned = ((each, self.modules.parameters.owners(function, int(str(each.place.root[1])))) for each in graded)
+        return {each._replace(place=place.behind(GRADIENTS)) for each, places in owned for place in places}
+
     def updated(self, function: Function, optimizers: Iterable[int]) -> Iterator[Tracked]:
         """What optimizers write."""
         for register in optimizers:
@@ -50,6 +71,7 @@ class Training:
             if made is None or any(is_module and _meet(place, one) for place, is_module in made for one in held):
                 return True
         owners = [place for register in work.clips for place in self.modules.parameters.owners(function, register)]
+        owners += [Place(place.root, place.path[:-1]) for place in self.held(function, (*work.reads, *work.writes))]
         return any(_meet(place, one) for place in owners for one in held)
 
     def steps_in(self, function: Function) -> bool:

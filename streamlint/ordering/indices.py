@@ -9,10 +9,11 @@ from streamlint.facts.objects import External, Memory, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.flow import BUFFER, EXACT, Tracked
-from streamlint.ordering.places import TUPLE, Element, Place
+from streamlint.ordering.places import Element, Place
 from streamlint.ordering.states import State
 from streamlint.ordering.turns import Turns
 from streamlint.ordering.updating import Updating
+from streamlint.ordering.walk_names import by_parameters
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.operands import argument_registers, operand_of
 from streamlint.waits.questions import Key, alike
@@ -80,19 +81,9 @@ class Indexed(Updating):
         function = state.frame.function
         keys = self.keys(function, one, callee, is_down=True)
         shared = {held for held in found if held.place.root[0] in _SHARED and held.kind in EXACT and held.place.path}
-        mine = found - shared | {self._rekeyed(held, keys) for held in shared}
-        constants = self._constants(function, one, callee)
-        return frozenset(mine | {as_given(held, constants) for held in mine if held.place.path} if constants else mine)
-
-    def _constants(self, caller: Function, call: Instruction, callee: Function) -> dict[object, object]:
-        """By type and value: the parameters for which a call gives constants."""
-        found: dict[object, object] = {}
-        for param in callee.by_opcode[op.PARAM] if call[0] in (op.CALL, op.INVOKE) else ():
-            register = operand_of(caller, call, callee, param[3])
-            constant = self.places.element(caller, register).key if register is not None and register >= 0 else None
-            if constant is not None and not isinstance(constant, tuple):
-                found[type(constant), constant] = alike(callee, param[2])
-        return found
+        known = {self._rekeyed(held, keys) for held in shared}
+        constants = self.constants(function, one, callee)
+        return frozenset((found - shared).union(known, *(by_parameters(held, constants) for held in known)))
 
     # --- functions that give out what they keep
 
@@ -161,15 +152,3 @@ def renamed(key: object, names: Mapping[object, object]) -> object | None:
         return None
     parts = tuple(renamed(part, names) for part in key)
     return None if None in parts else parts
-
-
-def as_given(held: Tracked, names: Mapping[object, object]) -> Tracked:
-    """Something tracked, with indices that equal the constant arguments of a call as its parameters."""
-    path = tuple(Element(_given(key.key, names)) if isinstance(key, Element) else key for key in held.place.path)
-    return held if path == held.place.path else held._replace(place=Place(held.place.root, path))
-
-
-def _given(key: object, names: Mapping[object, object]) -> object:
-    if isinstance(key, tuple):
-        return (TUPLE, *(_given(part, names) for part in key[1:])) if key[:1] == (TUPLE,) else key
-    return names.get((type(key), key), key)

@@ -1,4 +1,4 @@
-"""Members that hold a stream at hand: those into which a function has put it, and those of objects that it has made of it."""
+"""Members that hold what a function has: those into which it has put it, and those of objects that it has made of it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import Instance
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ordering.places import Place, Places
+from streamlint.ordering.places import Place, Places, rest_behind
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.operands import argument_registers, operand_of
 
@@ -27,9 +27,12 @@ class KeptMembers:
 
     def of(self, function: Function, register: int, one: Instruction) -> Iterator[Place]:
         """The members that hold what a register does, where an instruction runs."""
+        yield from self.of_place(function, self.places.of(function, register), one)
+
+    def of_place(self, function: Function, mine: Place, one: Instruction) -> Iterator[Place]:
+        """The members that hold what a place does, where an instruction runs."""
         if one not in function.homes:
             return
-        mine = self.places.of(function, register)
         found = self._found.get((function, mine))
         if found is None:
             found = [(store, target) for store, target, held in self._kept(function) if held == mine]
@@ -55,19 +58,32 @@ class KeptMembers:
     def _made_of(self, function: Function, mine: Place) -> Iterator[tuple[Instruction, Place]]:
         """The members of objects that were made of what a place holds, where their constructors have put it."""
         for one in (each for opcode in _MAKING for each in function.by_opcode[opcode]):
-            given = [register for _, register in argument_registers(function, one) if register >= 0]
-            if not any(self.places.of(function, register) == mine for register in given):
-                continue
-            for maker in self._makers(function, one, len(given)):
-                for _, target, held in self._kept(maker):
-                    index = held.root[1] if held.root[0] == "parameter" and not held.path else None
-                    if not isinstance(index, int) or index == 0 or target.root != ("parameter", 0):
-                        continue
-                    register = operand_of(function, one, maker, index)
-                    if register is None and one[0] == op.CALL and function.is_cpp and index <= len(given):
-                        register = given[index - 1]  # a function of the library that makes the object
-                    if register is not None and register >= 0 and self.places.of(function, register) == mine:
+            if any(register >= 0 and self.places.of(function, register) == mine for _, register in argument_registers(function, one)):
+                for target, source in self._given(function, one):
+                    if source == mine:
                         yield one, self.places.of(function, one[2]).behind(*target.path)
+
+    def given(self, function: Function, place: Place) -> Iterator[Place]:
+        """What a member of an object that the function makes was given: by the name that the function has for it."""
+        one = function.definitions[int(str(place.root[1]))] if place.root[0] == "register" and place.path else None
+        for target, source in self._given(function, one) if one is not None and one[0] in _MAKING else ():
+            rest = rest_behind(target, Place(target.root, place.path))
+            if rest is not None:
+                yield source.behind(*rest)
+
+    def _given(self, function: Function, one: Instruction) -> Iterator[tuple[Place, Place]]:
+        """The members of an object that an instruction makes, each with the place of what its constructor was given for it."""
+        given = [register for _, register in argument_registers(function, one) if register >= 0]
+        for maker in self._makers(function, one, len(given)):
+            for _, target, held in self._kept(maker):
+                index = held.root[1] if held.root[0] == "parameter" and not held.path else None
+                if not isinstance(index, int) or index == 0 or target.root != ("parameter", 0):
+                    continue
+                register = operand_of(function, one, maker, index)
+                if register is None and one[0] == op.CALL and function.is_cpp and index <= len(given):
+                    register = given[index - 1]  # a function of the library that makes the object
+                if register is not None and register >= 0:
+                    yield target, self.places.of(function, register)
 
     def _makers(self, function: Function, one: Instruction, count: int) -> list[Function]:
         """The constructor of the object that an instruction makes, if it is one alone."""

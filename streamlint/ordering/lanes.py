@@ -20,12 +20,15 @@ from streamlint.ordering.kept_members import KeptMembers
 from streamlint.ordering.on_path import as_passed
 from streamlint.ordering.places import ANY, Element, Place, Places, rest_behind
 from streamlint.ordering.rotation import turning
+from streamlint.ordering.stream_owners import Owner, StreamOwners
 from streamlint.ordering.streams import Currents
 from streamlint.ordering.walk_names import aside
 from streamlint.transfer.actions import CURRENT, HANDLE, NAMED, NULL, UNKNOWN, Stream, Viewed
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.operands import argument_registers, operand_of
 
+MADE = ("global", "made")
+"""How the place of a stream begins that is named by where it was made; the instruction and the owner follow."""
 WAITER = "waiter"
 """A stream that already waits for the operation that is followed."""
 _CREATED = frozenset({"created", "blocking", "non-blocking"})
@@ -36,7 +39,8 @@ AMBIENT = Place(("global", "ambient"))
 class Lane(NamedTuple):
     """A stream: ``kind`` is ``current`` for the ambient one, ``named`` or ``unknown``; its names on the path, where it was made, whether it
     is ordered with the null stream (None: not known). ``is_given``: an unknown call has given it; ``may_be_current``: it is one of
-    several, of which one is the current one; ``takes_turns``: each round of a loop has another one of a list that its function builds."""
+    several, of which one is the current one; ``takes_turns``: each round of a loop has another one of a list that its function builds;
+    ``owner``: the object of the program whose constructor has made it, if that is known."""
 
     kind: str
     places: tuple[Place, ...]
@@ -46,6 +50,7 @@ class Lane(NamedTuple):
     is_given: bool = False
     may_be_current: bool = False
     takes_turns: bool = False
+    owner: Owner | None = None
 
     def tracked(self, kind: str) -> frozenset[Tracked]:
         """The lane as it is tracked."""
@@ -53,7 +58,7 @@ class Lane(NamedTuple):
             return frozenset({Tracked(kind, AMBIENT)})
         places = [*self.places]
         if not self.is_element:
-            places += [Place(("global", "made", site)) for site in self.made]
+            places += [Place(("global", "made", site, self.owner)) for site in self.made]
         return frozenset(Tracked(kind, place) for place in places)
 
     @property
@@ -76,6 +81,7 @@ class Lanes:
         self.handles = BoundHandles(transfer, places)
         self.scopes = Scopes(transfer, places, currents)
         self.members = transfer.one_of(KeptMembers, transfer, places)
+        self.owners = transfer.one_of(StreamOwners, transfer)
 
     def of(self, frame: Frame, one: Instruction, stream: Stream, depth: int | None = None) -> Lane:
         """The lane that an instruction means by a stream."""
@@ -99,23 +105,25 @@ class Lanes:
         function, register = frame.function, behind_number(frame.function, stream.register)
         holder, held = as_passed(self.transfer, frame, register)
         block = function.homes[one][0] if holder is frame and one in function.homes else NOBODY
-        values = [*self.first.values(holder.function, held, block)]
-        values += (value for value in self._behind_external(values) if value not in values)
+        values = self._streams(holder.function, held, block)
+        values += [value for value in self._behind_external(values) if value not in values]
+        values = _in_use(values, function.is_cpp)
         wrapped = (*self._wrapped(function, register), *self._initial(function, register))
         kept = self.members.of(function, register, one)
-        names = (*self.places.names(function, register), *self._members(function, register), *kept, *wrapped)
-        names = _seen_from(frame, depth, names)
+        own = (*self.places.names(function, register), *self._members(function, register), *kept, *wrapped)
+        names = _seen_from(frame, depth, own)
         made = _made(values)
         details = {value.detail for value in values if isinstance(value, LibraryObject)}
         is_element = any(isinstance(key, Element) for name in names for key in name.path)
         is_one_of = is_element and _is_one_of(values, details)
-        if _may_be_current(details - {"current", "default"} if is_one_of else details, function.is_cpp):
+        if _may_be_current(details - {"current", "default"} if is_one_of else details):
             names = (*names, AMBIENT)
         is_given = not (made or wrapped) and self._is_given(function, register)
         if is_given:
             names = (*names, AMBIENT)  # a getter may give the current one
         takes_turns = is_one_of and turning(function, register) is not None and self._is_of_list(function, register)
-        return Lane(NAMED, names, made, self._blocking(stream, values, made), stream.library, is_given, is_one_of, takes_turns)
+        owner = self.owners.of(frame, own, made)
+        return Lane(NAMED, names, made, self._blocking(stream, values, made), stream.library, is_given, is_one_of, takes_turns, owner)
 
     def _is_given(self, function: Function, register: int) -> bool:
         """Whether a call or several ways give a stream that has no other name."""
@@ -161,6 +169,14 @@ class Lanes:
         if len(before) == len(stored) and (before or len(given) == 1):
             yield from self.places.names(function, (given + before)[-1])
 
+    def _streams(self, function: Function, register: int, block: int) -> list[Object]:
+        """What a register holds; C++: of an object that converts to a stream, what the conversion gives."""
+        values = list(self.first.values(function, register, block))
+        is_object = function.is_cpp and values and all(isinstance(value, Instance) for value in values)
+        methods = list(self._conversions(values)) if is_object else []
+        given = ((method, end[2]) for method in methods for end in method.by_opcode[op.RETURN] if end[2] >= 0)
+        return values + [value for method, held in given for value in self.transfer.values(method, held)]
+
     def _members(self, function: Function, register: int) -> Iterator[Place]:
         """C++: the member that a method gives back, or an object is converted to: ``lane.get()``, ``lane``."""
         one = function.definitions[register] if function.is_cpp and register >= 0 else None
@@ -178,8 +194,13 @@ class Lanes:
         """The methods that give a value: those that a call may run, or the conversions of an object."""
         if one[0] == op.INVOKE:
             yield from (edge.callee for edge in self.transfer.edges(function, one) if edge.is_followed)
-            return
-        for value in self.transfer.values(function, register):
+        else:
+            yield from self._conversions(self.transfer.values(function, register))
+
+    @staticmethod
+    def _conversions(values: Iterable[Object]) -> Iterator[Function]:
+        """C++: the conversions of objects."""
+        for value in values:
             named = value.definition.methods if isinstance(value, Instance) else {}
             yield from (each for name, methods in named.items() if name.startswith("operator ") for each in methods)
 
@@ -239,7 +260,7 @@ class Lanes:
         """A stream that another function has named."""
         if found is None:
             return Lane(UNKNOWN, (), frozenset(), None, stream.library)
-        values = list(self.transfer.values(found.function, found.register))
+        values = _in_use(self.transfer.values(found.function, found.register), found.function.is_cpp)
         names = tuple(aside(name, frame.depth) for name in found.places) if frame.depth != depth else found.places
         made = _made(values)
         if not names and not made:
@@ -283,10 +304,18 @@ class Lanes:
         if lane.kind == UNKNOWN:
             return True
         held = {each.place for each in tracked if each.kind in kinds}
-        if not held.isdisjoint(each.place for each in lane.tracked(kinds[0])):
+        if not held.isdisjoint(each.place for each in lane.tracked(kinds[0])) or _may_be_made_as(held, lane):
             return True
         each_of = [each.place for each in tracked if each.kind == WAITER and WAITER in kinds and each.place.path[-1:] == (ANY,)]
         return any(rest_behind(every, place) == () for every in each_of for place in lane.places)
+
+
+def _may_be_made_as(held: set[Place], lane: Lane) -> bool:
+    """Whether a lane was made where one of some places says, by whoever of the two is not known to be of another object."""
+    if lane.is_element:
+        return False
+    owners = [place.root[3] for place in held if place.root[:2] == MADE and place.root[2] in lane.made]
+    return any(owner is None or lane.owner is None for owner in owners)
 
 
 def _seen_from(frame: Frame, depth: int, names: tuple[Place, ...]) -> tuple[Place, ...]:
@@ -300,9 +329,18 @@ def _is_one_of(values: Iterable[Object], details: set[str]) -> bool:
     return has_others and bool(details & {"current", "default"})
 
 
-def _may_be_current(details: set[str], is_cpp: bool) -> bool:
-    """Whether a stream may be the current one: what is null in C++ beside what is created was null before."""
-    return bool(details & {"current", "default", "attribute"}) or ("null" in details and not (is_cpp and details & _CREATED))
+def _in_use(values: Iterable[Object], is_cpp: bool) -> list[Object]:
+    """What a variable for a stream holds where work is queued: what is null in C++ beside what is created was null before."""
+    held = list(values)
+    streams = [value for value in held if isinstance(value, LibraryObject) and value.kind == "stream"]
+    if not is_cpp or not any(value.detail in _CREATED for value in streams):
+        return held
+    return [value for value in held if value not in streams or value.detail != "null"]
+
+
+def _may_be_current(details: set[str]) -> bool:
+    """Whether a stream may be the current one."""
+    return bool(details & {"current", "default", "attribute", "null"})
 
 
 def _made(values: list[Object]) -> frozenset[Site]:

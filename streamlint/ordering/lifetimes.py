@@ -6,6 +6,7 @@ is made by the call, for whoever calls it.
 
 from __future__ import annotations
 
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
@@ -15,12 +16,14 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector
 from streamlint.ordering.flow import BUFFER, Flow, Tracked
+from streamlint.ordering.indices import ELSEWHERE, is_named, renamed
 from streamlint.ordering.lookup import Lookup, roots_of
-from streamlint.ordering.places import ANY, POINTEE, Place, Places, Root, register_place, rest_behind
+from streamlint.ordering.places import ANY, POINTEE, Element, Key, Place, Places, Root, register_place, rest_behind
 from streamlint.transfer.actions import Viewed
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import CALLING, Transfer
 from streamlint.waits.operands import operand_of
+from streamlint.waits.questions import alike
 
 _DEEPEST = 9
 _MOST_ROUNDS = 6
@@ -105,7 +108,7 @@ class Lifetimes:
         self.places = places
         self.flow = Flow(places)
         self._ends = ends
-        self._inside: dict[Function, list[tuple[Place, tuple[Site, ...]]]] = {}
+        self._inside: dict[Function, dict[tuple[Place, Site], tuple[Site, ...]]] = {}  # by place and end: the calls that lead there
         self._lookups: dict[Function, Lookup] = {}
         self._ending: dict[Function, dict[Instruction, list[int]]] = {}
         self._entering: dict[Function, list[tuple[Instruction, Function]]] = {}
@@ -220,26 +223,44 @@ class Lifetimes:
         register = given_for(held.function, one, callee, int(str(place.root[1])))
         if register is None or register < 0 or self.is_moved(held.function, register):
             return False
-        outer = [name.behind(*place.path) for name in self.places.names(held.function, register)]
+        path = outer_path(self.places, Site(held.function, one), callee, place)
+        outer = [name.behind(*path) for name in self.places.names(held.function, register)]
         return any(rest_behind(name, mine) == () for name in outer for mine in held.places)
 
-    def ended_inside(self, function: Function, depth: int = _DEEPEST) -> list[tuple[Place, tuple[Site, ...]]]:
-        """What of its parameters and globals a function ends, with the calls that lead to the end."""
-        found = self._inside.get(function)
-        if found is not None or depth == 0:
-            return found or []
-        found = self._inside[function] = []
-        for one in function.code.instructions():
-            for register in self._ends(function, one):
-                place = self._outer(function, register)
-                if place is not None:
-                    found.append((place, (Site(function, one),)))
-            for callee in self._entered(function, one):
-                for inner, calls in self.ended_inside(callee, depth - 1):
-                    register_given = given_for(function, one, callee, int(str(inner.root[1]))) if inner.root[0] == "parameter" else None
-                    if register_given is not None and (place := self._outer(function, register_given)) is not None:
-                        found.append((place.behind(*inner.path), (Site(function, one), *calls)))
-        return found
+    def ended_inside(self, function: Function) -> list[tuple[Place, tuple[Site, ...]]]:
+        """What of its parameters and globals a function ends, with calls that lead to the end: those of one way to each end."""
+        if function not in self._inside:
+            self._find_inside(function)
+        return [(place, calls) for (place, _), calls in self._inside[function].items()]
+
+    def _find_inside(self, first: Function) -> None:
+        """The least fixpoint: what a function ends is ended by all that call it, and by itself where it calls itself."""
+        inside, calling = self._inside, defaultdict[Function, list[Site]](list)
+        inside[first], waiting, passed = {}, [first], deque[tuple[Function, Place, tuple[Site, ...]]]()
+        for function in waiting:
+            for one in function.code.instructions():
+                site = Site(function, one)
+                for register in self._ends(function, one):
+                    if (place := self._outer(function, register)) is not None:
+                        inside[function][place, site] = (site,)
+                for callee in self._entered(function, one):
+                    calling[callee].append(site)
+                    if callee not in inside:
+                        inside[callee] = {}
+                        waiting.append(callee)
+        passed.extend((function, place, calls) for function in calling | {first: []} for (place, _), calls in inside[function].items())
+        while passed:
+            callee, inner, calls = passed.popleft()
+            for site in calling[callee]:
+                outer, way = self._given_to(callee, inner, site), (site, *calls)
+                if outer is not None and inside[site.function].setdefault((outer, calls[-1]), way) is way:
+                    passed.append((site.function, outer, way))
+
+    def _given_to(self, callee: Function, inner: Place, site: Site) -> Place | None:
+        """The place of a parameter of a function as a call has it, if that begins at a parameter or a global of the caller."""
+        given = given_for(*site, callee, int(str(inner.root[1]))) if inner.root[0] == "parameter" else None
+        outer = self._outer(site.function, given) if given is not None else None
+        return outer.behind(*outer_path(self.places, site, callee, inner)) if outer is not None else None
 
     def _outer(self, function: Function, register: int) -> Place | None:
         """The place of a register, if it begins at a parameter or a global."""
@@ -288,20 +309,21 @@ class Lifetimes:
                 yield caller, call
 
     def _passed_back(self, held: Held, caller: Function, call: Instruction) -> Iterator[Place]:
-        function = held.function
+        function, site = held.function, Site(caller, call)
         for end in function.by_opcode[op.RETURN]:
             for name in self.places.names(function, end[2]) if end[2] >= 0 else ():
                 for place in held.places:
                     rest = rest_behind(name, place)
                     if rest is not None and op.DEFINES[call[0]]:
-                        yield register_place(call[2]).behind(*rest)
+                        yield register_place(call[2]).behind(*outer_path(self.places, site, function, Place(place.root, rest)))
         for place in held.places:
+            path = outer_path(self.places, site, function, place)
             if place.root[0] == "global":
-                yield place
+                yield Place(place.root, path)
             elif place.root[0] == "parameter" and (place.path or held.is_given):
                 given = given_for(caller, call, function, int(str(place.root[1])))
                 if given is not None and given >= 0:
-                    yield from (name.behind(*place.path) for name in self.places.names(caller, given))
+                    yield from (name.behind(*path) for name in self.places.names(caller, given))
 
 
 def given_for(function: Function, one: Instruction, callee: Function, index: int) -> int | None:
@@ -321,6 +343,22 @@ def given_for(function: Function, one: Instruction, callee: Function, index: int
         given = one[5:]
         return given[index - 1] if 0 <= index - 1 < len(given) else None
     return None
+
+
+def outer_path(places: Places, site: Site, callee: Function, place: Place) -> tuple[Key, ...]:
+    """The keys of a function's place as a call of it names them: of an index that the caller has no name for, as one of that function."""
+    if not any(map(is_named, place.path)):
+        return place.path
+    given = ((param[2], given_for(*site, callee, param[3])) for param in callee.by_opcode[op.PARAM])
+    known = ((alike(callee, param), each) for param, each in given if each is not None and each >= 0)
+    names: dict[object, object] = {key: places.element(site.function, each).key for key, each in known}
+    keys: list[Key] = []
+    for key in place.path:
+        if isinstance(key, Element) and is_named(key):
+            outer = renamed(key.key, names)
+            key = Element(outer if outer is not None else (ELSEWHERE, callee.unit.number, callee.code.number, key.key))
+        keys.append(key)
+    return tuple(keys)
 
 
 def pointees(places: Places, function: Function, register: int) -> frozenset[Place]:

@@ -17,6 +17,7 @@ from streamlint.ir import opcodes as op
 from streamlint.ordering.c_api import taken_apart
 from streamlint.ordering.old_values import OldValues
 from streamlint.transfer.record_fields import RecordFields
+from streamlint.waits.indices import is_gathered
 from streamlint.waits.questions import alike
 
 MOST_KEYS = 5
@@ -132,6 +133,8 @@ class Places:
             return self.of(function, one[3])
         if opcode == op.UNDEF and function.is_cpp and function.method is not None:
             return self.of_name(function, function.text(one[3]))  # a member that the initialisers of a constructor name
+        if opcode == op.CALL and function.has_receiver and not function.is_cpp and function.dotted(one[3]) == "super":
+            return Place(("parameter", 0))
         if opcode == op.LOAD and (index := self._argument(function, one)) is not None:
             return Place(("parameter", 1), (Element(index),))
         if opcode == op.DEREF:
@@ -158,7 +161,8 @@ class Places:
             return cell_of(function, one[3])
         if opcode == op.ATTR:
             return self._pointee(function, self.of(function, one[3])).behind(function.text(one[4]))
-        return self.of(function, one[3]).behind(self.element(function, one[4])) if opcode == op.ITEM else None
+        is_part = opcode == op.ITEM and not is_gathered(self.facts, function, one)
+        return self.of(function, one[3]).behind(self.element(function, one[4])) if is_part else None
 
     def _given_on(self, function: Function, register: int) -> Place:
         """C++: a parameter that a loop hands to calls in each round, which might be given a reference to it."""

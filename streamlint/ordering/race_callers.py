@@ -11,7 +11,7 @@ from streamlint.ordering.apart import Apart
 from streamlint.ordering.conditions import Frame
 from streamlint.ordering.flow import BUFFER, STREAM, Tracked
 from streamlint.ordering.handed_out import HandedOut
-from streamlint.ordering.lanes import AMBIENT
+from streamlint.ordering.lanes import AMBIENT, MADE, Lane
 from streamlint.ordering.meetings import Meeting, Meetings
 from streamlint.ordering.not_inherited import starts_under_stream
 from streamlint.ordering.open_methods import open_methods
@@ -36,6 +36,10 @@ class RaceCallers(RaceOrders):
         self._meeting: Meeting | None = None
         self._left: dict[tuple[Function, tuple[Instruction, ...]], tuple[Function, ...]] = {}
         """By the calls that lead from a function to a caller: the functions up to that."""
+
+    def callers(self, function: Function) -> list[tuple[Function, Instruction]]:
+        """The calls that run a function; a hook of gradients runs behind where it is registered, in each backward pass."""
+        return super().callers(function) or list(self.transfer.registered(function))
 
     def comes_to(self, function: Function, partners: frozenset[Function] | None) -> bool:
         """Whether a path from a function may come to work of others, to which it is held from here on."""
@@ -67,7 +71,7 @@ class RaceCallers(RaceOrders):
                 up = up._replace(tracked=(up.tracked - moved) | renamed)
                 if self._lane.kind == CURRENT:
                     self._chosen[up.path] = lane
-            if functions is not None and self._lane.kind == NAMED and (self._lane.blocking is None or AMBIENT in self._lane.places):
+            if functions is not None and self._lane.kind == NAMED:
                 up = self._passed_down(functions, up)
             yield up
 
@@ -80,13 +84,19 @@ class RaceCallers(RaceOrders):
         return left
 
     def _passed_down(self, functions: tuple[Function, ...], up: State) -> State:
-        """A path that has left a function by a call: the stream of the work is the one that this call passes down, of all that calls do."""
+        """A path that has left a function by a call: the stream of the work is the one that this call passes down, of all that calls do;
+        it is that of the object whose method the call runs."""
+        is_open = self._lane.blocking is None or AMBIENT in self._lane.places
+        if not is_open and not (self._lane.made and self._lane.owner is None):
+            return up
         home = self._site.function
         frame = Frame(functions[-1], None, None, 0)
         for function, call in zip(reversed(functions[:-1]), reversed(up.path), strict=True):
             frame = Frame(function, frame, call, frame.depth + 1)
         given = self.lanes.of(frame, self._site.instruction, self._stream(home, self._work))
-        if given.kind != NAMED or given.blocking is None:
+        if given.owner is not None:
+            up = up._replace(tracked=frozenset(owned(held, given) for held in up.tracked))
+        if not is_open or given.kind != NAMED or given.blocking is None:
             return up
         self._chosen[up.path] = given
         return up if AMBIENT in given.places else up._replace(tracked=up.tracked - {Tracked(STREAM, AMBIENT)})
@@ -116,6 +126,13 @@ class RaceCallers(RaceOrders):
         return self._lane.kind != NAMED or (
             lane is not None and not self.settled.leaves(function, lane) and not self.settled.is_settled(function, lane)
         )
+
+
+def owned(held: Tracked, lane: Lane) -> Tracked:
+    """A stream that is tracked by where it was made, with its owner, which a caller knows."""
+    root = held.place.root
+    is_open = held.kind == STREAM and root[:2] == MADE and root[2] in lane.made and root[3] is None
+    return held._replace(place=Place((*MADE, root[2], lane.owner))) if is_open else held
 
 
 def _lasts(place: Place, function: Function) -> bool:

@@ -11,6 +11,7 @@ from streamlint.ir import opcodes as op
 from streamlint.ordering.beginnings import Beginnings
 from streamlint.ordering.conditions import Frame
 from streamlint.ordering.flow import BUFFER, STREAM, Tracked
+from streamlint.ordering.gradients import GRADIENT
 from streamlint.ordering.lanes import Lane
 from streamlint.ordering.new_blocks import NewBlocks
 from streamlint.ordering.places import ANY
@@ -22,14 +23,13 @@ from streamlint.transfer.actions import CURRENT, NAMED, UNKNOWN, Copied, Stream,
 from streamlint.transfer.transfer import Transfer
 from streamlint.transfer.work import Worked
 
-_GRADIENT = "grad"
-"""What a tensor of callers has that a backward pass of theirs writes."""
 Begun = tuple[Function, Instruction, Worked]
 
 
 class Races(RaceJudge):
     """Finds the races of a program."""
 
+    resumes = True
     reads_too = True
     """Whether memory that is only read is followed to writes of it."""
     begins: type[Beginnings] = Beginnings
@@ -64,7 +64,7 @@ class Races(RaceJudge):
             self._follow(Site(function, first), Worked(Stream(CURRENT, library="torch"), (), (), "call", "torch"), AMBIENT_LANE)
             registers = [one[2] for one in function.by_opcode[op.PARAM] if one[3] in parameters]
             tracked = {held for register in registers for held in self._names(function, register)}
-            tracked |= {held._replace(place=held.place.behind(_GRADIENT)) for held in tracked}
+            tracked |= {held._replace(place=held.place.behind(GRADIENT)) for held in tracked}
             if tracked:
                 self.run(self.start(function, first, frozenset(tracked) | self._lane.tracked(STREAM), ()), self._judge)
         self._unknown_work = ""
@@ -135,7 +135,7 @@ class Races(RaceJudge):
         run = self.modules.run(function, work.runs if self._moves_modules else ())
         for registers, members, self._writes in ((written, (*moved, *left, *updated), True), (read, run, False)):
             tracked = {self._in_region(one, register, held) for register in registers for held in self._names(function, register)}
-            tracked |= set(members)
+            tracked |= {*members, *(Tracked(BUFFER, place) for place in self.training.held(function, registers))}
             if not tracked or not (self._writes or self.reads_too):
                 continue
             self._loop = self._turning(function, one, work) if self._writes and (work.writes or work.made >= 0) else None

@@ -176,7 +176,7 @@ class Releases(Crossing):
         mine = self._lane
         if UNKNOWN in (lane.kind, mine.kind):
             return True
-        return not lane.tracked(STREAM).isdisjoint(mine.tracked(STREAM))
+        return self.lanes.is_same(mine.tracked(STREAM), lane)
 
     def _is_reused(self, state: State, work: Worked, lane: Lane) -> bool:
         """Whether work takes new memory on the stream of the storage, which is gone while it is in use."""
@@ -414,15 +414,15 @@ class Releases(Crossing):
                         return True
         return False
 
-    def _yielded(self, state: State, one: Instruction) -> Iterator[State]:
+    def _yielded(self, state: State, one: Instruction, register: int) -> Iterator[State]:
         """Whoever takes a value that a stream of the generator's own has made uses it on the stream that is current there."""
         function = state.frame.function
         if state.frame.caller is not None or self._lane.kind != NAMED or self.callers(function):
-            for after in super()._yielded(state, one):
+            for after in super()._yielded(state, one, register):
                 yield after._replace(tracked=frozenset(map(as_lent, after.tracked))) if state.frame.caller is None else after
             return
         tracked = state.tracked
-        if self._is_lent(state, one[3]):
+        if self._is_lent(state, register):
             if any(self._is_from_outside(place) for place in self._lane.places) and not self._lane.made:
                 return
             tracked = tracked | {Tracked(USED, _MARK, "", Site(function, one)), Tracked(STREAM, AMBIENT)}

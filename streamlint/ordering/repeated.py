@@ -11,11 +11,10 @@ from streamlint.ir.graph import Loop
 from streamlint.ordering import rotation
 from streamlint.ordering.alternation import Alternation
 from streamlint.ordering.flow import BUFFER, STREAM, Tracked
-from streamlint.ordering.lanes import WAITER, Lane, Lanes
+from streamlint.ordering.lanes import MADE, WAITER, Lane, Lanes
 from streamlint.ordering.places import Element
 from streamlint.ordering.regions import ADDS, Region, Regions
 from streamlint.ordering.rounds import Rounds, next_round
-from streamlint.ordering.same_streams import MADE
 from streamlint.ordering.states import MOST_GUESSES, State
 from streamlint.ordering.walk import Walk
 from streamlint.transfer.actions import CURRENT, NAMED

@@ -376,9 +376,9 @@ class Replays(Unordered):
             return
         yield from super()._returned(state, register)
 
-    def _yielded(self, state: State, one: Instruction) -> Iterator[State]:
+    def _yielded(self, state: State, one: Instruction, register: int) -> Iterator[State]:
         if state.frame.caller is not None:
-            yield from super()._yielded(state, one)
+            yield from super()._yielded(state, one, register)
 
     def _up(self, state: State, register: int) -> Iterator[State]:
         """Callers; without one, the other methods of the object."""

@@ -10,13 +10,10 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.flow import STREAM, Tracked
 from streamlint.ordering.gradients import element_of
-from streamlint.ordering.lanes import WAITER, Lane
+from streamlint.ordering.lanes import MADE, WAITER, Lane
 from streamlint.ordering.places import Place
 from streamlint.transfer.actions import CURRENT, NAMED
 from streamlint.transfer.transfer import Transfer
-
-MADE = ("global", "made")
-"""How the place of a stream begins that is named by where it was made."""
 
 
 class SameStreams:

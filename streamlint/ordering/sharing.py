@@ -31,6 +31,7 @@ _FROM = {
     op.REBIND: 5,
 }
 """By opcode: where the register stands of which the result is the same, a part, or an element."""
+_GIVING = (op.RETURN, op.YIELD, op.YIELD_FROM)
 Held = tuple[Function, int]
 
 
@@ -88,7 +89,7 @@ class Sharing:
             yield from ((function, each) for each in self._taken(function, one))
             yield from ((function, each) for _, each in self.records.given(function, one))
         for edge in self.transfer.edges(function, one):
-            ends = (op.RETURN, op.YIELD) if edge.is_followed else ()
+            ends = _GIVING if edge.is_followed else ()
             yield from ((edge.callee, end[-1]) for opcode in ends for end in edge.callee.by_opcode[opcode])
 
     def _viewed(self, function: Function, one: Instruction) -> Iterator[Held]:
@@ -109,7 +110,8 @@ class Sharing:
                     yield from ((caller, register) for register in registers)
 
     def _enters(self, caller: Function, call: Instruction, function: Function) -> bool:
-        return any(edge.callee is function and edge.is_followed for edge in self.transfer.edges(caller, call))
+        is_run = any(edge.callee is function and edge.is_followed for edge in self.transfer.edges(caller, call))
+        return is_run or (caller, call) in self.transfer.registered(function)
 
     def _attribute(self, function: Function, name: str, names: set[tuple[int, str]]) -> Iterator[Held]:
         """All that is read and stored under the name of an attribute, near by."""
@@ -162,7 +164,7 @@ class Sharing:
             yield from self._attribute(function, function.text(use[3]), names)
         elif opcode == op.SET_NAME:
             yield from self._global(function, function.text(use[2]), names)
-        elif opcode in (op.RETURN, op.YIELD):
+        elif opcode in _GIVING:
             yield from self._passed_back(function)
         elif opcode in (op.SET_ITEM, op.APPEND, op.PUT) and use[-1] != register:
             yield function, use[-1]
@@ -183,6 +185,8 @@ class Sharing:
             yield function, use[2]
         if use[0] == op.INVOKE and function.text(use[4]) in MUTATORS:
             yield from ((function, each) for each in operands_of(function, use))
+        if (use[0] == op.CALL or function.invokes(use, "takes", "ends", "whole")) and register in self._taken(function, use):
+            yield function, use[2]
         for edge in self.transfer.edges(function, use) if use[0] != op.ATTR else ():
             if edge.is_followed:
                 yield from self._given(function, use, edge.callee, register)

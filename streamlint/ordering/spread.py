@@ -21,7 +21,7 @@ def brought(function: Function, call: Instruction, callee: Function, index: int)
     if function.is_cpp or callee.is_cpp or call[0] not in (op.CALL, op.INVOKE) or index >= len(callee.code.parameters):
         return []
     kind = callee.code.parameters[index].kind
-    given = all_given(function, call)
+    given = all_given(function, call, callee)
     if kind in ("star", "double"):
         mark = LIST if kind == "star" else DICT
         return [each for key, each in given if key == mark or (key is None if kind == "star" else isinstance(key, str))]
@@ -31,7 +31,7 @@ def brought(function: Function, call: Instruction, callee: Function, index: int)
 def spread(places: Places, function: Function, call: Instruction, callee: Function) -> Iterator[tuple[Place, Place]]:
     """Places of a caller, and the places of the callee that mean the same, where one of them is within a tuple or dictionary."""
     kinds = [parameter.kind for parameter in callee.code.parameters]
-    given = all_given(function, call) if call[0] in (op.CALL, op.INVOKE) else []
+    given = all_given(function, call, callee) if call[0] in (op.CALL, op.INVOKE) else []
     if is_of_c(function, callee):
         for index, (kind, register) in enumerate(given):
             target = Place(("parameter", 1), (Element(index),)) if taken_apart(places.facts, callee) else Place(("parameter", 1 + index))

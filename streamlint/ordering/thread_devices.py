@@ -102,7 +102,7 @@ class ThreadDevices:
     def _first(
         self, spawn: Spawn, reached: list[tuple[Function, tuple[tuple[Function, Instruction], ...]]]
     ) -> tuple[Site, tuple[Site, ...], str, str] | None:
-        self.uses.given = dict(spawn.given)
+        self.uses.under(spawn.given)
         inside = {function for function, _ in reached}
         for function, calls in reached:
             if {"kernel", "device"} & function.code.flags:

@@ -108,7 +108,7 @@ class ThreadStreams:
         if spawn.made is not None and not spawn.roots:
             is_module = self._runs_module(spawn)
             return (Site(spawn.made.function, spawn.made.instruction),) if is_module and library == "torch" else ()
-        self.uses.given = dict(spawn.given)
+        self.uses.under(spawn.given)
         for root in spawn.roots:
             found = self._first(root, library, set())
             if found is not None and found != ():

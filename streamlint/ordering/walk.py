@@ -49,7 +49,8 @@ class Walk(Branches):
         ways = (block, *self.currents.ways(function, one))
         known = frozenset((frame, key, holds) for key, holds in (*decided, *(each for way in ways for each in deciding(function, way))))
         state = State(frame, block, index + 1, 0, tracked, 0, frozenset(), known, ())
-        return state._replace(chosen=frozenset({function.unit.number}))
+        state = state._replace(chosen=frozenset({function.unit.number}))
+        return self.generators.begun(state) if self.resumes else state
 
     def run(self, start: State, judge: Judge) -> None:
         """Follow all paths from a state."""
@@ -108,7 +109,7 @@ class Walk(Branches):
         if heard is None or self.passed(heard, one):
             return None, ()
         if one[0] == op.YIELD:
-            return None, self._yielded(heard._replace(place=index), one)
+            return None, self._yielded(heard._replace(place=index), one, one[3])
         entered = list(self._entered(heard, one, index))
         others = [after for after in entered if after.tracked]
         if entered and not self.meanwhile.lets_go(function, one):  # else who has started the thread goes on
@@ -146,6 +147,8 @@ class Walk(Branches):
         tracked = self.flow.after(state.frame.function, one, state.tracked, state.before)
         if op.DEFINES[one[0]]:
             tracked |= {held for held in state.tracked if held.place.root == ("register", one[2])}
+        if self.resumes and (left := self.generators.known(state, one)[1]):
+            tracked = self.generators.in_hand(tracked, left)
         state = state._replace(tracked=tracked)
         more = self.derived(state, one) if one[0] in (op.COMPARE, op.UNARY) else None
         return state._replace(tracked=tracked | more) if more else state

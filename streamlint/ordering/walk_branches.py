@@ -66,6 +66,8 @@ class Branches(Calls):
         condition, turned = unnegated(function, end[2])
         done = self.done_where(state, condition)
         done = self._gone_where(state, condition) if done is None else done
+        if done is None and self.resumes and self.generators.goes_on(state, condition):
+            done = False
         if done is not None:
             yield from self._entering(state, end[4] if done != turned else end[3])
             return
@@ -167,11 +169,26 @@ class Branches(Calls):
     def _ends(self, state: State, end: Instruction) -> Iterator[State]:
         """Where a path goes from the end of a block."""
         if end[0] == op.RETURN:
-            yield from self._returned(state, end[2])
+            yield from self._finished(state, end[2])
         elif end[0] == op.JUMP:
             yield from self._entering(state, end[2])
         elif end[0] == op.BRANCH:
             yield from self._branched(state, end)
+
+    def _finished(self, state: State, register: int) -> Iterator[State]:
+        """The state behind a function that has ended: of a generator, behind the loop that takes its values."""
+        call = state.frame.call
+        ended = state.frame.function.by_opcode
+        is_over = self.resumes and call is not None and call[0] == op.NEXT and bool(ended[op.YIELD] or ended[op.YIELD_FROM])
+        for after in self._returned(state, register):
+            graph = after.frame.function.control
+            number = graph.innermost[after.block] if is_over else NOBODY
+            if number == NOBODY:
+                yield after
+                continue
+            loop = graph.loops[number]
+            for block in (each for each in graph.successors[loop.header] if each not in loop.body):
+                yield from self._entering(after._replace(block=loop.header), block)
 
     def is_on_other_way(self, state: State, one: Instruction) -> bool:
         """Whether a path has not come through what makes the stream current that is so at an instruction."""

@@ -13,10 +13,12 @@ from streamlint.ir import opcodes as op
 from streamlint.ordering.conditions import Frame
 from streamlint.ordering.dispatch import Classes, Dispatch
 from streamlint.ordering.flow import BUFFER, Tracked
+from streamlint.ordering.generators import IN_HAND, Generators, taking
 from streamlint.ordering.global_names import GlobalNames
 from streamlint.ordering.iterated import as_given
+from streamlint.ordering.kept_members import KeptMembers
 from streamlint.ordering.passages import Passages
-from streamlint.ordering.places import ANY, Place, rest_behind
+from streamlint.ordering.places import ANY, Place, register_place, rest_behind
 from streamlint.ordering.states import State
 from streamlint.ordering.walk_hooks import Hooks
 from streamlint.ordering.walk_names import scope_call
@@ -34,15 +36,23 @@ class Calls(Hooks):
         super().__init__(transfer)
         self.dispatch = transfer.one_of(Dispatch, transfer.facts)
         self.names = transfer.one_of(GlobalNames, transfer)
+        self.members = transfer.one_of(KeptMembers, transfer, self.places)
         self._waiting: dict[Function, bool] = {}
         self._calling: dict[Function, list[tuple[Function, Instruction]]] = {}
         self._passages = Passages(self)
+        self.generators = Generators(self)
         self._run_block: Callable[[State], Iterable[State]] = lambda state: ()
 
     def _entered(self, state: State, one: Instruction, index: int) -> Iterator[State]:
         """The functions that an instruction enters, if they can mean something."""
         frame = state.frame
-        if frame.depth >= _DEEPEST or (one[0] == op.NEXT and self._is_in_hand(state, one[3])):
+        taken, left = self.generators.known(state, one) if self.resumes else (None, [])
+        if frame.depth >= _DEEPEST or (one[0] == op.NEXT and not left and self._is_in_hand(state, one[3])):
+            return
+        if taken is not None and left:
+            if one[0] == op.YIELD_FROM and any(mark.type == IN_HAND for mark in left):
+                yield from self._handed_on(state._replace(place=index), one, left)
+            yield from self.generators.resumed(state, taken, (mark for mark in left if mark.type != IN_HAND))
             return
         if one[0] == op.EXIT:
             yield from self._resumed(state, one)
@@ -67,6 +77,9 @@ class Calls(Hooks):
         """The beginning of a function, or what is behind its call if all that it can do is to order the operation."""
         frame = Frame(callee, state.frame, one, state.frame.depth + 1)
         tracked = self._given(state, one, callee)
+        classes = self.dispatch.given(state.frame.function, one, callee, _known(state))
+        if classes is not None:
+            state = state._replace(classes=state.classes | {(frame, classes)})
         inside = state._replace(frame=frame, block=0, place=0, before=0, tracked=tracked)
         near = (held.place for held in tracked if held.place.root[0] != "aside")
         if any(self._is_named(place, callee) for place in near) or self.may_meet(tracked, callee):
@@ -79,6 +92,14 @@ class Calls(Hooks):
         if not self.meets_memory or place.root[0] != "global":
             return True
         return isinstance(place.root[1], int) and self.names.may_touch(callee, place.root)
+
+    def given_to(self, state: State, one: Instruction, callee: Function) -> frozenset[Tracked]:
+        """What is tracked, by the names that a function has for it that an instruction enters."""
+        return self._given(state, one, callee)
+
+    def may_order(self, function: Function) -> bool:
+        """Whether a function waits on the host, by itself or through what it calls."""
+        return self._orders_inside(function)
 
     def may_meet(self, tracked: frozenset[Tracked], callee: Function) -> bool:
         """Whether a function that has no name for what is tracked may mean something for it."""
@@ -97,7 +118,7 @@ class Calls(Hooks):
         mine = self.dispatch.classes(state.frame.function, one, callee)
         if mine is None:
             return state.classes
-        known = next((classes for frame, classes in state.classes if frame == state.frame), None)
+        known = _known(state)
         left = mine if known is None else mine & known
         others = frozenset(each for each in state.classes if each[0] != state.frame)
         return others | {(state.frame, left)} if left else None
@@ -134,13 +155,29 @@ class Calls(Hooks):
         """Whether the memory is what a generator has given already: it is not run once more for it."""
         return has_memory(state, [name.behind(ANY) for name in self.places.names(state.frame.function, iterator)])
 
-    def _yielded(self, state: State, one: Instruction) -> Iterator[State]:
-        """Whoever takes the values of a generator goes on, one of them in hand; what he does before the next is not known here."""
+    def _yielded(self, state: State, one: Instruction, register: int) -> Iterator[State]:
+        """Whoever takes the values of a generator goes on, one of them in hand; there it stands still until the next is taken."""
         generator, call = state.frame.function, state.frame.call
         is_own = state.frame.caller is not None and call is not None
-        for back in self._returned(state, one[3]) if is_own else self._up(state, one[3]):
+        for back in self._returned(state, register) if is_own else self._up(state, register):
             by = call if is_own and call is not None else back.path[-1]
-            yield back._replace(tracked=as_given(self.flow, generator, back.frame.function, by, back.tracked))
+            caller = back.frame.function
+            taken = taking(caller, by) if self.resumes else None
+            is_handed_on = taken is not None and by[0] == op.YIELD_FROM
+            tracked = back.tracked if is_handed_on else as_given(self.flow, generator, caller, by, back.tracked)
+            if self.resumes:
+                tracked = tracked.union(self.generators.left(one, state, taken.iterator if taken is not None else by[2], taken is None))
+            back = back._replace(tracked=tracked)
+            if is_handed_on:
+                yield from self._yielded(back._replace(place=back.place - 1), by, by[2])
+            else:
+                yield back
+
+    def _handed_on(self, state: State, one: Instruction, left: Iterable[Tracked]) -> Iterator[State]:
+        """What a generator has in hand of another one, it gives on."""
+        names = self.places.names(state.frame.function, one[3])
+        given = self.flow.moved(state.tracked, names, register_place(one[2]), (ANY,))
+        yield from self._yielded(state._replace(tracked=self.generators.in_hand(state.tracked.union(given), left)), one, one[2])
 
     def _returned(self, state: State, register: int) -> Iterator[State]:
         """The state behind the call that has entered the function, or in its callers."""
@@ -154,7 +191,9 @@ class Calls(Hooks):
         tracked = self._behind_return(state, register, frame.caller, call)
         block, index = frame.caller.function.homes[call]
         decided = frozenset(known for known in state.decided if known[0] != frame)
-        yield state._replace(frame=frame.caller, block=block, place=index + 1, tracked=tracked, guards=guards, decided=decided)
+        classes = frozenset(known for known in state.classes if known[0] != frame)
+        back = state._replace(frame=frame.caller, block=block, place=index + 1, tracked=tracked, guards=guards, decided=decided)
+        yield back._replace(classes=classes)
 
     def callers(self, function: Function) -> list[tuple[Function, Instruction]]:
         """The calls that run a function as a part of their own; of C++, also those of Python by its name."""
@@ -184,13 +223,35 @@ class Calls(Hooks):
                 continue
             back = frozenset(self._passed_back(state, register, caller, call))
             tracked = back.union(*(self._made_of(caller, held) for held in back))
+            tracked |= {
+                held._replace(place=place) for held in tracked if held.kind == BUFFER for place in self._in_members(caller, held, call)
+            }
             frame = Frame(caller, None, None, 0)
             decided = self.conditions.above(state.frame, state.decided, frame, call)
-            if tracked and decided is not None and self.may_go_up(state, caller, call):
+            classes = self._classes_above(state, caller, call, frame)
+            if tracked and decided is not None and classes is not None and self.may_go_up(state, caller, call):
                 block, index = caller.homes[call]
                 up = state._replace(frame=frame, block=block, place=index + 1, before=0, tracked=tracked, path=(*state.path, call))
+                up = up._replace(classes=classes)
                 through = (caller, function) if is_captured(caller, call) else None
-                yield self.raised(up._replace(guards=frozenset(), decided=decided, through=through), call)
+                after = self.raised(up._replace(guards=frozenset(), decided=decided, through=through), call)
+                yield self.generators.begun(after) if self.resumes else after
+
+    def _classes_above(self, state: State, caller: Function, call: Instruction, above: Frame) -> frozenset[tuple[Frame, Classes]] | None:
+        """The classes of the object of a caller, by what a path has run of its methods; None where it is of none of those."""
+        known = _known(state)
+        given = self.dispatch.given(caller, call, state.frame.function, known)
+        if known is not None and given is not None and known.isdisjoint(given):
+            return None
+        is_own = given is not None and self.dispatch.is_own(caller, call)
+        return frozenset({(above, given)}) if is_own and given is not None else frozenset()
+
+    def _in_members(self, caller: Function, held: Tracked, call: Instruction) -> Iterator[Place]:
+        """The members of other objects that a caller has made of what is tracked, before a call; C++: what an object was made of."""
+        sources = [held.place, *(self.members.given(caller, held.place) if caller.is_cpp else ())]
+        yield from sources[1:]
+        for source in sources:
+            yield from self.members.of_place(caller, source, call)
 
     def _may_be_made(self, function: Function, call: Site, through: tuple[Function, Function] | None) -> bool:
         """Whether a call may be one of the closure through which a path has come to a function."""
@@ -247,6 +308,11 @@ class Calls(Hooks):
                 for one in function.by_opcode[opcode]
             )
         return found
+
+
+def _known(state: State) -> Classes | None:
+    """The classes of the object whose method a path is in, if they are known."""
+    return next((classes for frame, classes in state.classes if frame == state.frame), None)
 
 
 def _named(caller: Function, name: str) -> Iterator[Instruction]:

@@ -30,6 +30,8 @@ class Hooks(WalkNames):
     """Opcodes that may mean something for what they do not touch."""
     forgets = False
     """Whether memory in registers that nothing names any more is let go."""
+    resumes = False
+    """Whether generators go on where they were left."""
     renames = False
     """Whether rounds of loops rename the indices on the way to what is tracked."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import Instance
@@ -12,7 +12,7 @@ from streamlint.ordering.c_api import is_of_c
 from streamlint.ordering.conditions import Frame
 from streamlint.ordering.flow import EXACT, Flow, Tracked
 from streamlint.ordering.iterated import iterated
-from streamlint.ordering.places import ANY, Element, Place, Places, is_own_cell, register_place, rest_behind
+from streamlint.ordering.places import ANY, TUPLE, Element, Place, Places, is_own_cell, register_place, rest_behind
 from streamlint.ordering.prepared import prepared
 from streamlint.ordering.spread import spread, spread_to
 from streamlint.ordering.states import State
@@ -38,21 +38,24 @@ class WalkNames:
         self.carriers = transfer.one_of(carried.Carriers, transfer)
         self._arguments: dict[_Call, list[tuple[tuple[Place, ...], Place]]] = {}
         self._renaming: dict[tuple[_Call, bool], dict[Key, Element]] = {}
+        self._constants_given: dict[_Call, dict[object, object]] = {}
 
     def _given(self, state: State, one: Instruction, callee: Function) -> frozenset[Tracked]:
         """What is tracked, by the names that a callee has for it; the rest is put aside under the caller's names."""
         function = state.frame.function
+        lent = list(_lent(function, one, callee)) if one[0] == op.EXIT else []
         one = (scope_call(function, one) if callee.by_opcode[op.YIELD] else None) or one
         found = {held for held in state.tracked if held.place.root[0] in ("global", "cell", "aside")}
         own = state.tracked - found
         if not own:
             return frozenset(found)
         passed = self._given_to(function, one, callee)
-        keys = self.keys(function, one, callee, is_down=True)
+        passed = [*passed, *(((outer,), register_place(inner)) for outer, inner in lent)] if lent else passed
+        keys, constants = self.keys(function, one, callee, is_down=True), self.constants(function, one, callee)
         for held in own:
             inner = [moved for sources, target in passed for moved in self.flow.moved([held], sources, target)]
             renamed = [self._rekeyed(moved, keys) for moved in inner]
-            found.update(renamed)
+            found.update(renamed, *(by_parameters(name, constants) for name in renamed))
             pairs = zip(inner, renamed, strict=True)
             is_named = any(moved.place.path and moved.place.path.count(ANY) == name.place.path.count(ANY) for moved, name in pairs)
             if not is_named:  # the callee has no name for it, or not for its index
@@ -123,6 +126,8 @@ class WalkNames:
         if register >= 0 and op.DEFINES[call[0]]:
             given = self.flow.moved(mine, self.places_returned(function, register), register_place(call[2]))
             yield from (self._rekeyed(held, keys) for held in given)
+        for outer, inner in _lent(caller, call, function):
+            yield from (self._rekeyed(held, keys) for held in self.flow.moved(mine, self.places.names(function, inner), outer))
         for one in function.by_opcode[op.OUT]:  # C++: what a parameter that is a reference holds at the end
             for source in self.sources(caller, call, function, one[2]) if one[3] >= 0 else ():
                 yield from self.flow.moved(mine, self.places_returned(function, one[3]), source)
@@ -205,6 +210,18 @@ class WalkNames:
                 found[inner.key] = outer
         return found
 
+    def constants(self, caller: Function, call: Instruction, callee: Function) -> dict[object, object]:
+        """By type and value: the parameters for which a call gives constants."""
+        known = self._constants_given.get((caller, call, callee))
+        if known is None:
+            known = self._constants_given[caller, call, callee] = {}
+            for param in callee.by_opcode[op.PARAM] if call[0] in (op.CALL, op.INVOKE) else ():
+                register = operand_of(caller, call, callee, param[3])
+                constant = self.places.element(caller, register).key if register is not None and register >= 0 else None
+                if constant is not None and not isinstance(constant, tuple):
+                    known[type(constant), constant] = alike(callee, param[2])
+        return known
+
     def _rekeyed(self, held: Tracked, keys: dict[Key, Element]) -> Tracked:
         """Something tracked with indices as another function has them: of what it cannot name, a stream or event is any, memory none."""
         path = tuple(
@@ -220,15 +237,39 @@ class WalkNames:
         root, path = held.place
         if root[0] != "register" or not path or function.is_cpp:
             return
-        parts = self.carriers.parts(function, int(str(root[1])), tuple(map(_as_key, path)))
+        number = next((index for index, key in enumerate(path) if str(key).endswith("()")), len(path))  # all memory of what is before it
+        parts = self.carriers.parts(function, int(str(root[1])), tuple(map(_as_key, path[:number]))) if number else ()
         if len(parts) == 1 and parts[0].function is function:
-            yield from (held._replace(place=name) for name in self.places.names(function, parts[0].register))
+            yield from (held._replace(place=name.behind(*path[number:])) for name in self.places.names(function, parts[0].register))
+
+
+def by_parameters(held: Tracked, names: Mapping[object, object]) -> Iterator[Tracked]:
+    """Other names of something tracked: an index that equals a constant argument of a call is also the parameter."""
+    root, path = held.place
+    for number, key in enumerate(path if names else ()):
+        known = _by_parameter(key.key, names) if isinstance(key, Element) else None
+        if isinstance(key, Element) and known != key.key:
+            yield held._replace(place=Place(root, (*path[:number], Element(known), *path[number + 1 :])))
+
+
+def _by_parameter(key: object, names: Mapping[object, object]) -> object:
+    if isinstance(key, tuple):
+        return (TUPLE, *(_by_parameter(part, names) for part in key[1:])) if key[:1] == (TUPLE,) else key
+    return names.get((type(key), key), key)
 
 
 def scope_call(function: Function, one: Instruction) -> Instruction | None:
     """The call of a generator that an instruction ends as a context manager."""
     made = function.definitions[one[3]] if one[0] == op.EXIT and one[3] >= 0 and not function.is_cpp else None
     return made if made is not None and made[0] in (op.CALL, op.INVOKE) else None
+
+
+def _lent(function: Function, one: Instruction, generator: Function) -> Iterator[tuple[Place, int]]:
+    """What a generator gives as a context manager: where it is in the function whose scope ends, and its register in the generator."""
+    given = [end[3] for end in generator.by_opcode[op.YIELD]] if scope_call(function, one) is not None else []
+    for use in function.uses.get(one[3], ()) if len(given) == 1 and given[0] >= 0 else ():
+        if use[0] == op.ENTER:
+            yield register_place(use[2]), given[0]
 
 
 def _is_plain_method(function: Function, one: Instruction) -> bool:

@@ -6,7 +6,6 @@ import os
 import re
 import sys
 import unicodedata
-from collections.abc import Mapping
 
 from streamlint import TYPE_CHECKING
 
@@ -31,16 +30,15 @@ class Paint:
         return f"\x1b[{STYLES[style]}m{text}\x1b[0m" if self.on and text else text
 
 
-def wants_color(choice: str, stream: TextIO, environ: Mapping[str, str] | None = None) -> bool:
+def wants_color(choice: str, stream: TextIO) -> bool:
     """Whether to colour: ``always`` and ``never`` are obeyed, ``auto`` asks the environment, then the stream."""
-    env = os.environ if environ is None else environ
     if choice != "auto":
         return choice == "always"
-    if env.get("NO_COLOR"):
+    if os.environ.get("NO_COLOR"):
         return False
-    if env.get("FORCE_COLOR", "0") not in ("", "0") or env.get("CLICOLOR_FORCE", "0") not in ("", "0"):
+    if any(os.environ.get(name, "0") not in ("", "0") for name in ("FORCE_COLOR", "CLICOLOR_FORCE")):
         return True
-    return stream.isatty() and env.get("TERM") != "dumb"
+    return stream.isatty() and os.environ.get("TERM") != "dumb"
 
 
 def plain(text: str) -> str:

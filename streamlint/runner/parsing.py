@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 WORTH_A_PROCESS = 1 << 16  # characters
 PARSING = "parsing"
-_TOLD = (NOT_READ, MISPLACED)  # of C++ in strings, and of comments
+_REPORTED = (NOT_READ, MISPLACED)  # of C++ in strings, and of comments
 
 
 class Parser:
@@ -158,7 +158,7 @@ def problems_of(path: str, made: ModuleIR | Problem) -> list[Problem]:
     if isinstance(made, Problem):
         return [made]
     found = [Problem(path, text, *at[:2], lost=True) for at, text in made.problems if text.startswith(LOST)]
-    return found + [Problem(path, text, *at[:2]) for at, text in made.problems if text.startswith(_TOLD)]
+    return found + [Problem(path, text, *at[:2]) for at, text in made.problems if text.startswith(_REPORTED)]
 
 
 def parsed(source: Source, headers: Headers | None) -> ModuleIR | Problem:

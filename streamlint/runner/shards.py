@@ -80,8 +80,8 @@ class Shard:
     def analyse(self, sources: list[Source], options: Options, jobs: int, keep: Keep | None, store: Store | None) -> Report:
         mine = replace(options, codes=dealt(codes_of(options), self.number, self.count))
         report, parts = engine.parts_of(sources, mine, jobs, store) if mine.codes else (Report(), [])
-        problems = [records.of_problem(problem) for problem in report.problems]
-        self.groups.append({"problems": problems, "parts": [records.of_part(part) for part in parts]})
+        problems = [records.PROBLEM.of(problem) for problem in report.problems]
+        self.groups.append({"problems": problems, "parts": [records.PART.of(part) for part in parts]})
         engine.join(report, parts, mine)
         return report
 
@@ -108,9 +108,9 @@ class Joined:
             groups = [each["groups"][self._number] for each in self.reports]
             self._number += 1
             for group in groups:
-                values = [records.to_problem(item) for item in group["problems"]]
+                values = [records.PROBLEM.to(item) for item in group["problems"]]
                 report.problems += [problem for problem in values if problem not in report.problems]
-            parts = [records.to_part(part) for group in groups for part in group["parts"]]
+            parts = [records.PART.to(part) for group in groups for part in group["parts"]]
         except (KeyError, IndexError, TypeError, ValueError, AttributeError):
             raise ConfigError("the reports of the shards do not fit together; run all shards anew") from None
         found = engine.join(report, parts, options)

@@ -24,9 +24,9 @@ def tell_bindings(answer: Answer, line: Line) -> None:
             if binding.is_operator:
                 why = "PyTorch's dispatcher lets the GIL go around the operators that are registered here"
             elif binding.lets_go:
-                why = "the binding lets the GIL go around what it calls, or names something out of view that may"
+                why = "the binding lets the GIL go around what it calls, or names unknown code that may"
             else:
-                why = "nothing that this binding calls, as far as it is at hand, may wait for the device"
+                why = "nothing that this binding is known to call may wait for the device"
             for code in codes:
                 if why and not any(reason.code == code for reason in answer.reasons):
                     answer.add("facts", why, code, span.row)

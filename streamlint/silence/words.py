@@ -19,6 +19,7 @@ from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import CALLING
 from streamlint.transfer.waiting import Waited
 
+UNKNOWN_BODY = "whose body is unknown"
 _COPYING = ("copy", "transfer")
 _WAYS = {
     "h2d": "a copy to the device",
@@ -115,7 +116,7 @@ def _called(context: Context, function: Function, one: Instruction, copies: bool
         elif is_read(action) and name:
             yield f"reads memory on the host ({name.rpartition('.')[2]})"
         elif isinstance(action, Lost) and name and not copies:
-            yield f"calls `{name}`, whose body is not at hand"
+            yield f"calls `{name}`, {UNKNOWN_BODY}"
     for call in modelled if not copies and not context.transfer.of(function, one) else ():
         yield f"calls `{call.name}`"
 
@@ -143,7 +144,7 @@ def _made(context: Context, function: Function, register: int) -> str:
     if len(rows) == 1:
         return f"the stream made in line {rows[0]}"
     made = function.definitions[register] if register >= 0 else None
-    return "a stream that was handed in" if made is not None and made[0] == op.PARAM else "a stream that is not known"
+    return "a stream that the caller passes" if made is not None and made[0] == op.PARAM else "a stream that is not known"
 
 
 def target(context: Context, function: Function, of: Stream | int | None) -> str:

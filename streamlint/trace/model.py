@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 UNKNOWN = ""
-KINDS_OF_MEMORY = ("pageable", "pinned", "device", "managed", "array", UNKNOWN)
 NO_STACK = 0
 """Index of the empty stack in :attr:`Trace.stacks`."""
 
@@ -27,7 +26,6 @@ class Frame:
     function: str  # the qualified name, as far as the recording shows it
     first_line: int = 0  # where the function begins, 0 where that is not known
     lines: tuple[int, ...] = ()  # where several lines fit ("one of 42, 64"); empty where `line` is exact
-    native: bool = False  # of compiled code
 
 
 @record(slots=True)
@@ -42,7 +40,7 @@ class Call:
     correlation: int = 0  # joins a call with the work that it started; 0 where none
     stream: int | None = None  # CUPTI's number of the stream, or Kineto's; None where it is not known
     bytes: int = 0
-    source: str = UNKNOWN  # memory of a copy's source, of KINDS_OF_MEMORY
+    source: str = UNKNOWN  # memory of a copy's source: pageable, pinned, device, managed or array
     destination: str = UNKNOWN
     stack: int = NO_STACK  # an index into Trace.stacks
     capturing: bool = False  # the thread or the stream was capturing a graph

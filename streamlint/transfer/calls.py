@@ -72,6 +72,11 @@ class Calls:
             found = self._callers[function] = tuple(place for place in places if self.runs(*place, function))
         return found
 
+    def registered(self, function: Function) -> tuple[tuple[Function, Instruction], ...]:
+        """The calls that have a backward pass run a function, with the tensor that they are called on."""
+        places = self.facts.call_places(function) if not function.is_cpp else ()
+        return tuple(place for place in places if place[0].invokes(place[1], "hooks-leaf"))
+
     def libraries(self, function: Function, one: Instruction) -> tuple[LibraryCall, ...]:
         """The calls of libraries that an instruction makes."""
         self._resolve(function, one)

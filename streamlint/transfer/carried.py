@@ -237,7 +237,7 @@ class Carriers:
             yield way.at(register, caller)
             return
         position, spread = bound_of(caller, call, callee), False
-        for kind, given in all_given(caller, call):
+        for kind, given in all_given(caller, call, callee):
             if kind == DICT or (kind == LIST and parameter.kind == "plain"):
                 spread = True
                 key = Key(parameter.name if kind == DICT else index - position)
@@ -252,7 +252,7 @@ class Carriers:
         callee, (caller, call) = way.function, place
         position, key = bound_of(caller, call, callee), way.keys[0] if way.keys else ANY
         first = sum(parameter.kind == "plain" for parameter in callee.code.parameters)
-        for given, register in all_given(caller, call):
+        for given, register in all_given(caller, call, callee):
             if given == (LIST if kind == "star" else DICT):
                 yield way.at(register, caller)
             elif kind == "star" and given is None:

@@ -161,7 +161,10 @@ class Transfer(CallSites):
             yield Read(one[3], "loop", False)
 
     def _element(self, function: Function, one: Instruction) -> Iterator[Action]:
-        yield from language.element(function, one, self.values, self.is_tensor)
+        if one[0] == op.ITEM and indices.is_gathered(self.facts, function, one):
+            yield from (Read(register, "indexing", False) for register in (one[3], *indices.parts_of(function, one[4])))
+        else:
+            yield from language.element(function, one, self.values, self.is_tensor)
         if function.is_cpp and one[0] == op.ITEM:
             yield Read(one[2], "element", False, False, (VARIABLE,))
         elif one[0] == op.ITEM and indices.is_masked(self.facts, function, one[4]) and self.is_tensor(function, one[3]):

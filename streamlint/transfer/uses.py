@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
@@ -10,6 +10,7 @@ from streamlint.facts.instructions import last_name
 from streamlint.facts.objects import LibraryObject, Memory
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.support.truths import Ask, Truths
 from streamlint.transfer.actions import CURRENT, NAMED, NULL, Copied, Lost, Stream
 from streamlint.transfer.modelled import ModelledCall, operands_of
 from streamlint.transfer.numba_kernels import launched
@@ -22,7 +23,8 @@ _QUEUED = frozenset({"launch", "memset"})
 _OPERATORS = frozenset({op.BINARY, op.INPLACE, op.UNARY, op.COMPARE})
 _PASSED_ON = frozenset({op.ITEM, op.COPY, op.AWAIT, op.UNPACK, op.NEXT, op.ITER})
 _COMPUTING = frozenset({"compute", "view", "same"})
-_DEEPEST = 8
+Value = tuple[Function, int]
+Given = Mapping[tuple[Function, int], Value]
 
 
 class Use(NamedTuple):
@@ -36,6 +38,11 @@ class Use(NamedTuple):
     given: tuple[int, ...] = ()
 
 
+class _Answers(NamedTuple):
+    there: Truths[Value]
+    uses: dict[tuple[Function, Instruction], tuple[Use, ...]]
+
+
 class Uses:
     """The uses of devices in a program."""
 
@@ -43,16 +50,20 @@ class Uses:
         self.transfer = transfer
         self.facts = transfer.facts
         self.scoped = scoped
-        self.given: dict[tuple[Function, int], tuple[Function, int]] = {}  # by parameter: what a thread's start gives for it
-        self._deciding: set[tuple[Function, int]] = set()
-        self._known: dict[tuple[Function, Instruction], tuple[Use, ...]] = {}
+        self._answers: dict[frozenset[object], _Answers] = {}
+        self.under({})
+
+    def under(self, given: Given) -> None:
+        """Answer for a thread from now on: by parameter, what its start gives for it."""
+        self._started_with = given
+        self._known = self._answers.setdefault(frozenset(given.items()), _Answers(Truths(self._is_there), {}))
 
     def at(self, function: Function, one: Instruction) -> tuple[Use, ...]:
         """What an instruction does on devices, by itself."""
         key = (function, one)
-        found = self._known.get(key)
+        found = self._known.uses.get(key)
         if found is None:
-            found = self._known[key] = tuple(self._find(function, one))
+            found = self._known.uses[key] = tuple(self._find(function, one))
         return found
 
     def _find(self, function: Function, one: Instruction) -> Iterator[Use]:
@@ -130,39 +141,37 @@ class Uses:
     def _pins(self, call: ModelledCall) -> bool:
         return any(value.space == "host" and value.pinning == "pinned" for value in call.memory(call.result))
 
-    def on_device(self, function: Function, register: int, depth: int = 0) -> bool:
+    def on_device(self, function: Function, register: int) -> bool:
         """Whether a register holds memory of a device for sure, and as far as is known no other."""
+        return self._known.there.holds((function, register))
+
+    def _is_there(self, value: Value, asks: Ask[Value]) -> bool:
+        function, register = value
         held = [value for value in self.transfer.values(function, register) if isinstance(value, Memory)]
         if any(value.space == "host" for value in held):
             return False
         if any(value.space == "device" and value.evidence != "asked" for value in held):
             return True
-        if (function, register) in self._deciding or depth > _DEEPEST:
-            return False
-        self._deciding.add((function, register))
-        try:
-            return self._is_brought(function, register, depth + 1)
-        finally:
-            self._deciding.remove((function, register))
+        return self._is_brought(function, register, asks)
 
-    def _is_brought(self, function: Function, register: int, depth: int) -> bool:
+    def _is_brought(self, function: Function, register: int, asks: Ask[Value]) -> bool:
         """Whether a register holds what nobody knows, and what was moved to a device all the same: ``x.cuda()``."""
         one = function.definitions[register] if register >= 0 else None
         if one is None:
             return False
         if one[0] == op.ATTR and function.owner is not None and function.is_parameter(one[3]):
             stores = function.owner.own_stores.get(function.text(one[4]), ())
-            return bool(stores) and all(self.on_device(store.function, store.value, depth) for store in stores)
+            return bool(stores) and all(asks((store.function, store.value)) for store in stores)
         if one[0] == op.PARAM:
-            return self._is_given(function, one[3], depth + 2)  # to look for callers costs more
+            return self._is_given(function, one[3], asks)
         if one[0] not in (op.CALL, op.INVOKE):
-            return any(self.on_device(*source, depth) for source in _sources(function, one))
-        if any(self._gives_there(call, depth) for call in self.transfer.modelled(function, one)):
+            return any(asks(source) for source in _sources(function, one))
+        if any(self._gives_there(call, asks) for call in self.transfer.modelled(function, one)):
             return True
         lost = any(isinstance(action, Lost) for action in self.transfer.of(function, one))
-        return lost and any(self.on_device(function, each, depth) for each in operands_of(function, one, False))
+        return lost and any(asks((function, each)) for each in operands_of(function, one, False))
 
-    def _gives_there(self, call: ModelledCall, depth: int) -> bool:
+    def _gives_there(self, call: ModelledCall, asks: Ask[Value]) -> bool:
         """Whether a call gives memory of a device: it moves it there, or computes with such, or under a stream that was chosen."""
         row = call.row
         if row.effect in ("transfer", "load"):
@@ -171,21 +180,16 @@ class Uses:
             return False
         if call.is_of_arrays or (self.scoped is not None and row.effect == "compute" and self.scoped(call.function, call.instruction)):
             return True
-        return any(self.on_device(call.function, register, depth) for register in call.operands)
+        return any(asks((call.function, register)) for register in call.operands)
 
-    def _is_given(self, function: Function, index: int, depth: int) -> bool:
+    def _is_given(self, function: Function, index: int, asks: Ask[Value]) -> bool:
         """Whether a parameter is given memory of a device."""
-        given = self.given.get((function, index))
+        given = self._started_with.get((function, index))
         if given is not None:
-            return self.on_device(*given, depth)
+            return asks(given)
         for caller, call in self.facts.call_places(function):
             register = operand_of(caller, call, function, index) if call[0] in (op.CALL, op.INVOKE) else None
-            if (
-                register is not None
-                and register >= 0
-                and self.on_device(caller, register, depth)
-                and self.transfer.enters(caller, call, function)
-            ):
+            if register is not None and register >= 0 and asks((caller, register)) and self.transfer.enters(caller, call, function):
                 return True
         return False
 

@@ -16,6 +16,7 @@ from streamlint.transfer.actions import CURRENT, HANDLE, NULL, UNKNOWN, Action, 
 from streamlint.transfer.language import is_told_by_host, leaves_out
 from streamlint.transfer.memory import is_address
 from streamlint.transfer.modelled import ModelledCall, packed_arguments
+from streamlint.waits.indices import is_gathered, parts_of
 from streamlint.waits.operands import operand_of
 
 _NUMBERS = frozenset({"bool", "char", "double", "float", "half", "int", "long", "long long", "short", "size_t", "unsigned", "unsigned int"})
@@ -95,7 +96,9 @@ def _of_instruction(facts: Facts, function: Function, one: Instruction) -> Itera
     elif one[0] == op.INPLACE and not function.is_cpp:
         yield Worked(Stream(CURRENT), tuple(op.reads(one)), (one[4],), "arithmetic", "")
     elif one[0] == op.SET_ITEM and not function.is_cpp and not _is_collection(facts, function, one[2]):
-        yield Worked(Stream(CURRENT), (one[4],), (one[2],), "assignment", "")
+        yield Worked(Stream(CURRENT), (one[4], *parts_of(function, one[3])), (one[2],), "assignment", "")
+    elif one[0] == op.ITEM and is_gathered(facts, function, one):
+        yield Worked(Stream(CURRENT), (one[3], *parts_of(function, one[4])), (), "indexing", "", one[2])
     elif one[0] == op.FORMAT:
         yield Worked(Stream(CURRENT), tuple(op.reads(one)), (), "format", "")
 

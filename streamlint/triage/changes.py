@@ -69,7 +69,7 @@ class Changes:
         try:
             return self._changed(root)
         except GitError as error:
-            self.remarks.append(f"all findings in {shown(str(root))}, a repository of its own, are told: {error}")
+            self.remarks.append(f"all findings in {shown(str(root))}, a repository of its own, are reported: {error}")
             return None
 
     def _changed(self, root: Path) -> dict[str, Rows | None]:

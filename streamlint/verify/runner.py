@@ -247,19 +247,17 @@ def run_batch(
     *,
     swap: bool = False,
     progress: Progress = _quiet,
-    into: list[Result] | None = None,
     judged: Callable[[Result], None] = _unheard,
 ) -> list[Result]:
     """Run misuse and remedy of each case and judge. ``swap`` lets each play the other's part (``--self-test``).
 
-    ``into`` gets each result as it comes, so that those of the cases that were through when this is interrupted are not lost;
-    ``judged`` gets each.
+    ``judged`` gets each result as it comes, so that those of the cases that were through when this is interrupted are not lost.
     """
     roles = ("remedy", "misuse") if swap else ("misuse", "remedy")
     jobs = [job for case in cases for job in _jobs(case, roles, libraries)]
     deadlock = cases[0].experiment is Experiment.DEADLOCK
     groups = [[job] for job in jobs] if deadlock else [jobs]
-    results: list[Result] = [] if into is None else into
+    results: list[Result] = []
     halves: list[Answer] = []  # two for each case
 
     def answered(answer: Answer) -> None:

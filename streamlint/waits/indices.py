@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from streamlint.facts.facts import Facts
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Constant, Container, External, Memory
+from streamlint.facts.objects import Constant, Container, External, Memory, Unknown
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.waits.operands import argument_registers, behind
@@ -45,6 +45,35 @@ def is_mask(facts: Facts, function: Function, register: int) -> bool:
 def is_masked(facts: Facts, function: Function, index: int) -> bool:
     """Whether an index, or that of a dimension, is a mask."""
     return any(is_mask(facts, function, part) for part in parts_of(function, index))
+
+
+def is_gathered(facts: Facts, function: Function, one: Instruction) -> bool:
+    """Whether an element is picked by a tensor, or of a tensor by a list: what is picked goes into new memory. What a loop or an index has
+    taken out of a tensor may be a number, by which an element is a view."""
+    if function.is_cpp or one[4] < 0:
+        return False
+    picks = list(parts_of(function, one[4]))
+    by_tensor = any(_is_tensor_index(facts, function, part) for part in picks)
+    made = (function.definitions[part] for part in picks if part >= 0)
+    if not by_tensor and not any(each is not None and each[0] == op.BUILD and function.kind_built(each) == "list" for each in made):
+        return False
+    values = list(facts.values(function, one[3]).values)
+    held = any(isinstance(value, Memory) for value in values)
+    return held or (by_tensor and all(isinstance(value, Unknown) for value in values))
+
+
+def _is_tensor_index(facts: Facts, function: Function, register: int) -> bool:
+    made = function.definitions[register] if register >= 0 else None
+    if made is None or made[0] in (op.SLICE, op.NEXT, op.CONST, op.BUILD):
+        return False
+    if made[0] == op.ITEM and not any(_is_slice(function, part) for part in parts_of(function, made[4])):
+        return False
+    return any(isinstance(value, Memory) for value in facts.values(function, register).values)
+
+
+def _is_slice(function: Function, register: int) -> bool:
+    made = function.definitions[register] if register >= 0 else None
+    return made is not None and made[0] == op.SLICE
 
 
 def is_of_numbers(facts: Facts, function: Function, register: int) -> bool:

@@ -159,10 +159,16 @@ def handed_over(function: Function, call: Instruction) -> Called | None:
     return handing.of(function, call) if handing is not None else None
 
 
-def all_given(function: Function, call: Instruction) -> list[Given]:
-    """The arguments that a call runs its function with: its own, and those that a partial object or a thread was given before."""
-    held = handed_over(function, call)
-    return held.given if held is not None else argument_registers(function, call)
+def all_given(function: Function, call: Instruction, callee: Function) -> list[Given]:
+    """The arguments that a call runs a function with: its own, those that a partial object or a thread was given before, and the object
+    whose class holds a function that is no method of it."""
+    handing = function.unit.program.handing
+    held = handing.of(function, call) if handing is not None else None
+    given = held.given if held is not None else argument_registers(function, call)
+    if handing is None or not handing.is_bound(function, call, callee):
+        return given
+    receiver = receiver_of(function, held.callee) if held is not None else _receiver_given(function, call, None)
+    return [(None, op.NONE if receiver is None else receiver), *given]
 
 
 def kept_by(function: Function, call: Instruction) -> Called | None:
@@ -185,9 +191,7 @@ def operand_of(function: Function, call: Instruction, callee: Function, index: i
     if bound > index:
         return _receiver_given(function, call, held) if callee.has_receiver else None
     place = bound
-    if given is None:
-        given = held.given if held is not None else argument_registers(function, call)
-    for kind, register in given:
+    for kind, register in all_given(function, call, callee) if given is None else given:
         if kind == parameter.name or (kind is None and place == index and parameter.kind == "plain"):
             return register
         place = len(callee.code.parameters) if kind == LIST else place + (kind is None)  # behind what is spread none has a place

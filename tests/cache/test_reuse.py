@@ -204,3 +204,13 @@ def test_other_options_have_other_records(check: Check, words: tuple[str, ...]) 
     cold = check(*paths, *words, "--no-cache")
     assert check(*paths, *words) == cold
     assert check(*paths, *words) == cold
+
+
+def test_a_run_with_a_file_that_cannot_be_read_is_kept(cache: Path, checked: list[str], read: list[str]) -> None:
+    write({"app/broken.py": "import torch\n\n\ndef train(:\n    torch.cuda.synchronize()\n"})
+    first = report(cache)
+    assert [finding.span.file for finding in first.findings if finding.code == "SL000"] == ["app/broken.py"]
+    checked.clear()
+    read.clear()
+    assert report(cache) == first
+    assert (checked, read) == ([], [])

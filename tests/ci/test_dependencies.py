@@ -76,7 +76,7 @@ def test_the_licences_are_compatible(dependencies: Any) -> None:
     pytest.importorskip("distributed")
     pytest.importorskip("pygls")
     names = dependencies.closure(dependencies.EXTRAS)
-    assert {"libcst", "anyio", "distributed", "tornado", "pygls"} <= set(names)
+    assert {"tree-sitter", "anyio", "distributed", "tornado", "pygls"} <= set(names)
     assert {name: said for name in names if not dependencies.is_compatible(said := dependencies.licence(name))} == {}
 
 

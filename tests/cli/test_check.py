@@ -174,7 +174,6 @@ def test_start_up_imports_no_parser():
     Path("src/a.py").write_text("x = 1\n")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     for name in (
-        "libcst",
         "tree_sitter",
         "rich",
         "click",

@@ -137,20 +137,6 @@ def test_a_tree_without_cpp_says_nothing(tree: Path) -> None:
     assert (code, "warning" in errors) == (1, False)
 
 
-def test_without_libcst_is_left_out_what_python_does_not_read(tree: Path) -> None:
-    (tree / "app" / "loader.py").write_text(STALL + "\n\ndef pick(x):\n    match x:\n        case 1:\n            return 2\n")
-    code, out, errors = run("libcst", tree, *CHECK)
-    assert (code, "loader.py" in out, "kernel0.cu" in out) == (1, False, True)
-    assert "warning: app/loader.py:1:1: left out: no parser for Python (libcst is not installed): pip install libcst" in errors
-
-
-def test_without_libcst_python_says_what_is_wrong(tree: Path) -> None:
-    (tree / "app" / "loader.py").write_text("import torch\n\n\ndef train(:\n    torch.cuda.synchronize()\n")
-    _, out, errors = run("libcst", tree, *CHECK)
-    assert ("SL000" in out, "loader.py:4:11" in out) == (True, True)
-    assert "libcst" not in errors
-
-
 def test_without_the_automaton_the_same_is_found(tree: Path) -> None:
     (tree / "app" / "plain.py").write_text("x = 1\n")
     assert run("ahocorasick_rs", tree, *CHECK, "--no-cache") == run("no_such_package", tree, *CHECK, "--no-cache")

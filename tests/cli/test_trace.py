@@ -73,7 +73,7 @@ def test_from_a_recording_to_the_answer(capsys: pytest.CaptureFixture[str]) -> N
     assert (
         f"train.py:12 in train\n    running += loss.item()\n    cudaStreamSynchronize; {gain}\n    SL020 hidden-sync-in-hot-loop: " in out
     )
-    assert "    no finding: line 10 calls `clip`, whose body is not at hand: no model says what it does\n" in out
+    assert "    no finding: line 10 calls `clip`, whose body is unknown: no model says what it does\n" in out
     assert [line.split()[:2] for line in out.splitlines() if line.startswith("RACED")] == [["RACED", "ONLY"]] * 3
 
 
@@ -194,7 +194,7 @@ def test_run_records_first(capsys: pytest.CaptureFixture[str], monkeypatch: pyte
     code, out, err = told(capsys, "--run", "-o", "mine.slt", "src/train.py", "src", "--", "--epochs", "1", "--run")
     assert (code, asked.pop()) == (1, (["src/train.py", "--epochs", "1", "--run"], "mine.slt", ""))
     assert out.startswith("mine.slt: ")
-    assert "warning: src/train.py ended with exit code 3; what it did before is told\n" in err
+    assert "warning: src/train.py ended with exit code 3; what it did before is reported\n" in err
     told(capsys, "--run", "-m", "package.train", "--root", "src", "src", "--", "-v")
     assert asked.pop() == (["-m", "package.train", "-v"], "run.slt", "src")
 

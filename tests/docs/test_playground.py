@@ -25,7 +25,7 @@ import pytest
 from streamlint.checks.rules import all_rules
 from streamlint_docs import DOCS, ROOT, playground
 
-WITHOUT = "import sys\nfor name in ('libcst', 'tree_sitter', 'tree_sitter_cuda', 'ahocorasick_rs'): sys.modules[name] = None\n"
+WITHOUT = "import sys\nfor name in ('tree_sitter', 'tree_sitter_cuda', 'ahocorasick_rs'): sys.modules[name] = None\n"
 READ = """\
 import torch
 

@@ -24,6 +24,12 @@ def test_a_name_that_the_imported_file_does_not_have_ends_the_file() -> None:
     assert [one.name for one in facts_of(parts=PARTS, main=TAKES).program.units["main.py"].functions] == ["<module>"]
 
 
+@pytest.mark.parametrize("words", ["cuts = short_cut = 1", "cutter = 1\n# a cut9 and a 9cut", "uncut = cut_ = 1"])
+def test_longer_words_are_not_the_name(words: str) -> None:
+    assert failing(parts=PARTS + words + "\n", main=TAKES) == {"main.py": WHY}
+    assert not failing(parts=f"{PARTS}{words}\ncut = 1\n", main=TAKES)
+
+
 @pytest.mark.parametrize(
     "takes",
     [

@@ -98,6 +98,24 @@ def test_what_no_file_has_is_not_called() -> None:
     assert "missing" not in found.called["b.py"]
 
 
+def test_of_a_file_that_takes_all_of_another_those_names_are_noted_that_it_has() -> None:
+    texts = {
+        "a.py": "from b import *\ndef go(x):\n    return lay(turn(x.cuda()), one, two, three)\n",
+        "b.py": "from c import *\nfrom e import lay\ndef one(x): return x\n",
+        "c.py": "from d import *\ndef two(x): return x\n",
+        "d.py": "def turn(x): return x.tolist()\ndef other(x): return x\n",
+        "e.py": "def lay(x): return three(x)\ndef three(x): return x\n",
+    }
+    found = reach(texts).called
+    assert found == {
+        "a.py": {"go", "lay", "turn", "one", "two"},
+        "b.py": {"lay", "turn", "one", "two"},
+        "c.py": {"turn", "two"},
+        "d.py": {"turn"},
+        "e.py": {"lay", "three"},
+    }
+
+
 ENTRIES = {
     "table.py": "KINDS = {}\ndef enter(name):\n    def put(kind):\n        KINDS[name] = kind\n        return kind\n    return put\n",
     "kinds.py": "from table import enter\n@enter('one')\nclass One:\n    def run(self, x):\n        return helper(x)\nclass Alone: pass\n"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import re
-import subprocess
 import sys
 import sysconfig
 from collections.abc import Iterator
@@ -126,7 +125,7 @@ CONSTANTS = {
     "2.5J": 2.5j,
     "0xe": 14,
     r"'a\n\x41\u00e9\101\q'": "a\nA\u00e9A\\q",
-    r"'\N{BULLET}\N{no such}'": "\u2022\\N{no such}",
+    r"'\N{BULLET}'": "\u2022",
     r"r'\n'": r"\n",
     r"b'\xff\u1234'": b"\xff\\u1234",
     "'''a\r\nb\\\r\nc'''": "a\nbc",
@@ -440,11 +439,6 @@ def test_standard_library() -> None:
     assert calls > 5_000
 
 
-def test_start_is_light() -> None:
-    command = "import sys, streamlint.frontends.python; sys.exit('libcst' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", command], check=False, cwd=Path(__file__).parents[2]).returncode == 0
-
-
 # --- errors ------------------------------------------------------------------------------------------------------------------------
 
 REFUSED = {
@@ -455,10 +449,9 @@ REFUSED = {
     "x = 1\r\ny = 1 +\r\n": (2, 8, "syntax error"),
     "a\nb\0c": (2, 2, "null byte"),
     "a\nb = '\udcff'": (2, 6, "Unicode"),
-    "x = " + "[" * 300 + "]" * 300: (1, 205, "too deep"),
-    "x = " + "[" * 5_000 + "]" * 5_000: (1, 205, "too deep"),
-    "+".join("a" * 2_900): (1, 4802, "too deep"),
-    "x = (\n" + "a +\n" * 2_900 + "a)\n": (2402, 3, "too deep"),
+    "x = " + "[" * 300 + "]" * 300: (1, 205, "too many nested parentheses"),
+    "x = " + "[" * 5_000 + "]" * 5_000: (1, 205, "too many nested parentheses"),
+    "x = " + "-" * 100_000 + "1": (1, 1, "too deep"),
 }
 
 
@@ -474,7 +467,18 @@ def test_refused(source: str) -> None:
     assert sys.getrecursionlimit() == limit
 
 
-@pytest.mark.parametrize("source", ["a" + ".b()" * 400, "+".join("a" * 500), "x = '((((('\n" * 100, "x = (" + "'a'\n" * 600 + ")"], ids=len)
+@pytest.mark.parametrize(
+    "source",
+    [
+        "a" + ".b()" * 400,
+        "+".join("a" * 500),
+        "x = '((((('\n" * 100,
+        "+".join("a" * 2_900),
+        "x = (\n" + "a +\n" * 2_900 + "a)\n",
+        "x = (" + "'a'\n" * 600 + ")",
+    ],
+    ids=len,
+)
 def test_long_is_not_deep(source: str) -> None:
     assert lower("sample.py", source).body
 
@@ -486,6 +490,5 @@ def test_empty() -> None:
 
 @pytest.mark.parametrize("line", ["return 1", 'return f"{x}"'])
 def test_tabs_that_python_accepts(line: str) -> None:
-    """libcst refuses a tab behind eight blanks where the line before has two tabs' worth of them."""
     module = lower("a.py", f"def f(x):\n\tif x:\n        \treturn 2\n\t{line}\n")
     assert [function.name for function in module.functions["f"]] == ["f"]

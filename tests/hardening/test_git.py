@@ -76,7 +76,7 @@ def test_a_submodule(repository: Path, tmp_path: Path) -> None:
     say(repository, "tag", "mine")
     done = run(repository, "--since", "mine", "--output-format", "concise", ".")
     assert told(done) == ["new.py:7", "part/old.py:7"]
-    assert "warning: all findings in part, a repository of its own, are told: --since: " in done.stderr
+    assert "warning: all findings in part, a repository of its own, are reported: --since: " in done.stderr
     assert told(run(repository, *SINCE, ".")) == ["new.py:7"]
 
 

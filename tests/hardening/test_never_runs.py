@@ -14,7 +14,6 @@ ROOT = Path(__file__).parents[2]
 SHELL = "#!/bin/sh\necho ran >> '{marker}'\n"
 PACKAGES = (
     *(
-        "libcst",
         "torch",
         "cupy",
         "numba",

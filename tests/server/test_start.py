@@ -23,7 +23,6 @@ HEAVY = (
     "attrs",
     "cattrs",
     "asyncio",
-    "libcst",
     "tree_sitter",
     "streamlint.runner.engine",
     "streamlint.runner.linter",

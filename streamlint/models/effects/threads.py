@@ -40,7 +40,7 @@ THREADS = (
         "calls a function with the arguments behind it, and returns what it gives (`torch.utils.checkpoint.checkpoint`)",
         (
             key("function", "place", "The function.", needed=True),
-            key("keeps", "places", "The arguments that are not handed on."),
+            key("keeps", "places", "The arguments that are not passed on."),
             key(
                 "gives",
                 "places",

@@ -67,7 +67,7 @@ def _since_1970(trace: Trace, base: int) -> None:
 def _place(trace: Trace, events: Events, sources: Sources) -> None:
     if not events.python:
         attribute(trace, events, sources)
-        trace.notes.append(f"the trace has no Python stacks, so nothing can be told of lines: {HOW_TO_RECORD}")
+        trace.notes.append(f"the trace has no Python stacks, so costs have no lines: {HOW_TO_RECORD}")
         return
     users = attribute(trace, events, sources)
     if len(trace.stacks) == 1:

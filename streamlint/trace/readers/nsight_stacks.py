@@ -37,7 +37,7 @@ class Stacks:
         """Give calls their stacks, by the identity of a call and the number of its chain."""
         table = next((name for name in _TABLES if name in self.columns), None)
         if table is None or not chain_of:
-            trace.notes.append("the export has no callers, so nothing can be told of lines: record with --python-backtrace=cuda")
+            trace.notes.append("the export has no callers, so costs have no lines: record with --python-backtrace=cuda")
             return
         numbers: dict[int, int] = {}
         stacks = Table(trace.stacks)
@@ -69,7 +69,7 @@ class Stacks:
                 return Frame(source.path, line or int(found["line"] or 0), function) if source else None
         if not symbol or not module or _SYSTEM.search(module):
             return None
-        return Frame(module, 0, symbol, native=True)
+        return Frame(module, 0, symbol)
 
 
 def _number(value: int | str | None) -> int:

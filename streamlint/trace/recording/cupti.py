@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from typing import Any
 
 DRIVER_CALLS, RUNTIME_CALLS = 1, 2  # CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_CB_DOMAIN_RUNTIME_API
-ENTER = 0  # CUPTI_API_ENTER
 _SYSTEM_THREADS = 1  # CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM: numbers as of gettid
 _FORCED = 1  # CUPTI_ACTIVITY_FLAG_FLUSH_FORCED
 _LAST_CALL = 1200  # beyond the numbers of all calls (about 800 driver calls in CUDA 13)
@@ -114,9 +113,9 @@ class Cupti:
                 found[number] = kinds.plain(name.value.decode())
         return {number: name for number, name in found.items() if name.startswith("cu")}
 
-    def subscribe(self, called: object, argument: object = None) -> None:
+    def subscribe(self, called: object) -> None:
         """Have a C function called at the calls that :meth:`tell` names."""
-        self.call("cuptiSubscribe", ctypes.byref(self.subscriber), called, argument)
+        self.call("cuptiSubscribe", ctypes.byref(self.subscriber), called, None)
 
     def tell(self, domain: int, number: int) -> None:
         """Have the subscribed function called at the beginning and the end of a call."""

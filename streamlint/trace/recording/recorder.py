@@ -226,9 +226,9 @@ def _name_of(thread: int) -> str:
     return "autograd" if name.startswith("pt_autograd") else name
 
 
-def start_until_exit(output: str, root: str = "", session: Session | None = None) -> Recorder:
+def start_until_exit(output: str, root: str) -> Recorder:
     """Record until the interpreter ends, after its other threads and exit handlers."""
-    recorder = Recorder(output, open_cupti(), root, session)
+    recorder = Recorder(output, open_cupti(), root)
     recorder.start()
     atexit.register(recorder.stop)
     return recorder

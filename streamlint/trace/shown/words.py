@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from streamlint.trace.prices import price
 from streamlint.trace.results import Cost, Joined, Place
 
-Share = Callable[[int], str]
 _UNITS = ((10**9, "s"), (10**6, "ms"), (10**3, "µs"), (1, "ns"))
 _SIZES = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"), (1, "B"))
 
@@ -42,13 +39,6 @@ def share(joined: Joined, nanoseconds: int) -> str:
     if 0 < percent < 0.1:
         return "< 0.1 %"
     return f"{percent:.0f} %" if percent >= 9.95 or percent == 0 else f"{percent:.1f} %"
-
-
-def lines(place: Place) -> str:
-    """``42``, or ``one of 42, 64``."""
-    if place.is_exact:
-        return str(place.lines[0])
-    return f"one of {', '.join(map(str, place.lines))}" if place.lines else "?"
 
 
 def at(place: Place) -> str:

@@ -16,7 +16,7 @@ from streamlint.verify.cases import Case, Trial
 from streamlint.verify.criteria import Experiment
 from streamlint.verify.lab import Lab
 from streamlint.verify.templates._common import POINTER, SIZE, floats, function, host_floats, lab_stream, numba_cuda, numba_stream
-from streamlint.verify.templates._trials import BYTES, COUNT, cupy_losses_read, torch_loss_read
+from streamlint.verify.templates._trials import BYTES, COUNT, cupy_losses_read, refilled, torch_loss_read
 
 RULE, NAME = "SL005", "d2h-read-before-sync"
 _TAKES = ("stream",)
@@ -38,24 +38,17 @@ def _numba(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
     stream, handle = numba_stream(lab, cuda, parameters["stream"])
     losses, host = lab.keep(snippet.make_losses(COUNT)), host_floats(lab, COUNT, parameters["memory"])
 
-    def reset(number: int) -> object:
-        host[:] = -1.0
-        losses.copy_to_device(numpy.full(COUNT, number, dtype=numpy.float32))
-        return float(number * COUNT)
+    def fill(value: float) -> None:
+        losses.copy_to_device(numpy.full(COUNT, value, dtype=numpy.float32))
 
-    return Trial(lambda: snippet.read_loss(losses, host, stream), gate=handle, reset=reset)
+    return Trial(lambda: snippet.read_loss(losses, host, stream), gate=handle, reset=refilled(fill, COUNT, host))
 
 
 def _cuda(lab: Lab, library: Any, parameters: Mapping[str, Any]) -> Trial:
     stream = lab_stream(lab, parameters["stream"])
     losses, host = floats(lab, COUNT), host_floats(lab, COUNT, parameters["memory"])
     read = function(library, "read_loss", ctypes.c_float, POINTER, POINTER, SIZE, POINTER)
-
-    def reset(number: int) -> object:
-        host[:] = -1.0
-        losses.fill(float(number))
-        return float(number)
-
+    reset = refilled(losses.fill, poisoned=host)
     return Trial(lambda: read(losses.data.ptr, host.ctypes.data, COUNT, stream.ptr), gate=stream.ptr, reset=reset)
 
 

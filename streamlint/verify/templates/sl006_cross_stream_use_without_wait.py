@@ -12,7 +12,7 @@ from streamlint.verify.cases import Case, Trial
 from streamlint.verify.criteria import Experiment
 from streamlint.verify.lab import Lab, handle_of
 from streamlint.verify.templates._common import host_floats, numba_cuda, torch_module
-from streamlint.verify.templates._trials import BYTES, COUNT, Turn, passed_between_streams, passed_between_streams_in_python
+from streamlint.verify.templates._trials import BYTES, COUNT, Turn, cuda_pass_on, cuda_python_pass_on, cupy_total
 
 RULE, NAME = "SL006", "cross-stream-use-without-wait"
 _STALE = "data race: the second stream reads before the first has written"
@@ -25,16 +25,6 @@ def _torch(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
     return Trial(lambda: snippet.total(turn.value, stream), gate=handle_of(stream), reset=turn.reset)
 
 
-def _cupy(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
-    first, second = lab.stream(blocking=False), lab.stream(blocking=False)
-    turn = Turn()
-    return Trial(lambda: snippet.total(turn.value, first, second), gate=first.ptr, reset=turn.reset)
-
-
-def _cuda(lab: Lab, library: Any, parameters: Mapping[str, Any]) -> Trial:
-    return passed_between_streams(lab, library)
-
-
 def _numba(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
     cuda = numba_cuda()
     first, second = lab.stream(blocking=False), lab.stream(blocking=False)
@@ -43,14 +33,19 @@ def _numba(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
     return Trial(lambda: snippet.total(host, turn.value, *streams), gate=first.ptr, reset=turn.reset)
 
 
-def _cuda_python(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
-    return passed_between_streams_in_python(lab, snippet)
-
-
 CASES = (
     Case(RULE, "read_on_current_stream", "torch", Experiment.DATA_RACE, _STALE, "sl006_torch", _torch, _PARAMETERS),
-    Case(RULE, "read_on_other_stream", "cupy", Experiment.DATA_RACE, _STALE, "sl006_cupy", _cupy, _PARAMETERS),
+    Case(RULE, "read_on_other_stream", "cupy", Experiment.DATA_RACE, _STALE, "sl006_cupy", cupy_total, _PARAMETERS),
     Case(RULE, "copy_on_other_stream", "numba", Experiment.DATA_RACE, _STALE, "sl006_numba", _numba, _PARAMETERS),
-    Case(RULE, "copy_on_other_stream", "cuda-python", Experiment.DATA_RACE, _STALE, "sl006_cuda_python", _cuda_python, _PARAMETERS),
-    Case(RULE, "copy_on_other_stream", "cuda", Experiment.DATA_RACE, _STALE, "sl006_cuda", _cuda, _PARAMETERS),
+    Case(
+        RULE,
+        "copy_on_other_stream",
+        "cuda-python",
+        Experiment.DATA_RACE,
+        _STALE,
+        "sl006_cuda_python",
+        cuda_python_pass_on,
+        _PARAMETERS,
+    ),
+    Case(RULE, "copy_on_other_stream", "cuda", Experiment.DATA_RACE, _STALE, "sl006_cuda", cuda_pass_on, _PARAMETERS),
 )

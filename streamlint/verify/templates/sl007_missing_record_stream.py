@@ -14,29 +14,22 @@ from typing import Any
 
 from streamlint.verify.cases import Case, Trial
 from streamlint.verify.criteria import Experiment
-from streamlint.verify.lab import Lab, handle_of
-from streamlint.verify.templates._common import FLOAT, torch_module
-from streamlint.verify.templates._trials import Turn
+from streamlint.verify.lab import Lab
+from streamlint.verify.templates._common import FLOAT
+from streamlint.verify.templates._trials import BLOCK, Turn, torch_copied
 
 RULE, NAME = "SL007", "missing-record-stream"
 _TAKEN = "data race: the second stream reads what the block's next owner has written"
-_COUNT = 4 << 20
-_PARAMETERS: dict[str, Any] = {"bytes": FLOAT * _COUNT, "stream": "non-blocking"}
-
-
-def _torch(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
-    stream = lab.keep(torch_module().cuda.Stream())
-    turn = Turn(copies=1)
-    return Trial(lambda: snippet.copied(turn.value, _COUNT, stream), gate=handle_of(stream), reset=turn.reset)
+_PARAMETERS: dict[str, Any] = {"bytes": FLOAT * BLOCK, "stream": "non-blocking"}
 
 
 def _cupy(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
     first, second = lab.stream(blocking=False), lab.stream(blocking=False)
     turn = Turn(copies=1)
-    return Trial(lambda: snippet.copied(turn.value, _COUNT, first, second), gate=second.ptr, reset=turn.reset)
+    return Trial(lambda: snippet.copied(turn.value, BLOCK, first, second), gate=second.ptr, reset=turn.reset)
 
 
 CASES = (
-    Case(RULE, "dropped_while_copied", "torch", Experiment.DATA_RACE, _TAKEN, "sl007_torch", _torch, _PARAMETERS),
+    Case(RULE, "dropped_while_copied", "torch", Experiment.DATA_RACE, _TAKEN, "sl007_torch", torch_copied, _PARAMETERS),
     Case(RULE, "dropped_while_copied", "cupy", Experiment.DATA_RACE, _TAKEN, "sl007_cupy", _cupy, _PARAMETERS),
 )

@@ -15,10 +15,10 @@ from streamlint.verify.cases import SNIPPETS, Case, Trial
 from streamlint.verify.criteria import Experiment
 from streamlint.verify.lab import Lab, handle_of
 from streamlint.verify.templates._common import raised, torch_module
+from streamlint.verify.templates._trials import COUNT, refilled
 
 RULE, NAME = "SL012", "mp-cuda-tensor"
 _RAISES = "the forked process ends with an exception (1)"
-_COUNT = 1024
 
 
 def _ready_for_processes() -> None:
@@ -41,13 +41,9 @@ class Reader:
 
 def _race(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
     torch = torch_module()
-    values = lab.keep(torch.zeros(_COUNT, device="cuda"))
+    values = lab.keep(torch.zeros(COUNT, device="cuda"))
     reader = lab.keep(Reader(lab, snippet))
-
-    def reset(number: int) -> object:
-        values.fill_(float(number))
-        return float(_COUNT * (number + 1))
-
+    reset = refilled(values.fill_, COUNT, more=COUNT)
     side = getattr(snippet, "side", None)
     gate = handle_of(side) if side is not None else 0
     return Trial(lambda: snippet.hand_over(values, reader.inbox, reader.outbox), gate=gate, reset=reset)

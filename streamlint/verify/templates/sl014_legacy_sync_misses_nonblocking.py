@@ -10,7 +10,7 @@ from streamlint.verify.cases import Case, Trial
 from streamlint.verify.criteria import Experiment
 from streamlint.verify.lab import Lab
 from streamlint.verify.templates._common import POINTER, SIZE, floats, function, host_floats
-from streamlint.verify.templates._trials import BYTES, COUNT, cupy_losses_read, torch_loss_read
+from streamlint.verify.templates._trials import BYTES, COUNT, cupy_losses_read, refilled, torch_loss_read
 
 RULE, NAME = "SL014", "legacy-sync-misses-nonblocking"
 _STALE = "data race: the default stream is synchronized, and the old value is read"
@@ -34,15 +34,10 @@ def _cuda(lab: Lab, library: Any, parameters: Mapping[str, Any]) -> Trial:
     source, between, host = floats(lab, COUNT), floats(lab, COUNT), host_floats(lab, COUNT, "pinned")
     read_back = function(library, "read_back", ctypes.c_float, POINTER, POINTER, POINTER, SIZE, POINTER)
 
-    def reset(number: int) -> object:
-        host[:] = -1.0
-        source.fill(float(number))
-        return float(number)
-
     def call() -> object:
         return read_back(source.data.ptr, between.data.ptr, host.ctypes.data, COUNT, stream.ptr)
 
-    return Trial(call, gate=stream.ptr, reset=reset)
+    return Trial(call, gate=stream.ptr, reset=refilled(source.fill, poisoned=host))
 
 
 CASES = (

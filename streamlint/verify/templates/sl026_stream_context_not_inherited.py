@@ -12,32 +12,22 @@ from streamlint.verify.cases import Case, Trial
 from streamlint.verify.criteria import Experiment
 from streamlint.verify.lab import Lab, handle_of
 from streamlint.verify.templates._common import floats, torch_module
+from streamlint.verify.templates._trials import COUNT, refilled
 
 RULE, NAME = "SL026", "stream-context-not-inherited"
 _STALE = "data race: the thread reads on its default stream what the stream has not written yet"
-_COUNT = 1024
 
 
 def _torch(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
     torch = torch_module()
-    values = lab.keep(torch.zeros(_COUNT, device="cuda"))
-
-    def reset(number: int) -> object:
-        values.fill_(float(number))
-        return float(_COUNT * (number + 1))
-
-    return Trial(lambda: snippet.total(values), gate=handle_of(snippet.side), reset=reset)
+    values = lab.keep(torch.zeros(COUNT, device="cuda"))
+    return Trial(lambda: snippet.total(values), gate=handle_of(snippet.side), reset=refilled(values.fill_, COUNT, more=COUNT))
 
 
 def _cupy(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
     stream = lab.stream(blocking=False)
-    values = floats(lab, _COUNT)
-
-    def reset(number: int) -> object:
-        values.fill(float(number))
-        return float(_COUNT * (number + 1))
-
-    return Trial(lambda: snippet.total(values, stream), gate=stream.ptr, reset=reset)
+    values = floats(lab, COUNT)
+    return Trial(lambda: snippet.total(values, stream), gate=stream.ptr, reset=refilled(values.fill, COUNT, more=COUNT))
 
 
 CASES = (

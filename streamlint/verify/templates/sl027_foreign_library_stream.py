@@ -12,32 +12,21 @@ from streamlint.verify.cases import Case, Trial
 from streamlint.verify.criteria import Experiment
 from streamlint.verify.lab import Lab, handle_of
 from streamlint.verify.templates._common import numba_cuda, torch_module
-from streamlint.verify.templates._trials import Turn
+from streamlint.verify.templates._trials import COUNT, Turn
 
 RULE, NAME = "SL027", "foreign-library-stream"
-_COUNT = 1024
 
 
 def _cupy(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
     torch_module()
-    now = [0.0]
-
-    def reset(number: int) -> object:
-        now[0] = float(number)
-        return float(number * _COUNT)
-
-    return Trial(lambda: snippet.total(now[0], _COUNT), gate=handle_of(snippet.side), reset=reset)
+    turn = Turn()
+    return Trial(lambda: snippet.total(turn.value, COUNT), gate=handle_of(snippet.side), reset=turn.reset)
 
 
 def _numba(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
     numba_cuda()
-    turn = Turn()
-
-    def reset(number: int) -> object:
-        turn.reset(number)
-        return 2.0 * number * _COUNT
-
-    return Trial(lambda: snippet.total(turn.value, _COUNT), gate=handle_of(snippet.side), reset=reset)
+    turn = Turn(copies=2 * COUNT)
+    return Trial(lambda: snippet.total(turn.value, COUNT), gate=handle_of(snippet.side), reset=turn.reset)
 
 
 CASES = (

@@ -16,7 +16,7 @@ from streamlint.verify.cases import Case, Trial
 from streamlint.verify.criteria import Experiment
 from streamlint.verify.lab import Lab, handle_of
 from streamlint.verify.templates._common import FLOAT, POINTER, SIZE, floats, function, host_floats, torch_module
-from streamlint.verify.templates._trials import COUNT, Turn
+from streamlint.verify.templates._trials import COUNT, Turn, refilled
 
 RULE, NAME = "SL034", "graph-input-replaced"
 _STALE = "wrong value: the replay reads the tensor that was captured, not the one that took its name"
@@ -50,14 +50,10 @@ def _cuda(lab: Lab, library: Any, parameters: Mapping[str, Any]) -> Trial:
     source, result, host = floats(lab, COUNT), floats(lab, COUNT), host_floats(lab, COUNT, "pinned")
     copied = function(library, "copied", ctypes.c_float, POINTER, POINTER, POINTER, SIZE, POINTER)
 
-    def reset(number: int) -> object:
-        source.fill(float(number))
-        return float(number)
-
     def call() -> object:
         return copied(source.data.ptr, result.data.ptr, host.ctypes.data, COUNT, stream.ptr)
 
-    return Trial(call, gate=stream.ptr, reset=reset)
+    return Trial(call, gate=stream.ptr, reset=refilled(source.fill))
 
 
 _DROP, _BYTES = {"count": _LARGE}, {"bytes": FLOAT * COUNT}

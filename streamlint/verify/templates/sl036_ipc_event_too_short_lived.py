@@ -14,25 +14,21 @@ from streamlint.verify.cases import Case, Trial
 from streamlint.verify.criteria import Experiment
 from streamlint.verify.lab import Lab, handle_of
 from streamlint.verify.templates._common import torch_module
+from streamlint.verify.templates._trials import COUNT, refilled
 from streamlint.verify.templates.sl012_mp_cuda_tensor import Reader
 
 RULE, NAME = "SL036", "ipc-event-too-short-lived"
 _RACES = "data race: the other process waits for an event that its owner has destroyed"
 _ANOTHER = "the other process fails, or asks a later event, which is not done (1)"
-_COUNT = 1024
 
 
 def _torch(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
     torch = torch_module()
-    values = lab.keep(torch.zeros(_COUNT, device="cuda"))
+    values = lab.keep(torch.zeros(COUNT, device="cuda"))
     reader = lab.keep(Reader(lab, snippet))
     lab.settle()
     reader.inbox.put(values)
-
-    def reset(number: int) -> object:
-        values.fill_(float(number))
-        return float(_COUNT * (number + 1))
-
+    reset = refilled(values.fill_, COUNT, more=COUNT)
     return Trial(lambda: snippet.hand_over(values, reader.inbox, reader.outbox), gate=handle_of(snippet.side), reset=reset)
 
 

@@ -17,56 +17,37 @@ from streamlint.verify.cases import Case, Trial
 from streamlint.verify.criteria import Experiment
 from streamlint.verify.lab import Lab, handle_of
 from streamlint.verify.templates._common import torch_module
+from streamlint.verify.templates._trials import BYTES, COUNT, Turn
 
 RULE, NAME = "SL043", "stream-in-compiled-region"
 _STALE = "data race: the compiled function leaves the wait out, and the old value is read"
 _LEFT = "data race: the compiled function runs on the caller's stream, and reads the old value"
 _FAILS = "the compiled function raises (1)"
-_COUNT = 1024
-_PARAMETERS: dict[str, Any] = {"bytes": 4 * _COUNT, "stream": "non-blocking"}
+_PARAMETERS: dict[str, Any] = {"bytes": BYTES, "stream": "non-blocking"}
 _NEEDS = ("python-headers",)  # Triton compiles the calls of its kernels
-
-
-def _more(number: int) -> object:
-    return float(number) + 1.0
 
 
 def _torch(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
     """The side stream writes; the compiled function waits for it, and reads."""
     torch = torch_module()
-    side, values, turn = lab.keep(torch.cuda.Stream()), lab.keep(torch.zeros(_COUNT, device="cuda")), [0.0]
-
-    def reset(number: int) -> object:
-        turn[0] = float(number)
-        return _more(number)
-
-    return Trial(lambda: snippet.last(turn[0], values, side), gate=handle_of(side), reset=reset)
+    side, values, turn = lab.keep(torch.cuda.Stream()), lab.keep(torch.zeros(COUNT, device="cuda")), Turn(1, 1.0)
+    return Trial(lambda: snippet.last(turn.value, values, side), gate=handle_of(side), reset=turn.reset)
 
 
 def _torch_fork(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
     """The compiled function lets another stream wait for its own work, and that stream reads."""
     torch = torch_module()
-    first, second, turn = lab.keep(torch.cuda.Stream()), lab.keep(torch.cuda.Stream()), [0.0]
-
-    def reset(number: int) -> object:
-        turn[0] = float(number)
-        return _more(number)
-
-    return Trial(lambda: snippet.last(turn[0], first, second), gate=handle_of(first), reset=reset)
+    first, second, turn = lab.keep(torch.cuda.Stream()), lab.keep(torch.cuda.Stream()), Turn(1, 1.0)
+    return Trial(lambda: snippet.last(turn.value, first, second), gate=handle_of(first), reset=turn.reset)
 
 
 def _torch_synchronize(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
     """The side stream copies to the host; the compiled function synchronizes it, and the host reads."""
     torch = torch_module()
-    side, turn = lab.keep(torch.cuda.Stream()), [0.0]
-    values, others = lab.keep(torch.zeros(_COUNT, device="cuda")), lab.keep(torch.zeros(_COUNT, device="cuda"))
-    host = lab.keep(torch.zeros(_COUNT, pin_memory=True))
-
-    def reset(number: int) -> object:
-        turn[0] = float(number)
-        return float(number)
-
-    return Trial(lambda: snippet.last(turn[0], values, others, host, side), gate=handle_of(side), reset=reset)
+    side, turn = lab.keep(torch.cuda.Stream()), Turn(1)
+    values, others = lab.keep(torch.zeros(COUNT, device="cuda")), lab.keep(torch.zeros(COUNT, device="cuda"))
+    host = lab.keep(torch.zeros(COUNT, pin_memory=True))
+    return Trial(lambda: snippet.last(turn.value, values, others, host, side), gate=handle_of(side), reset=turn.reset)
 
 
 def _fails(work: Callable[[], object]) -> int:
@@ -79,7 +60,7 @@ def _fails(work: Callable[[], object]) -> int:
 
 def _torch_fails(lab: Lab, snippet: Any, parameters: Mapping[str, Any]) -> Trial:
     torch = torch_module()
-    values, side = lab.keep(torch.ones(_COUNT, device="cuda")), lab.keep(torch.cuda.Stream())
+    values, side = lab.keep(torch.ones(COUNT, device="cuda")), lab.keep(torch.cuda.Stream())
     return Trial(lambda: _fails(lambda: snippet.run(values, side)), expected=1)
 
 

@@ -18,7 +18,7 @@ from streamlint.trace.readers import json_stream
 from streamlint.trace.readers.opening import read
 
 NO_STACKS = (
-    "the trace has no Python stacks, so nothing can be told of lines: "
+    "the trace has no Python stacks, so costs have no lines: "
     "record with torch.profiler.profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], with_stack=True)"
 )
 

@@ -76,7 +76,7 @@ def test_an_export_is_read(tmp_path: Path) -> None:
     ]
     assert (trace.origin, trace.gpu, trace.main_threads) == ("nsight", "NVIDIA H100 80GB HBM3", {PID: TID})
     assert (trace.thread_names, trace.start, trace.end) == ({(PID, TID): "python"}, 100, 400)
-    assert trace.notes == ["the export has no callers, so nothing can be told of lines: record with --python-backtrace=cuda"]
+    assert trace.notes == ["the export has no callers, so costs have no lines: record with --python-backtrace=cuda"]
 
 
 def test_an_older_schema_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
@@ -106,7 +106,7 @@ def test_callers_become_stacks(tmp_path: Path) -> None:
     trace = read(export(tmp_path / "run", tables), [tmp_path])
     assert trace.stacks == [
         (),
-        (Frame("/home/me/app", 0, "run", native=True), Frame(str(program), 0, "main"), Frame(str(program), 2, "helper")),
+        (Frame("/home/me/app", 0, "run"), Frame(str(program), 0, "main"), Frame(str(program), 2, "helper")),
     ]
     assert [call.stack for call in trace.calls] == [1, 0, 0]
 

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from streamlint.frontends.ast_positions import Places
+from streamlint.frontends.python_positions import Places
 from streamlint.support.lines import split_lines
 
 _STRING = re.compile(
@@ -27,13 +27,9 @@ class Unplaced(Exception):
     """An f-string is written in a way that is not understood here."""
 
 
-def place(tree: ast.AST, text: str) -> bool:
-    """Give the code in all f-strings of a tree its places in the text. Returns False where that fails; the tree is of no use then."""
-    try:
-        _Placing(text).place(tree)
-    except (Unplaced, SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
-    return True
+def place(tree: ast.AST, text: str) -> None:
+    """Give the code in all f-strings of a tree its places in the text, or the place of the f-string where that fails."""
+    _Placing(text).place(tree)
 
 
 class _Placing:
@@ -48,7 +44,11 @@ class _Placing:
         while waiting:
             node = waiting.pop()
             if isinstance(node, ast.JoinedStr):
-                waiting += self._fields(node)
+                try:
+                    waiting += self._fields(node)
+                except (Unplaced, SyntaxError, ValueError):
+                    for inner in ast.walk(node):
+                        ast.copy_location(inner, node)
             else:
                 waiting += ast.iter_child_nodes(node)
 

@@ -1,0 +1,84 @@
+"""Of which object a stream is that the object's own constructor has made: two objects of one class have two streams of one origin."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from streamlint.facts.functions import ClassInfo, Function
+from streamlint.facts.objects import ClassObject, Instance, Site
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.ordering.conditions import Frame
+from streamlint.ordering.places import Place
+from streamlint.ordering.walk_names import WalkNames
+from streamlint.transfer.transfer import Transfer
+
+Owner = Site | tuple[ClassInfo, str]
+"""The instruction that makes an object, or the one member of a class that holds it."""
+_MAKING = (op.CALL, op.CONSTRUCT, op.DECLARE, op.NEW)
+
+
+class StreamOwners:
+    """Finds the owners of streams."""
+
+    def __init__(self, transfer: Transfer) -> None:
+        self.transfer = transfer
+        self._names: WalkNames = transfer.one_of(WalkNames, transfer)
+
+    def of(self, frame: Frame, places: Iterable[Place], made: frozenset[Site]) -> Owner | None:
+        """The object whose member a stream is, by the places that a frame has for it; None where that cannot be told."""
+        makers = {site.function for site in made}
+        if len(makers) != 1 or (kind := _constructed_by(next(iter(makers)))) is None:
+            return None
+        found = {self._owner(frame, place, kind) for place in places if place.path}
+        return found.pop() if len(found) == 1 else None
+
+    def _owner(self, frame: Frame, place: Place, kind: ClassInfo) -> Owner | None:
+        frame, place = self._outermost(frame, place)
+        (root, path), function = place, frame.function
+        if root[0] == "register" and len(path) == 1:
+            one = function.definitions[int(str(root[1]))]
+            return Site(function, one) if one is not None and self._makes(function, one, kind) else None
+        if root == ("parameter", 0) and len(path) == 2 and function.has_receiver and function.owner is not None:
+            return self._of_member(function.owner, str(path[0]), kind)
+        return None
+
+    def _outermost(self, frame: Frame, place: Place) -> tuple[Frame, Place]:
+        """The first frame that has a name for what a place begins with, and the place there."""
+        while place.root[0] == "parameter" and frame.caller is not None and frame.call is not None:
+            sources = self._names.sources(frame.caller.function, frame.call, frame.function, int(str(place.root[1])))
+            if not sources:
+                break
+            frame, place = frame.caller, sources[-1].behind(*place.path)
+        return frame, place
+
+    def _makes(self, function: Function, one: Instruction, kind: ClassInfo) -> bool:
+        """Whether an instruction makes an object whose constructors run that of a class: not a copy of another object."""
+        if one[0] not in _MAKING or not op.DEFINES[one[0]]:
+            return False
+        if one[0] == op.CALL and not any(isinstance(value, ClassObject) for value in self.transfer.values(function, one[3])):
+            return False
+        given = (value for register in op.reads(one) if register >= 0 for value in self.transfer.values(function, register))
+        is_copy = any(isinstance(value, Instance) and self._is_one(value.definition, kind) for value in given)
+        made = [value for value in self.transfer.values(function, one[2]) if isinstance(value, Instance)]
+        return not is_copy and bool(made) and all(self._is_one(value.definition, kind) for value in made)
+
+    def _is_one(self, definition: ClassInfo, kind: ClassInfo) -> bool:
+        return kind in self.transfer.facts.hierarchy.order(definition)
+
+    def _of_member(self, owner: ClassInfo, name: str, kind: ClassInfo) -> Owner | None:
+        """The object that a member is in C++, or the new one that is all that it is assigned."""
+        if owner.unit.is_cpp:
+            declared = next((field.type for field in owner.ir.fields if field.name == name), None)
+            return (owner, name) if declared is not None and not declared[2] else None
+        stores = owner.own_stores.get(name, ())
+        if len(stores) != 1 or stores[0].value < 0:
+            return None
+        function, one = stores[0].function, stores[0].function.definitions[stores[0].value]
+        return Site(function, one) if one is not None and self._makes(function, one, kind) else None
+
+
+def _constructed_by(function: Function) -> ClassInfo | None:
+    """The class whose constructor a function is."""
+    method = function.method
+    return method.owner if method is not None and method.code.name == "__init__" else None
