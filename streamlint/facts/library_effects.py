@@ -148,6 +148,9 @@ class LibraryEffects(Selectors):
             for node in nodes:
                 self.solver.when(node, lambda value: self._computed_from(value, kind, bool(row.get("host")), target))
 
+        if receiver is None and kind and not row.get("host") and row.library in self.models.marked("device-alone"):
+            self.solver.add(target, self.objects(Memory, "device", "unknown", kind, "literal"), None, arguments.site)
+            return  # whatever it is given
         asked = self.selected(row.get("several"), receiver, arguments)
         one = self.models.part_type(kind) or kind
         if asked is None:
