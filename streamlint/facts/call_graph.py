@@ -240,6 +240,13 @@ class CallGraph:
             is_all &= all(isinstance(value, (FunctionObject, BoundMethod)) for value in node.values)
         return found.calls(), is_all
 
+    def named(self, function: Function, one: Instruction) -> Calls:
+        """The calls of libraries that one call makes, and whether it is unknown: the called values alone tell, and no more is solved."""
+        found, node = _Found(), self.called(function, one)
+        self.facts.solver.solve()
+        self._by_values(function, one, node.values, found)
+        return found.calls()
+
     def _fitting(self, function: Function, one: Instruction, values: Iterable[Object]) -> Iterator[Function]:
         """The functions among called values that take what a call hands over."""
         return (value.function for value in self.facts.functions_in(fitting(values, function, one)))

@@ -248,7 +248,7 @@ class Transfer(CallSites):
         libraries = self.libraries(function, one)
         if self.is_of_language(function, one):
             return False
-        return any(call.row is None for call in libraries) or ((function, one) in self._unknown and not modelled)
+        return any(call.row is None for call in libraries) or (not modelled and self._is_unknown(function, one))
 
     def is_of_language(self, function: Function, one: Instruction) -> bool:
         """Whether a call is one of the language itself, which puts no work on a device: also of the type that a value is found to have."""
