@@ -26,6 +26,8 @@ from streamlint.waits.tested import is_of_host
 
 Kind = TypeVar("Kind")
 _NAMING = frozenset({op.CALL, op.INVOKE, op.CONSTRUCT, op.NEW})
+_COMPUTED = {op.ATTR: 4, op.SET_ATTR: 3}
+"""Where the name of an attribute stands in what reads or sets it."""
 CALLING = frozenset({op.CALL, op.INVOKE, op.CONSTRUCT, op.NEW, op.LAUNCH, op.ENTER, op.NEXT, op.EXIT, op.DESTROY, op.DECLARE})
 
 
@@ -104,15 +106,6 @@ class Calls:
         """Whether a call is a method of a value of which nothing is known but that name."""
         return self._is_unknown(call.function, call.instruction)
 
-<<<<<<< HEAD
-    def _resolve(self, function: Function, one: Instruction) -> None:
-        key = (function, one)
-        if key in self._edges:
-            return
-        if one[0] not in CALLING and not self._runs_method(function, one):
-            self._edges[key], self._libraries[key] = (), ()
-            return
-=======
     def _is_unknown(self, function: Function, one: Instruction) -> bool:
         """Whether nothing is known of what a call calls, and no function of the program is among it."""
         self.libraries(function, one)
@@ -130,10 +123,8 @@ class Calls:
         return found
 
     def _entered(self, function: Function, one: Instruction) -> tuple[Edge, ...]:
-        is_operator = function.is_cpp and one[0] == op.ITEM
-        if one[0] not in CALLING and not is_operator:
+        if one[0] not in CALLING and not self._runs_method(function, one):
             return ()
->>>>>>> scale
         if one[0] == op.DECLARE:
             return tuple(self._constructors(function, one))
         if one[0] in (op.EXIT, op.DESTROY):
