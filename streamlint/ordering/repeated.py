@@ -62,7 +62,7 @@ class Repeated(Walk):
         return self._writes_again(state, one, loop)
 
     def _writes_again(self, state: State, one: Instruction, loop: Loop | None) -> bool:
-        """Whether work writes memory that is tracked in each round, and not another part of it; of another call, also whether it reads it."""
+        """Whether work writes memory that is tracked in each round, no other part of it; in another call, also whether it reads it."""
         function, work = state.frame.function, self._work
         regions = self.regions.of(function, one)
         if loop is not None and not regions and rotation.is_distinguished(function, one, loop, (*work.writes, *work.reads)):
