@@ -53,6 +53,16 @@ class RaceOrders(RaceMemory):
         starts = (state.path[: number + 1] for number in range(len(state.path)))
         return next((self._chosen[start] for start in starts if start in self._chosen), self._lane)
 
+    def _is_of_other(self, state: State, one: Instruction) -> bool:
+        return super()._is_of_other(state, one) or self._is_called_for_another(state, one)
+
+    def _is_called_for_another(self, state: State, one: Instruction) -> bool:
+        """Whether another call runs the function on another stream than the one by which the path has left it."""
+        if not state.path or state.frame.call is None or state.frame.call in state.path:
+            return False
+        mine, lane = self._mine(state), self.lanes.of(state.frame, one, self._work.stream)
+        return mine.kind == lane.kind == NAMED and bool(mine.made and lane.made) and mine.made.isdisjoint(lane.made)
+
     def _recorded(self, function: Function, one: Instruction) -> frozenset[Tracked]:
         """The events that are behind work when its call is over: the handle of a collective."""
         return frozenset(

@@ -65,12 +65,12 @@ class Repeated(Walk):
         return self._writes_again(state, one, loop)
 
     def _writes_again(self, state: State, one: Instruction, loop: Loop | None) -> bool:
-        """Whether work writes memory that is tracked in each round, and not another part of it."""
+        """Whether work writes memory that is tracked in each round, no other part of it; in another call, also whether it reads it."""
         function, work = state.frame.function, self._work
         regions = self.regions.of(function, one)
         if loop is not None and not regions and rotation.is_distinguished(function, one, loop, (*work.writes, *work.reads)):
             return False
-        for register in work.writes:
+        for register in (*work.writes, *(work.reads if loop is None else ())):
             region = regions.get(register)
             if region is not None and (region.kind == ADDS or (loop is not None and rotation.varies(region.terms, function, loop))):
                 continue
