@@ -16,7 +16,6 @@ from streamlint.facts.functions import Function
 from streamlint.facts.joining import Joining
 from streamlint.facts.nodes import Node
 from streamlint.facts.objects import (
-    Activation,
     BoundMethod,
     External,
     FunctionObject,
@@ -310,7 +309,7 @@ class CallGraph:
             found.enter(Edge(one, callee, True, is_joined=is_joined) for callee in started)
         found.enter(Edge(one, callee, elsewhere, is_joined=is_joined) for callee in self.facts.enters(function, one))
         if opcode in (op.NEXT, op.AWAIT, op.YIELD_FROM):
-            found.enter(Edge(one, callee) for callee in self._resumed(function, one))
+            found.enter(Edge(one, callee) for callee in self.resumed(function, one))
 
     def _by_values(self, function: Function, one: Instruction, values: Collection[Object], found: _Found) -> list[LibraryCall]:
         """Take the calls of libraries, and those of which nothing is known."""
@@ -348,13 +347,25 @@ class CallGraph:
         self.facts.solver.solve()
         return list(self._ended(function, register, ("__exit__", "__aexit__") if is_exit else ("__del__",)))
 
-    def _resumed(self, function: Function, one: Instruction) -> Iterable[Function]:
-        """The generators and coroutines that run on where their next value is asked for."""
-        source = function.definitions[one[3]]
-        register = source[3] if source is not None and source[0] == op.ITER else one[3]
-        for value in list(self.facts.register(self.facts.base(function), register).values):
-            if isinstance(value, Activation):
-                yield value.frame.function
+    def resumed(self, function: Function, one: Instruction) -> Iterable[Function]:
+        """The generators and coroutines that run on where an instruction asks for their next value: in a loop, or by ``next(values)``."""
+        register = one[3]
+        if one[0] in _CALLING:
+            named = {value.name for value in self.called(function, one).values if isinstance(value, External)}
+            register = one[5] if named & {"next", "builtins.next"} and len(one) > 5 else op.NONE
+        source = function.definitions[register] if register >= 0 else None
+        register = source[3] if source is not None and source[0] == op.ITER else register
+        return self.facts.resumed(self.facts.values(function, register).values) if register >= 0 else ()
+
+    def resumptions(self, function: Function) -> Iterator[Edge]:
+        """The edges by which a function has generators run on."""
+        calls = self.calls(function)
+        for edge in calls.edges:
+            if edge.is_followed and edge.instruction[0] in (op.NEXT, op.YIELD_FROM) and edge.callee.is_generator:
+                yield edge
+        for call in calls.libraries:
+            if call.name in ("next", "builtins.next"):
+                yield from (Edge(call.instruction, callee) for callee in self.resumed(function, call.instruction))
 
     def _ended(self, function: Function, register: int, names: tuple[str, ...]) -> Iterable[Function]:
         """What the end of a scope calls of an object: ``__exit__``, or a destructor."""

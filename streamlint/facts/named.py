@@ -55,9 +55,9 @@ class NamedMembers:
     def _named(self, function: Function, name: int) -> set[int]:
         """The parameters that a name is made of."""
         one = function.definitions[name] if name >= 0 else None
-        if one is None or (one[0] != op.BINARY and one[0] != op.PARAM):
+        if one is None or one[0] not in (op.BINARY, op.FORMAT, op.PARAM):
             return set()
-        return {one[3]} if one[0] == op.PARAM else {index for part in one[4:6] for index in self._named(function, part)}
+        return {one[3]} if one[0] == op.PARAM else {index for part in op.reads(one) for index in self._named(function, part)}
 
     def _handed_on(self, function: Function, call: Instruction, given: dict[int, set[int]], depth: int) -> set[int]:
         """The parameters in the arguments of a call, by their registers, that name members for what it enters."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 
 from streamlint.facts.frames import Arguments, Frame
+from streamlint.facts.functions import Function
 from streamlint.facts.nodes import Node
-from streamlint.facts.objects import ClassObject, Constant, Container, Instance, Many, ModuleObject, Object, Site
+from streamlint.facts.objects import Activation, ClassObject, Constant, Container, Group, Instance, Many, ModuleObject, Object, Site
 from streamlint.facts.program import Unit
 from streamlint.facts.protocols import Protocols
 from streamlint.ir import Instruction
@@ -223,4 +225,24 @@ class Operators(Protocols):
         found = self._element_nodes.get(node)
         if found is None:
             found = self._element_nodes[node] = Node(lambda target: self.iterate(node, target))
+            self._iterables[found] = node
         return found
+
+    def resumed(self, values: Iterable[Object]) -> Iterator[Function]:
+        """The generators and coroutines among objects that run on where the next value is asked for, also behind what goes through them:
+        ``enumerate``, ``zip``, ``islice``."""
+        waiting, seen = list(values), set[Object]()
+        while waiting:
+            value = waiting.pop()
+            if value in seen:
+                continue
+            seen.add(value)
+            if isinstance(value, Activation):
+                yield value.frame.function
+            for node in value.nodes if isinstance(value, Group) else ():
+                if (source := self._iterables.get(node)) is not None:
+                    self.solver.demand(source)
+                    self.solver.solve()
+                    waiting += source.values
+                elif value.kind == "iterable":
+                    waiting += (held for held in node.values if isinstance(held, Group) and held.kind == "tuple")

@@ -172,7 +172,8 @@ def _concatenated(low: Lowering, node: cst.ConcatenatedString) -> Expression:
     pieces = list(_pieces(node))
     values = [literals.string(piece) for piece in pieces if isinstance(piece, cst.SimpleString)]
     if len(values) < len(pieces):
-        return Format(tuple(value for piece in pieces for value in _formatted_values(low, getattr(piece, "parts", ()))), at=low.at[node])
+        parts = [part for piece in pieces for part in getattr(piece, "parts", (piece,))]
+        return Format(tuple(_formatted_values(low, parts)), Format.naming(map(_text_of, parts)), at=low.at[node])
     if isinstance(values[0], bytes):
         return Const(b"".join(cast("list[bytes]", values)), at=low.at[node])
     return Const("".join(cast("list[str]", values)), at=low.at[node])
@@ -186,7 +187,15 @@ def _pieces(node: cst.BaseString) -> Iterator[cst.BaseString]:
 
 
 def _formatted(low: Lowering, node: Any) -> Expression:
-    return Format(tuple(_formatted_values(low, node.parts)), at=low.at[node])
+    texts = Format.naming(map(_text_of, node.parts)) if isinstance(node, cst.FormattedString) else ()
+    return Format(tuple(_formatted_values(low, node.parts)), texts, at=low.at[node])
+
+
+def _text_of(part: Any) -> str | None:
+    """A text in an f-string, or None for a value that is put there as it is; what is put there in another form is no part of a name."""
+    if isinstance(part, cst.FormattedStringExpression):
+        return None if part.conversion is None and part.format_spec is None and part.equal is None else " "
+    return str(literals.string(part)) if isinstance(part, cst.SimpleString) else part.value
 
 
 def _formatted_values(low: Lowering, parts: Iterable[Any]) -> Iterator[Expression]:
