@@ -93,7 +93,7 @@ class Flow:
         self._keyed_of_nodes: dict[Node, Keyed] = {}
         self._rests_held: dict[Rest, Node] = {}
         self._element_nodes: dict[Node, Node] = {}
-        self._iterables: dict[Node, Node] = {}  # by the node of the elements
+        self._iterables: dict[Node, tuple[Node, ...]] = {}  # by the node of the elements; of what is mapped the function, too
         self._all_nodes: dict[Object, Node] = {}
         self._handed: dict[Arguments, Arguments] = {}
         self._rests: dict[Arguments, Arguments] = {}

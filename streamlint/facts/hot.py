@@ -285,8 +285,9 @@ class HotRegions:
             meant = tuple(self.wrapped.meant(region.function, one, callee))
             self._waiting.append(_Call(callee, region, one, is_resumed and one[0] == op.NEXT, meant))
             self._waiting += [_Call(each, region, one) for each in meant if self.wrapped.always_passes_on(callee)]
+        known = set(self.graph.calls(region.function).edges)
         for edge in self.graph.resumptions(region.function):
-            if edge.instruction[0] == op.CALL and body.home[edge.instruction] in region.blocks:
+            if edge not in known and body.home[edge.instruction] in region.blocks:
                 self._waiting.append(_Call(edge.callee, region, edge.instruction, True))
         for behind in self.gradients.behind(region.function) if self.goes_backward(region) else ():
             if body.home[behind.instruction] in region.blocks:

@@ -225,12 +225,12 @@ class Operators(Protocols):
         found = self._element_nodes.get(node)
         if found is None:
             found = self._element_nodes[node] = Node(lambda target: self.iterate(node, target))
-            self._iterables[found] = node
+            self._iterables[found] = (node,)
         return found
 
     def resumed(self, values: Iterable[Object]) -> Iterator[Function]:
-        """The generators and coroutines among objects that run on where the next value is asked for, also behind what goes through them:
-        ``enumerate``, ``zip``, ``islice``."""
+        """What runs where the next value of one of some objects is asked for, also behind what goes through them (``enumerate``, ``zip``,
+        ``islice``): generators, methods of iterators, and functions that are mapped."""
         waiting, seen = list(values), set[Object]()
         while waiting:
             value = waiting.pop()
@@ -239,10 +239,14 @@ class Operators(Protocols):
             seen.add(value)
             if isinstance(value, Activation):
                 yield value.frame.function
+            elif isinstance(value, Instance):
+                found = (self.hierarchy.lookup(value.definition, name) for name in ("__iter__", "__next__"))
+                yield from (method for each in found if each is not None for method in each[1])
             for node in value.nodes if isinstance(value, Group) else ():
-                if (source := self._iterables.get(node)) is not None:
+                for source in self._iterables.get(node, ()):
                     self.solver.demand(source)
                     self.solver.solve()
+                    yield from (one.function for one in self.functions_in(source.values))
                     waiting += source.values
-                elif value.kind == "iterable":
+                if node not in self._iterables and value.kind == "iterable":
                     waiting += (held for held in node.values if isinstance(held, Group) and held.kind == "tuple")

@@ -9,6 +9,7 @@ from streamlint.facts.functions import Function
 from streamlint.facts.rounds import Rounds
 from streamlint.facts.wrapped import Wrapped
 from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
 
 
 def reaching(graph: CallGraph, rounds: Rounds, functions: Iterable[Function]) -> frozenset[Function]:
@@ -43,4 +44,5 @@ def _enters(wrapped: Wrapped, caller: Function, calls: list[Instruction], functi
     made, is_all = wrapped.graph.meant(caller, calls)
     if any(map(leads, made.edges)) or (not is_all and any(map(leads, wrapped.graph.calls_at(caller, calls).edges))):
         return True
-    return function.is_generator and any(edge.callee is function for edge in wrapped.graph.resumptions(caller))
+    is_resumed = function.is_generator or any(one[0] == op.NEXT for one in calls)
+    return is_resumed and any(edge.callee is function for edge in wrapped.graph.resumptions(caller))

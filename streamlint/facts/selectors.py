@@ -218,7 +218,9 @@ class Selectors(Registers):
 
     def result_of_map(self, arguments: Arguments) -> Node:
         """What the function that is mapped gives."""
-        return self._mapped.setdefault(arguments, Node(None))
+        found = self._mapped.setdefault(arguments, Node(None))
+        self._iterables[found] = tuple(arguments.positional)
+        return found
 
 
 def truth(value: Object) -> bool | None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 MOST_PLACES = 600
 """Registers that are followed for one function, object or container."""
-MOST_AROUND = 2
+MOST_AROUND = 3
 """Containers around one another in which a value is followed."""
 _PASSED_ON = frozenset({op.PHI, op.COPY, op.CAST, op.AWAIT, op.ENTER, op.INPLACE})
 ITERATING = frozenset({"__iter__", "__next__"})
