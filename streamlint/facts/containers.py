@@ -123,6 +123,10 @@ class Containers(Declared):
         if isinstance(held, Container) and held.instruction is value.instruction and held.kind == value.kind:
             action()
 
+    def is_lacked(self, value: Container) -> bool:
+        """Whether a container is what the factory of another one gives, by whose instruction it is known."""
+        raise NotImplementedError
+
     def container_uses(self, value: Container) -> list[tuple[Function, Instruction]]:
         """The instructions that may change a container."""
         raise NotImplementedError

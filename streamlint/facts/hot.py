@@ -219,8 +219,10 @@ class HotRegions:
 
     def _told(self, caller: Function, known: Flags, call: Instruction, callee: Function) -> Flags:
         """The flags that a call decides."""
-        conditions = self.body(callee).conditions
-        return decided(caller, known, call, callee, conditions.flags(), conditions.texts() | self.named.parameters(callee))
+        conditions, names = self.body(callee).conditions, self.named.parameters(callee)
+        compared = conditions.texts()
+        found = decided(caller, known, call, callee, conditions.flags(), compared | names)
+        return {**self.named.tables.told(caller, known, call, callee, names - compared), **found} if names else found
 
     # --- regions
 

@@ -55,7 +55,7 @@ class NamedMembers:
 
     def _keys(self, function: Function, flags: Flags, key: int) -> set[str]:
         """The texts that a key may be: the one that the call has told, or those that callers in view give; none where others are known."""
-        if (text := text_of(function, flags, key)) is not None:
+        if (text := self.tables.text(function, flags, key)) is not None:
             return {text}
         held = [one for one in self.graph.facts.values(function, key).values if not (isinstance(one, Unknown) and one.reason == "caller")]
         texts = {one.value for one in held if isinstance(one, Constant) and isinstance(one.value, str)}

@@ -8,7 +8,20 @@ from functools import cached_property
 from streamlint.facts.frames import Arguments, Frame
 from streamlint.facts.functions import Function
 from streamlint.facts.nodes import Node
-from streamlint.facts.objects import Activation, ClassObject, Constant, Container, Group, Instance, Many, ModuleObject, Object, Site
+from streamlint.facts.objects import (
+    Activation,
+    BoundMethod,
+    ClassObject,
+    Constant,
+    Container,
+    FunctionObject,
+    Group,
+    Instance,
+    Many,
+    ModuleObject,
+    Object,
+    Site,
+)
 from streamlint.facts.program import Unit
 from streamlint.facts.protocols import Protocols
 from streamlint.ir import Instruction
@@ -241,12 +254,21 @@ class Operators(Protocols):
                 yield value.frame.function
             elif isinstance(value, Instance):
                 found = (self.hierarchy.lookup(value.definition, name) for name in ("__iter__", "__next__"))
-                yield from (method for each in found if each is not None for method in each[1])
-            for node in value.nodes if isinstance(value, Group) else ():
-                for source in self._iterables.get(node, ()):
-                    self.solver.demand(source)
-                    self.solver.solve()
-                    yield from (one.function for one in self.functions_in(source.values))
-                    waiting += source.values
-                if node not in self._iterables and value.kind == "iterable":
-                    waiting += (held for held in node.values if isinstance(held, Group) and held.kind == "tuple")
+                methods = (method for each in found if each is not None for method in each[1])
+                yield from (method for method in methods if method.is_generator or method.code.name == "__next__")
+            elif isinstance(value, FunctionObject):  # nobody goes through a function: it is mapped
+                yield value.function
+            elif isinstance(value, BoundMethod):
+                yield value.method.function
+            elif isinstance(value, Group):
+                waiting += self._gone_through(value)
+
+    def _gone_through(self, value: Group) -> Iterator[Object]:
+        """What a group of iterables takes its elements from."""
+        for node in value.nodes:
+            for source in self._iterables.get(node, ()):
+                self.solver.demand(source)
+                self.solver.solve()
+                yield from list(source.values)
+            if node not in self._iterables and value.kind == "iterable":
+                yield from (held for held in list(node.values) if isinstance(held, Group) and held.kind == "tuple")

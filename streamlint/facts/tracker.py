@@ -214,9 +214,11 @@ class Tracker:
         if use[0] == op.INVOKE:
             dotted = f"{dotted}.{name}" if dotted else ""
         found = self.flow.scopes.find(function.unit, dotted) if dotted else ()
+        held = function.definitions[use[3]] if use[0] == op.INVOKE else None
+        is_of_object = held is not None and held[0] == op.CALL  # ``Class().method``, no ``Class.method``
         for one in found:
             if isinstance(one, Function):
-                yield one, 1 if one.has_receiver and use[0] == op.CALL and one.is_class_method else 0
+                yield one, 1 if one.has_receiver and (is_of_object or one.is_class_method) else 0
             elif isinstance(one, ClassInfo):
                 constructor = self.flow.hierarchy.lookup(one, "__init__")
                 for method in constructor[1] if constructor is not None else ():

@@ -32,7 +32,7 @@ class Measuring:
 
     def measures(self, wait: Wait, region: Region, may_step: bool) -> bool:
         """Whether the code around a wait tests or measures: by its file, by what its function gives, or for a device-wide wait by a clock
-        beside it; a peak of memory is known without any wait, and whoever looks at one in rounds that train (``may_step``) does not measure.
+        beside it. A peak of memory is known without a wait: who looks at one in rounds that step (``may_step``) does not measure.
         """
         chain = region.chain()
         if self._is_for_time(wait, chain[0]):
@@ -41,7 +41,9 @@ class Measuring:
             return True
         places = (*(one.call for one in chain[1:]), wait.instruction)  # the calls that lead to the wait, and that itself
         ways = zip(chain, places, strict=True)
-        return wait.what in (DEVICE, CACHE) and any(at is not None and self._is_measured(one.function, at, not may_step) for one, at in ways)
+        return wait.what in (DEVICE, CACHE) and any(
+            at is not None and self._is_measured(one.function, at, not may_step) for one, at in ways
+        )
 
     def is_stopped(self, region: Region) -> bool:
         """Whether each round of a loop looks at a clock twice: it measures what the round runs, and for a loop that steps nothing that is
