@@ -51,6 +51,8 @@ class LibraryEffects(Selectors):
         if value.kind == "loader":
             space, _, pinning = value.detail.partition("/")
             self.solver.add(target, self.objects(Memory, space or "host", pinning or "unknown", "torch.Tensor"))
+            batches = self.outcome_of(value.site)
+            self.solver.when(batches, lambda held: self.solver.add(target, held, batches) if isinstance(held, Instance) else None)
         else:
             self.unknown(target, "external")
 
@@ -315,12 +317,18 @@ class LibraryEffects(Selectors):
         self.solver.add(target, self.objects(LibraryObject, row.names[0], "scope", ""))
 
     def _loader(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
+        """A loader gives tensors, and the objects that a function of the program makes of them."""
         space = str(row.get("space", "host"))
+        collate = self.selected(row.get("collate"), receiver, arguments)
+        site = arguments.site if collate is not None else None
+        if collate is not None:
+            given, batches = self.given(None, self.objects(Unknown, "external")), self.outcome_of(site)
+            self.solver.when(collate, lambda value: None if isinstance(value, (Constant, Unknown)) else self.call(value, given, batches))
 
         def made(pinned: bool | None) -> None:
             pinning = "pinned" if pinned else "pageable" if pinned is False else "unknown"
             detail = f"{space}/{pinning if space == 'host' else 'unknown'}"
-            self.solver.add(target, self.objects(LibraryObject, row.names[0], "loader", detail))
+            self.solver.add(target, self.objects(LibraryObject, row.names[0], "loader", detail, site))
 
         self.chosen(row, "pin", receiver, arguments, made)
         one = Arguments(None, arguments.site)

@@ -218,7 +218,7 @@ MEANINGS: dict[Trait, str] = {
     "tensor-class": "are classes of tensors, called with sizes or data",
     "exporting": "are true where a graph is traced, exported or compiled",
     "asks-gradients": "ask whether gradients are kept",
-    "figures": "measure time or memory",
+    "figures": "measure memory",
     "no-checks": "turn the checks of all distributions off, or on again",
     "raised": "are raised by calls that have looked at values of the device",
     "group-entry": "are entries of an optimizer's groups of parameters with which its step computes",

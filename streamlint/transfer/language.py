@@ -51,8 +51,15 @@ def element(function: Function, one: Instruction, values: Values, is_tensor: Cal
     elif kept and not function.is_cpp and all(isinstance(value, Container | Group) for value in kept):
         return  # a list or dict keeps what is put into it, under whatever key
     elif held or function.is_cpp or (one[0] == op.SET_ITEM and is_tensor(function, one[3])):
-        yield Written(base, "assignment")
+        if function.is_cpp or not _is_of_device(values(function, one[-1])):
+            yield Written(base, "assignment")
         yield Read(one[-1], "assignment", False)
+
+
+def _is_of_device(values: Iterable[Object]) -> bool:
+    """Whether a tensor of the device is assigned: its stream writes, or an entry of a batch is replaced; not the host."""
+    spaces = {value.space for value in values if isinstance(value, Memory) and value.type.endswith("Tensor")}
+    return spaces == {"device"}
 
 
 def _taken(function: Function, one: Instruction, held: list[Memory], values: Values) -> Iterator[Action]:
