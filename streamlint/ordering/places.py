@@ -141,12 +141,24 @@ class Places:
             return Place(("parameter", 1), (Element(index),))
         if opcode == op.DEREF:
             return self.of(function, one[3]).behind(POINTEE)
+        if opcode == op.INVOKE and function.is_cpp:
+            return self._given_back(function, register, one)
         if opcode == op.PHI:
             return self._given_on(function, register) if function.is_cpp else self._bound(function, register, one)
         named = self._named(function, one, _ADDRESSED.get(opcode, opcode))
         if named is None:
             return register_place(register)
         return named.behind(ADDRESS) if opcode in _ADDRESSED else named
+
+    def _given_back(self, function: Function, register: int, one: Instruction) -> Place:
+        """C++: the object of a method, or the member of it, that the only method which a call can run gives back: ``buffer.data()``."""
+        callees = list(self.facts.enters(function, one))
+        ends = [end for callee in callees for end in callee.by_opcode[op.RETURN]] if len(callees) == 1 else []
+        given = self.of(callees[0], ends[0][2]) if len(ends) == 1 and ends[0][2] >= 0 else register_place(register)
+        path = tuple(key for key in given.path if key not in (ADDRESS, POINTEE))
+        if given.root != ("parameter", 0) or any(isinstance(key, Element) for key in path):
+            return register_place(register)
+        return self._pointee(function, self.of(function, one[3])).behind(*path)
 
     def _is_itself(self, function: Function, one: Instruction) -> bool:
         """Whether entering a scope gives the object of a library that is entered: ``with self.streams[0] as stream``."""
