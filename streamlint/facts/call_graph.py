@@ -366,7 +366,9 @@ class CallGraph:
         """The edges by which a function has generators run on, also behind what goes through them: ``enumerate``, ``zip``, ``next``."""
         calls = self.calls(function)
         found = {edge: None for edge in calls.edges if edge.instruction[0] in (op.NEXT, op.YIELD_FROM) and edge.callee.is_generator}
-        asking = [call.instruction for call in calls.libraries if call.name in ("next", "builtins.next") and len(call.instruction) > 5]
+        asking = [
+            call.instruction for call in calls.libraries if call.name.removeprefix("builtins.") == "next" and len(call.instruction) > 5
+        ]
         for one in (*asking, *function.by_opcode[op.NEXT]):
             found.update((Edge(one, callee), None) for callee in self.facts.resumed(self._iterated(function, one)))
         return (edge for edge in found if edge.is_followed)

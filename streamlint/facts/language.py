@@ -160,8 +160,8 @@ class Language(Library):
 
     def _make_one(self, factory: Object, value: Container, node: Node) -> None:
         """What a factory gives for a key arrives at a node: a container of the language stands for all that it gives."""
-        kind = CONTAINERS.get(factory.name.removeprefix("builtins.")) if isinstance(factory, External) else None
-        if kind is not None:
+        rule = LANGUAGE.get(factory.name.removeprefix("builtins.")) if isinstance(factory, External) else None
+        if rule is not None and (kind := _KINDS.get(rule)) is not None:
             self.solver.add(node, self.container(kind, value.frame, value.instruction))
         else:
             self.call(factory, self.no_arguments(self.arguments(value.frame, value.instruction).site), node)
@@ -377,14 +377,9 @@ def _decorator_maker(flow: Language, callee: External, arguments: Arguments, tar
     flow.solver.add(target, flow.objects(External, "builtins.identity"))
 
 
-CONTAINERS: dict[str, str] = {
-    **dict.fromkeys("list set frozenset collections.deque queue.Queue queue.SimpleQueue queue.LifoQueue".split(), "list"),
-    **dict.fromkeys(("queue.PriorityQueue", "asyncio.Queue"), "list"), "tuple": "tuple",
-    **dict.fromkeys("dict collections.OrderedDict collections.defaultdict types.SimpleNamespace".split(), "dict"),
-}  # fmt: skip
-"""Classes of the language that make containers, with the kind of these."""
-MAKING_CONTAINERS = frozenset(CONTAINERS)
-"""Their constructors look at nothing of what they are made with, and wait for nothing."""
+_KINDS: dict[Rule, str] = {_made_container(kind): kind for kind in ("list", "tuple", "dict")}
+"""What makes containers of the language, with the kind of these."""
+_LIST, _TUPLE, _DICT = _KINDS
 _NAMES: tuple[tuple[Rule, str], ...] = (
     (_partial, "functools.partial partial"),
     (_partial_method, "functools.partialmethod"),
@@ -396,7 +391,10 @@ _NAMES: tuple[tuple[Rule, str], ...] = (
     (_own_module, "globals"),
     (_first, "typing.final typing.overload weakref.proxy asyncio.create_task asyncio.ensure_future"),
     (_decorator_maker, "functools.wraps functools.lru_cache"),
-    *((_made_container(kind), name) for name, kind in CONTAINERS.items()),
+    (_LIST, "list set frozenset collections.deque queue.Queue queue.SimpleQueue queue.LifoQueue queue.PriorityQueue"),
+    (_LIST, "asyncio.Queue"),
+    (_TUPLE, "tuple"),
+    (_DICT, "dict collections.OrderedDict collections.defaultdict types.SimpleNamespace"),
     (_lacked, "collections.defaultdict.__getitem__"),
     (_reference, "weakref.ref"),
     (_referenced, "weakref.ref.__call__"),
@@ -412,3 +410,5 @@ _NAMES: tuple[tuple[Rule, str], ...] = (
 )
 LANGUAGE: dict[str, Rule] = {name: rule for rule, names in _NAMES for name in names.split()}
 """What functions of the language and its library give back. A name without a module is a builtin."""
+MAKING_CONTAINERS = frozenset(name for name, rule in LANGUAGE.items() if rule in _KINDS)
+"""Classes whose constructors look at nothing of what they are made with, and wait for nothing."""
