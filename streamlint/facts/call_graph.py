@@ -146,8 +146,8 @@ class CallGraph:
         facts, found = self.facts, _Found()
         calling = [one for opcode in _CALLING for one in function.by_opcode[opcode]]
         others = [one for opcode in _PROTOCOLS for one in function.by_opcode[opcode]]
-        others += [one for one in function.by_opcode[op.ATTR] if self._is_computed(function.text(one[4]))]
-        others += [one for one in function.by_opcode[op.SET_ATTR] if self._is_computed(function.text(one[3]))]
+        others += [one for one in function.by_opcode[op.ATTR] if self.is_computed(function.text(one[4]))]
+        others += [one for one in function.by_opcode[op.SET_ATTR] if self.is_computed(function.text(one[3]))]
         others += function.by_opcode[op.ITEM] if facts.program.defines("__getitem__") else ()
         self._demand(function, _ended(function))
         self._look(function, calling, others, found)
@@ -162,7 +162,7 @@ class CallGraph:
             return not is_later and _ASKING.isdisjoint(OF_FUNCTIONS.get(value.name.removeprefix("builtins."), ()))
         return isinstance(value, (FunctionObject, BoundMethod, LibraryObject, Memory, Unknown))
 
-    def _is_computed(self, name: str) -> bool:
+    def is_computed(self, name: str) -> bool:
         """Whether an attribute of a name may run a method: a property, or whatever stands for it."""
         found = self._computed.get(name)
         if found is None:
@@ -239,6 +239,13 @@ class CallGraph:
             found.enter(Edge(one, callee) for callee in self._fitting(function, one, node.values))
             is_all &= all(isinstance(value, (FunctionObject, BoundMethod)) for value in node.values)
         return found.calls(), is_all
+
+    def named(self, function: Function, one: Instruction) -> Calls:
+        """The calls of libraries that one call makes, and whether it is unknown: the called values alone tell, and no more is solved."""
+        found, node = _Found(), self.called(function, one)
+        self.facts.solver.solve()
+        self._by_values(function, one, node.values, found)
+        return found.calls()
 
     def _fitting(self, function: Function, one: Instruction, values: Iterable[Object]) -> Iterator[Function]:
         """The functions among called values that take what a call hands over."""

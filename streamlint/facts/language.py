@@ -365,6 +365,10 @@ def _decorator_maker(flow: Language, callee: External, arguments: Arguments, tar
     flow.solver.add(target, flow.objects(External, "builtins.identity"))
 
 
+_LISTS = "list set frozenset collections.deque queue.Queue queue.SimpleQueue queue.LifoQueue queue.PriorityQueue asyncio.Queue"
+_DICTS = "dict collections.OrderedDict collections.defaultdict types.SimpleNamespace"
+MAKING_CONTAINERS = frozenset(f"{_LISTS} {_DICTS} tuple".split())
+"""Classes of the language whose objects hold what they are made with: their constructors look at none of it, and wait for nothing."""
 _NAMES: tuple[tuple[Rule, str], ...] = (
     (_partial, "functools.partial partial"),
     (_partial_method, "functools.partialmethod"),
@@ -376,10 +380,9 @@ _NAMES: tuple[tuple[Rule, str], ...] = (
     (_own_module, "globals"),
     (_first, "typing.final typing.overload weakref.proxy asyncio.create_task asyncio.ensure_future"),
     (_decorator_maker, "functools.wraps functools.lru_cache"),
-    (_made_container("list"), "list set frozenset collections.deque queue.Queue queue.SimpleQueue queue.LifoQueue queue.PriorityQueue"),
-    (_made_container("list"), "asyncio.Queue"),
+    (_made_container("list"), _LISTS),
     (_made_container("tuple"), "tuple"),
-    (_made_container("dict"), "dict collections.OrderedDict collections.defaultdict types.SimpleNamespace"),
+    (_made_container("dict"), _DICTS),
     (_lacked, "collections.defaultdict.__getitem__"),
     (_reference, "weakref.ref"),
     (_referenced, "weakref.ref.__call__"),

@@ -14,13 +14,16 @@ from streamlint.ordering.prepared import kept
 from streamlint.waits.operands import argument_registers
 
 BUFFER, STREAM, EVENT, SIGNAL = "buffer", "stream", "event", "signal"
+OBJECTS = frozenset({BUFFER, STREAM, EVENT, SIGNAL})
 DONE, LATE, STATUS = "done", "late", "status"
 """What a query has said: true once the work is done, true before, or zero once it is."""
 SET, FILLED = "set", "filled"
 """What a path has put at a place: something true, something that is not None."""
 UPDATER = "updater"
 """An optimizer that works on the memory."""
-EXACT = frozenset({BUFFER, SET, FILLED})
+REPLACED = "replaced"
+"""Something else stands under this key of a container whose elements are the memory, whichever they are."""
+EXACT = frozenset({BUFFER, SET, FILLED, REPLACED})
 """Of these one element is not another: where an index cannot be named, nothing is known."""
 _SAME = {op.COPY: 3, op.AWAIT: 3, op.CAST: 4, op.REBIND: 5, op.ITER: 3, op.ENTER: 3}
 _READ = frozenset({op.ATTR, op.NAME, op.LOAD, op.ITEM, op.DEREF, op.ADDRESS_ITEM, op.ADDRESS_ATTR})
@@ -49,6 +52,7 @@ class Flow:
     def after(self, function: Function, one: Instruction, tracked: frozenset[Tracked], before: int) -> frozenset[Tracked]:
         """Where the objects are behind an instruction; ``before`` is the number of the edge by which its block was entered."""
         added = set(self._added(function, one, tracked, before))
+        added.update(*(self._replaced(function, target, register, tracked) for target, register in self.places.assigned(function, one)))
         if op.DEFINES[one[0]]:
             gone = ("register", one[2])
             tracked = frozenset(held for held in tracked if held.place.root != gone)
@@ -63,9 +67,19 @@ class Flow:
         for held in tracked:
             for source in sources:
                 rest = rest_behind(source, held.place)
-                if rest is not None:
+                if rest is not None and (rest or held.kind != REPLACED):
                     yield held._replace(place=target.behind(*rest))
                     break
+
+    def _replaced(self, function: Function, target: Place, register: int, tracked: frozenset[Tracked]) -> Iterator[Tracked]:
+        """That other things than the memory are put under one key of a container that has it under any."""
+        key = target.path[-1] if target.path else None
+        if not isinstance(key, Element) or key.key is None or isinstance(key.key, tuple):
+            return
+        whole = Place(target.root, (*target.path[:-1], ANY))
+        is_kept = any(held.kind == BUFFER and rest_behind(whole, held.place) is not None for held in tracked)
+        if is_kept and not any(self.moved(tracked, self.places.names(function, register), target)):
+            yield Tracked(REPLACED, target)
 
     def _added(self, function: Function, one: Instruction, tracked: frozenset[Tracked], before: int) -> Iterator[Tracked]:
         opcode, places = one[0], self.places
@@ -81,7 +95,8 @@ class Flow:
         elif opcode in _MAKING:
             yield from self._gathered(function, tracked, self._parts(function, one, target))
         elif opcode in _READ:
-            yield from self.moved(tracked, [places.of(function, one[2])], target)
+            source = places.of(function, one[2])
+            yield from self.moved(tracked, [source] if Tracked(REPLACED, source) not in tracked else (), target)
         elif opcode == op.PHI:
             if 0 <= before < len(one) - 3:
                 yield from self.moved(tracked, places.names(function, one[3 + before]), target)
@@ -133,6 +148,8 @@ class Flow:
         elif name == "zip":
             for index, register in enumerate(given):
                 yield from self.moved(tracked, places.names(function, register), target.behind(ANY, Element(index)), (ANY,))
+        elif name in ("dict", "OrderedDict", "defaultdict", "SimpleNamespace"):
+            yield from self._of_dict(function, one, tracked, target)
         elif given:
             yield from self._of_function(function, name, tracked, places.names(function, given[0]), target)
 
@@ -148,6 +165,17 @@ class Flow:
         elif name in ("enumerate", "next"):
             yield from self.moved(tracked, sources, target.behind(ANY, Element(1)) if name == "enumerate" else target, (ANY,))
 
+    def _of_dict(self, function: Function, one: Instruction, tracked: frozenset[Tracked], target: Place) -> Iterator[Tracked]:
+        """``dict(pairs, key=value)``: the elements of another dict or of pairs, and each keyword's value."""
+        for kind, register in argument_registers(function, one):
+            names = self.places.names(function, register)
+            if isinstance(kind, str):
+                yield from self.moved(tracked, names, target if kind.startswith("*") else target.behind(Element(kind)))
+                continue
+            for held in self.moved(tracked, names, target):
+                is_pair = len(held.place.path) > len(target.path) + 1 and held.place.path[len(target.path) + 1] == Element(1)
+                yield held._replace(place=target.behind(ANY, *held.place.path[len(target.path) + 2 :])) if is_pair else held
+
     def _of_method(
         self, function: Function, one: Instruction, name: str, given: list[int], tracked: frozenset[Tracked]
     ) -> Iterator[Tracked]:
@@ -157,11 +185,12 @@ class Flow:
         if name in function.known("puts") and self._is_container(function, one[3]):
             for register in given:
                 yield from self.moved(tracked, places.names(function, register), places.of(function, one[3]).behind(ANY))
-        elif name in function.known("extends") and given:
-            yield from self.moved(tracked, places.names(function, given[0]), places.of(function, one[3]))
+        elif name in function.known("extends"):
+            yield from self._of_dict(function, one, tracked, places.of(function, one[3]))
         elif name in function.known("takes", "ends"):
             key = places.element(function, given[0]) if given and name in function.known("looks-up", "pops-key") else ANY
-            yield from self.moved(tracked, receiver, target, (key,))
+            sources = [source for source in receiver if Tracked(REPLACED, source.behind(key)) not in tracked]
+            yield from self.moved(tracked, sources, target, (key,))
         elif name == "items":
             for held in self.moved(tracked, receiver, target, (ANY,)):
                 yield held._replace(place=target.behind(ANY, Element(1), *held.place.path))

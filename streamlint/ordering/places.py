@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from streamlint.facts.facts import Facts
 from streamlint.facts.functions import Function
-from streamlint.facts.instructions import COPIES, uncast
+from streamlint.facts.instructions import COPIES, assigned_at_once, uncast
 from streamlint.facts.objects import Instance, LibraryObject
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -127,6 +127,8 @@ class Places:
         opcode = one[0]
         if opcode in COPIES:
             return self.of(function, one[COPIES[opcode]])
+        if opcode == op.UNPACK and (same := assigned_at_once(function, one)) is not None:
+            return self.of(function, same)
         if opcode == op.PARAM:
             return Place(("parameter", one[3]))
         if opcode == op.ENTER and self._is_itself(function, one):
