@@ -17,6 +17,7 @@ from streamlint.transfer import (
     collectives,
     copies,
     declared_waits,
+    gathers,
     kernel_texts,
     language,
     memory,
@@ -97,6 +98,8 @@ class Transfer(CallSites):
             actions = self.of(function, one)
             calls = list(self.modelled(function, one)) if one[0] in CALLING else []
             made = [*work.works(self.facts, function, one, calls, actions), *modules.moved(calls), *work.reordered(calls, self.modelled)]
+            if self.is_gather(function, one):
+                made.append(gathers.gathered(one))
             if one[0] == op.CALL and not made:
                 made += numba_kernels.launched(self.facts, self.libraries, function, one)
                 made += kernel_texts.launched(self.facts, self.libraries, function, one)
@@ -161,11 +164,18 @@ class Transfer(CallSites):
             yield Read(one[3], "loop", False)
 
     def _element(self, function: Function, one: Instruction) -> Iterator[Action]:
-        yield from language.element(function, one, self.values, self.is_tensor)
+        if self.is_gather(function, one):
+            yield Read(one[3], "indexing", False)
+        else:
+            yield from language.element(function, one, self.values, self.is_tensor)
         if function.is_cpp and one[0] == op.ITEM:
             yield Read(one[2], "element", False, False, (VARIABLE,))
         elif one[0] == op.ITEM and indices.is_masked(self.facts, function, one[4]) and self.is_tensor(function, one[3]):
             yield Read(one[3], MASKING)
+
+    def is_gather(self, function: Function, one: Instruction) -> bool:
+        """Whether an instruction copies the elements that a tensor of indices picks."""
+        return one[0] == op.ITEM and gathers.is_gather(self.facts, function, one, self.modelled)
 
     def _construction(self, function: Function, one: Instruction) -> Iterator[Action]:
         if any(map(_is_container, self.values(function, one[2]))):
