@@ -317,6 +317,9 @@ class LibraryEffects(Selectors):
 
         self.chosen(row, "pin", receiver, arguments, made)
 
+    def _copy(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
+        self.solver.add(target, receiver if receiver is not None and row.get("result") == "self" else self.scalar)
+
     def _same(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
         node = self.selected(row.get("of"), receiver, arguments)
         if node is not None:

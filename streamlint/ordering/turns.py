@@ -11,7 +11,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.flow import BUFFER, FILLED, SET, Flow, Tracked
 from streamlint.ordering.places import ANY, Element, Place, Places, rest_behind
-from streamlint.waits.operands import argument_registers
+from streamlint.ordering.queues import takes_first
 
 _ROUND = frozenset({"%", "&", "%=", "&=", "^", "^="})
 _READING = frozenset({op.ATTR, op.NAME, op.LOAD})
@@ -88,16 +88,10 @@ class Pools(Flow):
         self._optional: dict[Unit, frozenset[str]] = {}
 
     def _called(self, function: Function, one: Instruction, tracked: frozenset[Tracked], target: Place) -> Iterator[Tracked]:
-        is_first = one[0] == op.INVOKE and self._takes_first(function, one)
+        is_first = one[0] == op.INVOKE and takes_first(function, one)
         yield from super()._called(
             function, one, frozenset(held for held in tracked if held.kind != BUFFER) if is_first else tracked, target
         )
-
-    def _takes_first(self, function: Function, one: Instruction) -> bool:
-        name, given = function.text(one[4]), argument_registers(function, one)
-        if name in function.known("first-out") or (name == "get" and not given):
-            return True
-        return name == "pop" and bool(given) and function.constant(given[0][1]) == 0
 
     def after(self, function: Function, one: Instruction, tracked: frozenset[Tracked], before: int) -> frozenset[Tracked]:
         tracked = super().after(function, one, tracked, before)
