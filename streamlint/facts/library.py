@@ -114,6 +114,7 @@ EFFECTS: dict[str, Effect] = {
     "load": Library._opaque,
     "view": Library._view,
     "compute": Library._compute,
+    "copy": Library._copy,
     "transfer": Library._transfer,
     "pin": Library._pin,
     "alloc": Library._alloc,

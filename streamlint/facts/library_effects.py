@@ -338,6 +338,9 @@ class LibraryEffects(Selectors):
             if node is not None:
                 self.solver.when(node, lambda value: self.hand_over(value, one, True))
 
+    def _copy(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
+        self.solver.add(target, receiver if receiver is not None and row.get("result") == "self" else self.scalar)
+
     def _same(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
         node = self.selected(row.get("of"), receiver, arguments)
         if node is not None:

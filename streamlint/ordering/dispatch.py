@@ -21,6 +21,7 @@ class Dispatch:
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
         self._known: dict[tuple[ClassInfo, str], dict[Function, Classes]] = {}
+        self._assigning: dict[tuple[ClassInfo, str], Classes] = {}
 
     def classes(self, function: Function, one: Instruction, callee: Function) -> Classes | None:
         """The classes of the receiver of which a call of its own method runs a function; None where that says nothing."""
@@ -96,6 +97,19 @@ class Dispatch:
         if not values or not all(isinstance(value, Instance) for value in values):
             return None
         return frozenset(each for value in values if isinstance(value, Instance) for each in self.facts.possible_classes(value))
+
+    def with_member(self, function: Function, name: str) -> Classes | None:
+        """The classes of a method's receiver that assign a member by themselves, or inherit it; None where none does."""
+        owner = function.owner
+        if owner is None or function.is_cpp:
+            return None
+        key = (owner, name)
+        found = self._assigning.get(key)
+        if found is None:
+            cone = self.facts.hierarchy.cone(owner) or ()
+            lines = ((each, self.facts.hierarchy.order(each)) for each in cone)
+            found = self._assigning[key] = frozenset(each for each, line in lines if any(name in one.own_stores for one in line))
+        return found or None
 
     def is_of_member(self, function: Function, one: Instruction) -> bool:
         """Python: whether a call by the syntax of a method calls an object that a class keeps in its objects."""

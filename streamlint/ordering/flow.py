@@ -9,8 +9,9 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import Container, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ordering.places import ANY, Element, Key, Place, Places, Root, register_place, rest_behind
+from streamlint.ordering.places import ANY, NEWEST, Element, Key, Place, Places, Root, register_place, rest_behind
 from streamlint.ordering.prepared import kept
+from streamlint.ordering.queues import aged, is_newest, may_be_taken, moved_up, takes_first
 from streamlint.waits.operands import argument_registers
 
 BUFFER, STREAM, EVENT, SIGNAL = "buffer", "stream", "event", "signal"
@@ -45,6 +46,9 @@ class Tracked(NamedTuple):
 class Flow:
     """Moves tracked objects over instructions."""
 
+    is_of_references = False
+    """Whether it is asked what keeps an object, not what is done with it: also functions that give back what they are given count."""
+
     def __init__(self, places: Places) -> None:
         self.places = places
         self.facts = places.facts
@@ -59,7 +63,16 @@ class Flow:
         for target, _ in self.places.assigned(function, one):
             if not target.path or not isinstance(target.path[-1], Element) or target.path[-1].key is not None:
                 tracked = frozenset(held for held in tracked if not _is_exactly(target, held.place))
-        return tracked | added
+        return (self._behind(function, one, tracked) if one[0] == op.INVOKE else tracked) | added
+
+    def _behind(self, function: Function, one: Instruction, tracked: frozenset[Tracked]) -> frozenset[Tracked]:
+        """Where elements of a container are once one was put in behind them, or the first was taken."""
+        if is_newest(function, one) or function.invokes(one, "extends"):
+            return frozenset(held._replace(place=aged(self.places, function, one, held.place)) for held in tracked)
+        if not takes_first(function, one) or function.text(one[4]) not in function.known("takes"):
+            return tracked
+        rest = ((held, moved_up(self.places, function, one, held.place)) for held in tracked)
+        return frozenset(held._replace(place=place) for held, place in rest if place is not None)
 
     def moved(self, tracked: Iterable[Tracked], sources: Iterable[Place], target: Place, keys: tuple[Key, ...] = ()) -> Iterator[Tracked]:
         """What is behind some places, behind another one; ``keys`` lead from the sources to where that is."""
@@ -143,7 +156,9 @@ class Flow:
             return
         yield from self._recorded(function, one, tracked, target)
         given = [register for _, register in argument_registers(function, one)]
-        if one[0] == op.INVOKE:
+        if given and self.is_of_references and name in function.known("same-object"):
+            yield from self.moved(tracked, places.names(function, given[-1]), target)
+        elif one[0] == op.INVOKE:
             yield from self._of_method(function, one, name, given, tracked)
         elif name == "zip":
             for index, register in enumerate(given):
@@ -184,12 +199,15 @@ class Flow:
         receiver = places.names(function, one[3])
         if name in function.known("puts") and self._is_container(function, one[3]):
             for register in given:
-                yield from self.moved(tracked, places.names(function, register), places.of(function, one[3]).behind(ANY))
+                key = NEWEST if is_newest(function, one) else ANY
+                yield from self.moved(tracked, places.names(function, register), places.of(function, one[3]).behind(key))
         elif name in function.known("extends"):
             yield from self._of_dict(function, one, tracked, places.of(function, one[3]))
         elif name in function.known("takes", "ends"):
             key = places.element(function, given[0]) if given and name in function.known("looks-up", "pops-key") else ANY
             sources = [source for source in receiver if Tracked(REPLACED, source.behind(key)) not in tracked]
+            if takes_first(function, one):
+                key, tracked = ANY, frozenset(held for held in tracked if may_be_taken(places, function, one, held.place))
             yield from self.moved(tracked, sources, target, (key,))
         elif name == "items":
             for held in self.moved(tracked, receiver, target, (ANY,)):

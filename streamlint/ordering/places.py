@@ -31,6 +31,8 @@ class Element(NamedTuple):
 
 
 ANY = Element(None)
+NEWEST = Element(("newest",))
+"""What was put into a container last: any element, but where the first of several is taken."""
 TUPLE = "tuple"
 """Begins the key of an index that is a tuple; its parts follow, each a constant or an expression."""
 ADDRESS = "&"
@@ -90,7 +92,9 @@ def meets(first: Key, second: Key) -> bool:
     """Whether two keys may mean the same: any element meets each, equal terms meet; all else is disjoint."""
     if first == second:
         return True
-    return isinstance(first, Element) and isinstance(second, Element) and (first.key is None or second.key is None)
+    if not isinstance(first, Element) or not isinstance(second, Element):
+        return False
+    return first.key is None or second.key is None or NEWEST in (first, second)
 
 
 class Places:

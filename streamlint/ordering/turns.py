@@ -11,6 +11,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.flow import BUFFER, FILLED, SET, Flow, Tracked
 from streamlint.ordering.places import ANY, Element, Place, Places, rest_behind
+from streamlint.ordering.queues import takes_first
 from streamlint.waits.operands import argument_registers
 
 _ROUND = frozenset({"%", "&", "%=", "&=", "^", "^="})
@@ -89,17 +90,11 @@ class Pools(Flow):
         self._optional: dict[Unit, frozenset[str]] = {}
 
     def _called(self, function: Function, one: Instruction, tracked: frozenset[Tracked], target: Place) -> Iterator[Tracked]:
-        is_first = one[0] == op.INVOKE and self._takes_first(function, one)
+        is_first = one[0] == op.INVOKE and takes_first(function, one)
+        is_first = is_first and not any(map(self._is_filled, self.facts.values(function, one[3]).values))
         yield from super()._called(
             function, one, frozenset(held for held in tracked if held.kind != BUFFER) if is_first else tracked, target
         )
-
-    def _takes_first(self, function: Function, one: Instruction) -> bool:
-        name, given = function.text(one[4]), argument_registers(function, one)
-        is_first = name in function.known("first-out") or (name == "get" and not given)
-        if is_first or (name == "pop" and bool(given) and function.constant(given[0][1]) == 0):
-            return not any(map(self._is_filled, self.facts.values(function, one[3]).values))
-        return False
 
     def _is_filled(self, value: Object) -> bool:
         """Whether the function that makes a container puts something into it."""

@@ -10,7 +10,7 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import Container, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ordering.conditions import Frame
+from streamlint.ordering.conditions import Frame, deciding
 from streamlint.ordering.dispatch import Classes, Dispatch
 from streamlint.ordering.flow import BUFFER, Tracked
 from streamlint.ordering.generators import IN_HAND, Generators, taking
@@ -118,6 +118,9 @@ class Calls(Hooks):
             return state.classes
         known = next((classes for frame, classes in state.classes if frame == state.frame), None)
         left = mine if known is None else mine & known
+        for name in {str(held.place.path[0]) for held in state.tracked if held.place.root == ("parameter", 0) and held.place.path}:
+            holding = self.dispatch.with_member(state.frame.function, name)
+            left = left if holding is None else left & holding
         others = frozenset(each for each in state.classes if each[0] != state.frame)
         return others | {(state.frame, left)} if left else None
 
@@ -233,6 +236,7 @@ class Calls(Hooks):
             classes = self.dispatch.above(state.classes, state.frame, frame, call)
             if tracked and decided is not None and classes is not None and self.may_go_up(state, caller, call):
                 block, index = caller.homes[call]
+                decided |= {(frame, key, holds) for key, holds in deciding(caller, block) if self.conditions.is_given(caller, key)}
                 up = state._replace(frame=frame, block=block, place=index + 1, before=0, tracked=tracked, path=(*state.path, call))
                 up = up._replace(classes=classes)
                 through = (caller, function) if is_captured(caller, call) else None

@@ -12,7 +12,7 @@ from streamlint.ordering.c_api import is_of_c
 from streamlint.ordering.conditions import Frame
 from streamlint.ordering.flow import EXACT, Flow, Tracked
 from streamlint.ordering.iterated import iterated
-from streamlint.ordering.places import ANY, TUPLE, Element, Place, Places, is_own_cell, register_place, rest_behind
+from streamlint.ordering.places import ANY, NEWEST, TUPLE, Element, Place, Places, is_own_cell, register_place, rest_behind
 from streamlint.ordering.prepared import prepared
 from streamlint.ordering.spread import spread, spread_to
 from streamlint.ordering.states import State
@@ -227,7 +227,7 @@ class WalkNames:
         """Something tracked with indices as another function has them: of what it cannot name, a stream or event is any, memory none."""
         path = tuple(
             renamed(key.key, keys) or (ANY if held.kind not in EXACT else Element(("elsewhere", key.key)))
-            if isinstance(key, Element) and isinstance(key.key, tuple) and key.key[:1] != ("elsewhere",)
+            if isinstance(key, Element) and isinstance(key.key, tuple) and key.key[:1] != ("elsewhere",) and key != NEWEST
             else key
             for key in held.place.path
         )

@@ -81,7 +81,7 @@ def compute(call: ModelledCall) -> Iterator[Action]:
     out = call.all("out")
     written = [*out, *call.all("writes")]
     if call.row.get("cast") and given:
-        yield Viewed(given[0])
+        yield Viewed(given[0], casts=True)
         return
     one = call.instruction
     if call.row.get("named") and one[0] == op.INVOKE and any(kind is None for kind, _ in argument_registers(call.function, one)):

@@ -104,7 +104,8 @@ def _of_instruction(facts: Facts, function: Function, one: Instruction) -> Itera
 
 
 def _sent(call: ModelledCall) -> Iterator[Worked]:
-    """``x.to(place, non_blocking=True)``: to a place that nobody knows without waiting, which only a device asks for."""
+    """``x.to(place, non_blocking=True)``: to a place that nobody knows without waiting, which only a device asks for. What is on a device
+    already is not copied: it is read on the host."""
     of = call.one("of", call.receiver)
     if (
         of is not None
@@ -112,7 +113,7 @@ def _sent(call: ModelledCall) -> Iterator[Worked]:
         and call.switch("asynchronous")[1] is True
         and "host" not in call.device_spaces()
     ):
-        yield Worked(call.stream(), (of,), (), call.name, call.row.library, call.result)
+        yield Worked(call.stream(), (), (), call.name, call.row.library, call.result)
 
 
 def _is_collection(facts: Facts, function: Function, register: int) -> bool:
