@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import accuracy_picture
+import first_sight
 import ledger
 from shares import share
 
@@ -23,6 +24,7 @@ PAGE, DETAILS = ROOT / "docs" / "accuracy.md", ROOT / "docs" / "accuracy-ledger.
 PICTURE, DATA = ROOT / "docs" / "images" / "first-sight.svg", ROOT / "streamlint" / "findings" / "accuracy.json"
 RECALL = Path(__file__).parent / "recall" / "outcomes.json"
 SIGHTS = Path(__file__).parent / "precision" / "first_sight.toml"
+REPOSITORIES = SIGHTS.with_suffix("")
 LANGUAGES = ("Python", "C++")
 NEARBY, DECIDABLE = ("function", "file"), ("function", "file", "project")
 
@@ -125,6 +127,21 @@ def at_first_sight(
             f"Of {len(marked)} draws readers who saw no finding read some packages and marked what they were sure is a defect: "
             f"{found} of {of} marks are told ({share(found, of)}). They were not told what the rules cover, but in the last draws; "
             f"by what the rules document, {_scoped(marked)}."
+        )
+
+
+def of_repositories(folder: Path) -> Iterator[str]:
+    """The same of public repositories, whose findings are kept one by one."""
+    for path in sorted(folder.glob("*.toml")):
+        judged = [one for one in first_sight.read(path) if one.judged]
+        count = ledger.tally(one.entry for one in judged)
+        by_rule = {code: ledger.tally(one.entry for one in judged if one.code == code) for code in sorted({one.code for one in judged})}
+        rules = ", ".join(f"{code} {one.real} of {one.judged}" for code, one in by_rule.items())
+        places = len({one.package for one in judged})
+        yield (
+            f"Public repositories are another population than packages, with more experiments and copies. Of {count.judged} findings in "
+            f"{places} of them (seed {path.stem}; at most six findings of each, drawn by the seed) {count.real} are real for both readers "
+            f"({share(count.real, count.judged)}): {rules}. They are not among the figures above."
         )
 
 
@@ -235,6 +252,7 @@ def page(
     outcomes: Sequence[Mapping[str, Any]],
     sights: Sequence[Mapping[str, Any]] = (),
     draws: Sequence[Mapping[str, Any]] = (),
+    repositories: Path | None = None,
 ) -> str:
     """The page that opens with the result."""
     sizes = f"{len(packages)} packages, {sum(p.files for p in packages):,} files, {sum(p.lines for p in packages):,} lines."
@@ -242,6 +260,7 @@ def page(
     left = f" {unread} findings have not been judged yet." if unread else ""
     parts = [HEAD, "\n".join(result(packages, outcomes, draws)), MEANING]
     parts += ["## At first sight", *at_first_sight(packages, sights, draws)]
+    parts += of_repositories(repositories) if repositories is not None else ()
     parts += ["## Precision by rule", f"{sizes}{left} {readers(packages)}", "\n".join(tables(packages)), ever_told(packages)]
     if outcomes:
         parts += ["## Recall of public repairs", "\n".join(recall(outcomes)), RECALL_NOTE]
@@ -297,7 +316,7 @@ def main(words: Sequence[str] | None = None) -> int:
     seen = ledger.tomllib.loads(SIGHTS.read_text(encoding="utf-8")) if SIGHTS.is_file() else {}
     sights, draws = seen.get("sight", []), seen.get("draw", [])
     wanted = {
-        PAGE: page(packages, outcomes, sights, draws),
+        PAGE: page(packages, outcomes, sights, draws, REPOSITORIES),
         DETAILS: details(packages, outcomes, draws),
         PICTURE: accuracy_picture.picture(draws),
         DATA: json.dumps(data(packages), indent=1) + "\n",
