@@ -103,13 +103,25 @@ class Conditions:
         if one[0] in (op.CALL, op.INVOKE) and not function.is_cpp and (is_so := self._kinds.truth(frame, one)) is not None:
             return is_so
         if one[0] == op.COMPARE:
-            return self._compared(function, one)
+            return self.as_success(function, register)
         if one[0] == op.NAME and function.is_cpp:
             found = self._template_argument(frame, function.text(one[3]))
             return found if found is not None else self._is_there(function, register)
         value = self._constant(frame, register)
         if value is not None:
             return bool(value[0])
+        return self.as_success(function, register)
+
+    def as_success(self, function: Function, register: int, depth: int = _DEEPEST) -> bool | None:
+        """The truth of a condition that asks for statuses of calls of CUDA alone, where all are success; None of any other."""
+        one = function.definitions[register] if register >= 0 else None
+        if one is not None and one[0] == op.COMPARE:
+            return self._compared(function, one)
+        if one is not None and one[0] == op.CAST and depth and one[4] >= 0:
+            return self.as_success(function, one[4], depth - 1)
+        if one is not None and one[0] == op.PHI and depth and not self.is_status(function, register):
+            parts = {self.as_success(function, part, depth - 1) for part in one[3:]}
+            return parts.pop() if len(parts) == 1 else None
         return False if self.is_status(function, register) else None
 
     def _is_there(self, function: Function, register: int) -> bool | None:
