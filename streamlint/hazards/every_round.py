@@ -76,7 +76,7 @@ class EveryRound:
         return block in self._reached(body, loop, rare | never)
 
     def always_runs(self, site: Site, loop: Loop | None) -> bool:
-        """Whether each round of a loop, or each call of a function, runs an instruction, or finds by a variable that there is nothing to do."""
+        """Whether each round of a loop, or call of a function, runs an instruction, or finds by a variable that there is nothing to do."""
         body = self.body(site.function)
         leaving = {block for block, _ in loop.exits} if loop is not None else set[int]()
         guards = [guard for guard in self._deciding(body, body.home[site.instruction], loop) if guard not in leaving]
@@ -124,7 +124,7 @@ class EveryRound:
         return frozenset(seen)
 
     def _counted(self, function: Function, blocks: Iterable[int]) -> set[Edge]:
-        """One round among many: what is asked anew each time (``steps() == 0``) is a given number. And what is never on CUDA, or an error."""
+        """One round among many: what is asked anew each time (``steps() == 0``) is a given number. What is never on CUDA, or an error."""
         found: set[Edge] = set()
         for number in blocks:
             end = function.code.blocks[number][-1]

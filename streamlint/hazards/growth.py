@@ -208,7 +208,7 @@ class Growth:
     # --- what called functions ask and set
 
     def _is_settled_inside(self, register: int, truth: bool, ways: _Behind) -> bool:
-        """Whether a branch asks for a larger size, or another one that is the same in all rounds, by itself or in a function, and a function
+        """Whether a branch asks for a larger size, or another that is the same in all rounds, by itself or in a function, and a function
         that its way alone calls keeps it."""
         asked = self.kept.answer(self.function, register)
         holder, inner = (asked[1], asked[2]) if asked is not None else (self.function, register)
