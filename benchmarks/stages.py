@@ -82,7 +82,7 @@ def take(tree: Path) -> dict[str, Any]:
             (linter, "discover", clock.timed(FILES, discover)),
             (linter, "read_source", clock.timed(FILES, read_source)),
             (screening, "flags_of", clock.timed(FILES, screening.flags_of)),
-            (python, "_parse", clock.timed(PARSER, python._parse)),
+            (python, "parse", clock.timed(PARSER, python.parse)),
             (parsing, "parsed", clock.timed(LOWER, parsing.parsed)),
             (waits, "find", clock.timed(WAITS, waits.find)),
             (hazards, "find", clock.timed(HAZARDS, hazards.find)),

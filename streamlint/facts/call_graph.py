@@ -146,8 +146,8 @@ class CallGraph:
         facts, found = self.facts, _Found()
         calling = [one for opcode in _CALLING for one in function.by_opcode[opcode]]
         others = [one for opcode in _PROTOCOLS for one in function.by_opcode[opcode]]
-        others += [one for one in function.by_opcode[op.ATTR] if self._is_computed(function.text(one[4]))]
-        others += [one for one in function.by_opcode[op.SET_ATTR] if self._is_computed(function.text(one[3]))]
+        others += [one for one in function.by_opcode[op.ATTR] if self.is_computed(function.text(one[4]))]
+        others += [one for one in function.by_opcode[op.SET_ATTR] if self.is_computed(function.text(one[3]))]
         others += function.by_opcode[op.ITEM] if facts.program.defines("__getitem__") else ()
         self._demand(function, _ended(function))
         self._look(function, calling, others, found)
@@ -162,7 +162,7 @@ class CallGraph:
             return not is_later and _ASKING.isdisjoint(OF_FUNCTIONS.get(value.name.removeprefix("builtins."), ()))
         return isinstance(value, (FunctionObject, BoundMethod, LibraryObject, Memory, Unknown))
 
-    def _is_computed(self, name: str) -> bool:
+    def is_computed(self, name: str) -> bool:
         """Whether an attribute of a name may run a method: a property, or whatever stands for it."""
         found = self._computed.get(name)
         if found is None:
@@ -240,6 +240,13 @@ class CallGraph:
             is_all &= all(isinstance(value, (FunctionObject, BoundMethod)) for value in node.values)
         return found.calls(), is_all
 
+    def named(self, function: Function, one: Instruction) -> Calls:
+        """The calls of libraries that one call makes, and whether it is unknown: the called values alone tell, and no more is solved."""
+        found, node = _Found(), self.called(function, one)
+        self.facts.solver.solve()
+        self._by_values(function, one, node.values, found)
+        return found.calls()
+
     def _fitting(self, function: Function, one: Instruction, values: Iterable[Object]) -> Iterator[Function]:
         """The functions among called values that take what a call hands over."""
         return (value.function for value in self.facts.functions_in(fitting(values, function, one)))
@@ -310,7 +317,7 @@ class CallGraph:
             found.enter(Edge(one, callee, True, is_joined=is_joined) for callee in started)
         found.enter(Edge(one, callee, elsewhere, is_joined=is_joined) for callee in self.facts.enters(function, one))
         if opcode in (op.NEXT, op.AWAIT, op.YIELD_FROM):
-            found.enter(Edge(one, callee) for callee in self._resumed(function, one))
+            found.enter(Edge(one, value.frame.function) for value in self._iterated(function, one) if isinstance(value, Activation))
 
     def _by_values(self, function: Function, one: Instruction, values: Collection[Object], found: _Found) -> list[LibraryCall]:
         """Take the calls of libraries, and those of which nothing is known."""
@@ -348,13 +355,23 @@ class CallGraph:
         self.facts.solver.solve()
         return list(self._ended(function, register, ("__exit__", "__aexit__") if is_exit else ("__del__",)))
 
-    def _resumed(self, function: Function, one: Instruction) -> Iterable[Function]:
-        """The generators and coroutines that run on where their next value is asked for."""
-        source = function.definitions[one[3]]
-        register = source[3] if source is not None and source[0] == op.ITER else one[3]
-        for value in list(self.facts.register(self.facts.base(function), register).values):
-            if isinstance(value, Activation):
-                yield value.frame.function
+    def _iterated(self, function: Function, one: Instruction) -> list[Object]:
+        """What an instruction asks for its next value: in a loop, or by ``next(values)``."""
+        register = one[5] if one[0] in _CALLING else one[3]
+        source = function.definitions[register] if register >= 0 else None
+        register = source[3] if source is not None and source[0] == op.ITER else register
+        return list(self.facts.values(function, register).values) if register >= 0 else []
+
+    def resumptions(self, function: Function) -> Iterator[Edge]:
+        """The edges by which a function has generators run on, also behind what goes through them: ``enumerate``, ``zip``, ``next``."""
+        calls = self.calls(function)
+        found = {edge: None for edge in calls.edges if edge.instruction[0] in (op.NEXT, op.YIELD_FROM) and edge.callee.is_generator}
+        asking = [
+            call.instruction for call in calls.libraries if call.name.removeprefix("builtins.") == "next" and len(call.instruction) > 5
+        ]
+        for one in (*asking, *function.by_opcode[op.NEXT]):
+            found.update((Edge(one, callee), None) for callee in self.facts.resumed(self._iterated(function, one)))
+        return (edge for edge in found if edge.is_followed)
 
     def _ended(self, function: Function, register: int, names: tuple[str, ...]) -> Iterable[Function]:
         """What the end of a scope calls of an object: ``__exit__``, or a destructor."""

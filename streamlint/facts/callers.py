@@ -55,7 +55,7 @@ class Callers(Calls):
         super().__init__(program, models)
         self._places: dict[Function, list[tuple[Function, Instruction]]] = {}
         self._made: dict[ClassInfo, list[tuple[Function, Instruction]]] = {}
-        self._changes: dict[tuple[Function, int], list[tuple[Function, Instruction]]] = {}
+        self._changes: dict[tuple[Function, int, int], list[tuple[Function, Instruction]]] = {}
         self._nearest: dict[tuple[str, str], list[Unit]] = {}
         self._below: dict[str, dict[str, list[Unit]]] = {}  # by name: the files of a folder and of those in it
         self._searched: set[Function] = set()
@@ -123,6 +123,16 @@ class Callers(Calls):
             self._places[function] = []
             found = self._places[function] = self._find_places(function)
         return found
+
+    def resumed_places(self, function: Function) -> list[tuple[Function, Instruction]]:
+        """Where the next value of a generator may be asked for, as far as names and the flow of what its calls give tell."""
+        if not function.is_generator:
+            return []
+        tracker = Tracker(self)
+        for caller, call in self.call_places(function):
+            tracker.follow(caller, call[2])
+        tracker.run()
+        return list(tracker.calls)
 
     def _find_places(self, function: Function) -> list[tuple[Function, Instruction]]:
         tracker = Tracker(self)
@@ -221,11 +231,12 @@ class Callers(Calls):
 
     def container_uses(self, value: Container) -> list[tuple[Function, Instruction]]:
         function, register = value.frame.function, value.instruction[2]
-        key = (function, register)
+        depth = 1 if self.is_lacked(value) else 0
+        key = (function, register, depth)
         found = self._changes.get(key)
         if found is None:
             tracker = ContainerTracker(self)
-            tracker.follow(function, register)
+            tracker.follow(function, register, depth)
             tracker.run()
             found = self._changes[key] = list(tracker.changes)
             for caller, one in tracker.calls:  # it is handed over: the functions that are given it may change it

@@ -120,8 +120,12 @@ class Containers(Declared):
                 )
 
     def _if_same(self, value: Container, action: Callable[[], None], held: Object) -> None:
-        if isinstance(held, Container) and held.instruction is value.instruction:
+        if isinstance(held, Container) and held.instruction is value.instruction and held.kind == value.kind:
             action()
+
+    def is_lacked(self, value: Container) -> bool:
+        """Whether a container is what the factory of another one gives, by whose instruction it is known."""
+        raise NotImplementedError
 
     def container_uses(self, value: Container) -> list[tuple[Function, Instruction]]:
         """The instructions that may change a container."""
@@ -133,6 +137,8 @@ def put_by(function: Function, use: Instruction) -> Iterator[tuple[int, Key | No
     if use[0] in (op.SET_ITEM, op.PUT):
         mapping = _mapping_of_pair(function, use[3], use[4])
         yield use[2], function.constant(use[3]), use[4] if mapping == op.NONE else mapping, mapping != op.NONE
+    elif use[0] == op.SET_ATTR:
+        yield use[2], function.text(use[3]), use[4], False
     elif use[0] == op.APPEND:
         yield use[2], None, use[3], False
     elif use[0] == op.INPLACE:

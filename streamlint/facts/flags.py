@@ -63,11 +63,14 @@ def own_flag(function: Function, one: Instruction) -> str | None:
 
 
 def text_of(function: Function, known: Flags, register: int) -> str | None:
-    """The text that a register holds, by what a call has told: a constant, a parameter, or both joined by ``+``."""
+    """The text that a register holds, by what a call has told: a constant, a parameter, or what is put together of these."""
     one = function.definitions[register] if register >= 0 else None
     if one is not None and one[0] == op.BINARY and function.text(one[3]) == "+":
         parts = [text_of(function, known, part) for part in one[4:6]]
         return "".join(part for part in parts if part is not None) if None not in parts else None
+    if one is not None and one[0] == op.FORMAT and (texts := function.unit.ir.constants[one[3]]):
+        held = [text_of(function, known, part) for part in op.reads(one)]
+        return "".join(f"{text}{part}" for text, part in zip(texts, [*held, ""], strict=True)) if None not in held else None
     value = _constant(function, known, register)
     return value if isinstance(value, str) else None
 

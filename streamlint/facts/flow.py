@@ -93,6 +93,7 @@ class Flow:
         self._keyed_of_nodes: dict[Node, Keyed] = {}
         self._rests_held: dict[Rest, Node] = {}
         self._element_nodes: dict[Node, Node] = {}
+        self._iterables: dict[Node, tuple[Node, ...]] = {}  # by the node of the elements; of what is mapped the function, too
         self._all_nodes: dict[Object, Node] = {}
         self._handed: dict[Arguments, Arguments] = {}
         self._rests: dict[Arguments, Arguments] = {}
@@ -329,13 +330,16 @@ class Flow:
         node = self.found_for_field(value.definition, name, node)
         for one in order:
             self._stored_in(one, value, name, node)
-        if not value.exact:
-            for one in self.hierarchy.cone(value.definition) or ():
-                if one not in order:
-                    self._stored_in(one, self.objects(Instance, one, False), name, node)
+        for one in self._beside(value, order):
+            self._stored_in(one, self.objects(Instance, one, False), name, node)
         self._declared_in(order, name, node)
         self.stored_outside(value, name, node)
         self.given_as_field(value, name, node)
+
+    def _beside(self, value: Instance, order: list[ClassInfo]) -> dict[ClassInfo, None]:
+        """The classes that objects of derived classes have beside those in the order of a class: these, and what they mix in."""
+        derived = () if value.exact else self.hierarchy.cone(value.definition) or ()
+        return {each: None for one in derived for each in self.hierarchy.order(one) if each not in order}
 
     def given_as_field(self, value: Instance, name: str, node: Node) -> None:
         """What the objects of a class without a constructor are given for a field."""

@@ -203,6 +203,11 @@ class Function:
     def is_property(self) -> bool:
         return any(name.rpartition(".")[2] in ("property", "cached_property", "functools.cached_property") for name in self.decorators)
 
+    @property
+    def is_generator(self) -> bool:
+        """Whether a call of it gives a generator."""
+        return "generator" in self.code.flags
+
     @cached_property
     def has_receiver(self) -> bool:
         """Whether the first parameter is the object or class that a method is called on."""

@@ -54,6 +54,9 @@ class Handing:
                 self._threads[key] = self._of_thread(function, made) if made is not None else None
             if (found := self._threads[key]) is not None:
                 return found
+        if function.invokes(one, "hooks-leaf"):
+            given = list(_given(function, one))
+            return Called(given[0][1], [(None, one[3])]) if given else None
         return self.prepared(function, one)
 
     def prepared(self, function: Function, one: Instruction) -> Called | None:

@@ -182,23 +182,47 @@ class HotRegions:
                 yield Progress(one.row.does, one.instruction)
         entered: dict[Instruction, list[Function]] = defaultdict(list)
         for edge in self.graph.calls(function).edges:
-            if edge.is_followed and "generator" not in edge.callee.code.flags and self.named.is_meant(function, flags, edge):
+            if edge.is_followed and not edge.callee.is_generator and self.named.is_meant(function, flags, edge):
                 entered[edge.instruction] += self.wrapped.meant(function, edge.instruction, edge.callee) or [edge.callee]
+        for edge in self.graph.resumptions(function):
+            entered[edge.instruction].append(edge.callee)
         for call, callees in entered.items():
             yield from self._agreed(function, flags, call, callees)
 
     def _agreed(self, function: Function, flags: Flags, call: Instruction, callees: list[Function]) -> Iterator[Progress]:
         """What a call does by all that it may enter, if half of those make progress."""
         able = [callee for callee in callees if callee in self.reaching]
-        inner = [self.progress(callee, self._told(function, flags, call, callee)).get(NOBODY) for callee in able]
+        inner = [self._of_each(callee, self._told(function, flags, call, callee)) for callee in able]
         found = [Progress(one.does, call) for one in inner if one is not None]
         if 2 * len(found) >= len(callees):
             yield from found
 
+    def _of_each(self, function: Function, flags: Flags) -> Progress | None:
+        """What each call of a function does of a round; of a generator, what it does for each value that it gives."""
+        progress = self.progress(function, flags)
+        if not function.is_generator:
+            return progress.get(NOBODY)
+        body = self.body(function)
+        for index, one in progress.items():
+            if index == NOBODY and one.instruction[0] == op.YIELD_FROM:
+                return one
+            loop = body.graph.loops[index] if index != NOBODY else None
+            runs = body.runs([loop.header], self._rare(function, flags), loop.body) if loop is not None else frozenset[int]()
+            if any(body.home[given] in runs for opcode in (op.YIELD, op.YIELD_FROM) for given in function.by_opcode[opcode]):
+                return one
+        return None
+
+    def _rare(self, function: Function, flags: Flags) -> list[Rare]:
+        """The edges that are rarely taken, but for those that lead to a step of the round."""
+        rare = self.body(function).conditions.rare(flags)
+        return [one for one in rare if one.is_decided or not self._makes_progress(function, flags, one)]
+
     def _told(self, caller: Function, known: Flags, call: Instruction, callee: Function) -> Flags:
         """The flags that a call decides."""
-        conditions = self.body(callee).conditions
-        return decided(caller, known, call, callee, conditions.flags(), conditions.texts() | self.named.parameters(callee))
+        conditions, names = self.body(callee).conditions, self.named.parameters(callee)
+        compared = conditions.texts()
+        found = decided(caller, known, call, callee, conditions.flags(), compared | names)
+        return {**self.named.tables.told(caller, known, call, callee, names - compared), **found} if names else found
 
     # --- regions
 
@@ -216,7 +240,7 @@ class HotRegions:
         body, (caller, call) = self.body(function), entered or (None, None)
         if caller is None and loop is not None:
             flags = set_before(self, function, function.code.blocks[loop.header][0])
-        rare = [one for one in body.conditions.rare(flags) if one.is_decided or not self._makes_progress(function, flags, one)]
+        rare = self._rare(function, flags)
         starts, within = self._extent(body, loop, resumed)
         blocks = body.runs(starts, rare, within)
         if caller is not None and self.goes_backward(caller):
@@ -258,11 +282,15 @@ class HotRegions:
             if one in passed and (callee not in around or self.wrapped.always_passes_on(region.function)):
                 continue
             is_resumed = one[0] in (op.NEXT, op.AWAIT, op.YIELD_FROM)
-            if is_resumed and callee.code.name == "__iter__" and "generator" not in callee.code.flags:
+            if is_resumed and callee.code.name == "__iter__" and not callee.is_generator:
                 continue
             meant = tuple(self.wrapped.meant(region.function, one, callee))
             self._waiting.append(_Call(callee, region, one, is_resumed and one[0] == op.NEXT, meant))
             self._waiting += [_Call(each, region, one) for each in meant if self.wrapped.always_passes_on(callee)]
+        known = set(self.graph.calls(region.function).edges)
+        for edge in self.graph.resumptions(region.function):
+            if edge not in known and body.home[edge.instruction] in region.blocks:
+                self._waiting.append(_Call(edge.callee, region, edge.instruction, True))
         for behind in self.gradients.behind(region.function) if self.goes_backward(region) else ():
             if body.home[behind.instruction] in region.blocks:
                 self._waiting.append(_Call(behind.function, region, behind.instruction))
@@ -286,8 +314,7 @@ class HotRegions:
             if len(entered) >= MOST_REASONS or (first.function, first.loop) in entered:
                 continue
             entered.add((first.function, first.loop))
-            is_generator = "generator" in function.code.flags
-            self._region(function, None, None, (caller, call), flags, caller.does, is_generator and resumed, around)
+            self._region(function, None, None, (caller, call), flags, caller.does, function.is_generator and resumed, around)
 
 
 def _sorted(flags: Flags) -> tuple[tuple[int | str, bool | str], ...]:

@@ -26,6 +26,13 @@ def uncast(function: Function, register: int) -> int:
     return register
 
 
+def assigned_at_once(function: Function, one: Instruction) -> int | None:
+    """The register that a name of ``a, b = x, y`` is another name of; None of what is no such assignment."""
+    made = function.definitions[one[3]] if one[0] == op.UNPACK and one[3] >= 0 and one[6] == op.NONE else None
+    is_written = made is not None and made[0] == op.BUILD and len(made) == 4 + one[5]
+    return made[4 + one[4]] if is_written and made is not None and made[4 + one[4]] >= 0 else None
+
+
 def unnegated(function: Function, register: int) -> tuple[int, bool]:
     """A condition without ``not`` around it, and whether it was turned round."""
     turned = False

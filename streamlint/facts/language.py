@@ -140,7 +140,7 @@ class Language(Library):
 
     def _contents(self, value: Container, key: Key | None, node: Node) -> None:
         super()._contents(value, key, node)
-        if self._makes_what_it_lacks(value):
+        if value.kind == "dict" and self._makes_what_it_lacks(value):
             self._make_lacked(value, node)
         if value.kind == "modules" and self.holds(value) == "chain" and (key is None or isinstance(key, int)):
             given = self.arguments(value.frame, value.instruction).positional
@@ -156,7 +156,19 @@ class Language(Library):
         """What the first argument of a ``defaultdict`` gives arrives at a node."""
         arguments = self.arguments(value.frame, value.instruction)
         for factory in arguments.positional[:1]:
-            self.solver.when(factory, lambda called: self.call(called, self.no_arguments(arguments.site), node))
+            self.solver.when(factory, lambda called: self._make_one(called, value, node))
+
+    def _make_one(self, factory: Object, value: Container, node: Node) -> None:
+        """What a factory gives for a key arrives at a node: a container of the language stands for all that it gives."""
+        rule = LANGUAGE.get(factory.name.removeprefix("builtins.")) if isinstance(factory, External) else None
+        if rule is not None and (kind := _KINDS.get(rule)) is not None:
+            self.solver.add(node, self.container(kind, value.frame, value.instruction))
+        else:
+            self.call(factory, self.no_arguments(self.arguments(value.frame, value.instruction).site), node)
+
+    def is_lacked(self, value: Container) -> bool:
+        """Whether a container is what the factory of another one gives, by whose instruction it is known."""
+        return value.kind != "dict" and self._makes_what_it_lacks(value)
 
     def copied_mappings(self, value: Container, arguments: Arguments) -> Sequence[Node]:
         return arguments.positional[1:2] if self._makes_what_it_lacks(value) else super().copied_mappings(value, arguments)
@@ -248,7 +260,7 @@ def _made_container(kind: str) -> Rule:
 def _elements(flow: Language, callee: External, arguments: Arguments, target: Node) -> None:
     """An iterable of the elements of the first argument (`iter`, `reversed`, `sorted`, `tqdm`)."""
     if arguments.positional:
-        flow.solver.add(target, flow.objects_of_node(flow.elements_of(arguments.positional[0])))
+        flow.solver.add(target, flow.objects_of_node(flow.given_elements(arguments.positional[0])))
 
 
 def _an_element(flow: Language, callee: External, arguments: Arguments, target: Node) -> None:
@@ -258,12 +270,12 @@ def _an_element(flow: Language, callee: External, arguments: Arguments, target: 
 
 def _enumerate(flow: Language, callee: External, arguments: Arguments, target: Node) -> None:
     if arguments.positional:
-        pair = flow.holding(flow.pair(flow.scalar, flow.elements_of(arguments.positional[0])))
+        pair = flow.holding(flow.pair(flow.scalar, flow.given_elements(arguments.positional[0])))
         flow.solver.add(target, flow.objects_of_node(pair))
 
 
 def _zip(flow: Language, callee: External, arguments: Arguments, target: Node) -> None:
-    group = flow.objects(Group, "tuple", tuple(flow.elements_of(node) for node in arguments.positional))
+    group = flow.objects(Group, "tuple", tuple(flow.given_elements(node) for node in arguments.positional))
     flow.solver.add(target, flow.objects_of_node(flow.holding(group)))
 
 
@@ -365,6 +377,9 @@ def _decorator_maker(flow: Language, callee: External, arguments: Arguments, tar
     flow.solver.add(target, flow.objects(External, "builtins.identity"))
 
 
+_KINDS: dict[Rule, str] = {_made_container(kind): kind for kind in ("list", "tuple", "dict")}
+"""What makes containers of the language, with the kind of these."""
+_LIST, _TUPLE, _DICT = _KINDS
 _NAMES: tuple[tuple[Rule, str], ...] = (
     (_partial, "functools.partial partial"),
     (_partial_method, "functools.partialmethod"),
@@ -376,10 +391,10 @@ _NAMES: tuple[tuple[Rule, str], ...] = (
     (_own_module, "globals"),
     (_first, "typing.final typing.overload weakref.proxy asyncio.create_task asyncio.ensure_future"),
     (_decorator_maker, "functools.wraps functools.lru_cache"),
-    (_made_container("list"), "list set frozenset collections.deque queue.Queue queue.SimpleQueue queue.LifoQueue queue.PriorityQueue"),
-    (_made_container("list"), "asyncio.Queue"),
-    (_made_container("tuple"), "tuple"),
-    (_made_container("dict"), "dict collections.OrderedDict collections.defaultdict types.SimpleNamespace"),
+    (_LIST, "list set frozenset collections.deque queue.Queue queue.SimpleQueue queue.LifoQueue queue.PriorityQueue"),
+    (_LIST, "asyncio.Queue"),
+    (_TUPLE, "tuple"),
+    (_DICT, "dict collections.OrderedDict collections.defaultdict types.SimpleNamespace"),
     (_lacked, "collections.defaultdict.__getitem__"),
     (_reference, "weakref.ref"),
     (_referenced, "weakref.ref.__call__"),
@@ -395,3 +410,5 @@ _NAMES: tuple[tuple[Rule, str], ...] = (
 )
 LANGUAGE: dict[str, Rule] = {name: rule for rule, names in _NAMES for name in names.split()}
 """What functions of the language and its library give back. A name without a module is a builtin."""
+MAKING_CONTAINERS = frozenset(name for name, rule in LANGUAGE.items() if rule in _KINDS)
+"""Classes whose constructors look at nothing of what they are made with, and wait for nothing."""

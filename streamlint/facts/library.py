@@ -82,8 +82,13 @@ class Library(LibraryEffects):
         else:
             super().member(value, name, target, site)
 
+    def _device_type(self, name: str) -> str:
+        """The type of devices that has a method: each library has one of its own."""
+        kinds = (row.name for row in self.models.types.values() if row.kind == "device")
+        return next((kind for kind in kinds if f"{kind}.{name}" in self.models.calls), "torch.device")
+
     def library_member(self, value: Object, name: str, target: Node) -> None:
-        kind = value.type if isinstance(value, (Memory, LibraryObject)) else "torch.device"
+        kind = value.type if isinstance(value, (Memory, LibraryObject)) else self._device_type(name)
         row = self.models.member(kind, name)
         if isinstance(value, Memory) and self.models.part_type(kind, name) is not None:
             self.element(value, None, target, target.site)
@@ -109,6 +114,7 @@ EFFECTS: dict[str, Effect] = {
     "load": Library._opaque,
     "view": Library._view,
     "compute": Library._compute,
+    "copy": Library._copy,
     "transfer": Library._transfer,
     "pin": Library._pin,
     "alloc": Library._alloc,

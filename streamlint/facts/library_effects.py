@@ -51,6 +51,8 @@ class LibraryEffects(Selectors):
         if value.kind == "loader":
             space, _, pinning = value.detail.partition("/")
             self.solver.add(target, self.objects(Memory, space or "host", pinning or "unknown", "torch.Tensor"))
+            batches = self.outcome_of(value.site)
+            self.solver.when(batches, lambda held: self.solver.add(target, held, batches) if isinstance(held, Instance) else None)
         else:
             self.unknown(target, "external")
 
@@ -113,6 +115,10 @@ class LibraryEffects(Selectors):
         if row.get("part") == "mapping":
             held = Node(None)
             self.solver.add(target, self.objects(Group, "mapping", (held, self.holding(self.scalar))), None, arguments.site)
+        elif row.get("part") == "named":
+            held = Node(None)
+            pair = self.objects(Group, "tuple", (self.holding(self.scalar), held))
+            self.solver.add(target, self.objects(Group, "iterable", (self.holding(pair),)), None, arguments.site)
         self.solver.when(node, lambda value: self._viewed(value, str(kind) if kind else "", held, node))
 
     def _viewed(self, value: Object, kind: str, target: Node, source: Node) -> None:
@@ -144,6 +150,9 @@ class LibraryEffects(Selectors):
             for node in nodes:
                 self.solver.when(node, lambda value: self._computed_from(value, kind, bool(row.get("host")), target))
 
+        if receiver is None and kind and not row.get("host") and row.library in self.models.marked("device-alone"):
+            self.solver.add(target, self.objects(Memory, "device", "unknown", kind, "literal"), None, arguments.site)
+            return  # whatever it is given
         asked = self.selected(row.get("several"), receiver, arguments)
         one = self.models.part_type(kind) or kind
         if asked is None:
@@ -308,12 +317,18 @@ class LibraryEffects(Selectors):
         self.solver.add(target, self.objects(LibraryObject, row.names[0], "scope", ""))
 
     def _loader(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
+        """A loader gives tensors, and the objects that a function of the program makes of them."""
         space = str(row.get("space", "host"))
+        collate = self.selected(row.get("collate"), receiver, arguments)
+        site = arguments.site if collate is not None else None
+        if collate is not None:
+            given, batches = self.given(None, self.objects(Unknown, "external")), self.outcome_of(site)
+            self.solver.when(collate, lambda value: None if isinstance(value, (Constant, Unknown)) else self.call(value, given, batches))
 
         def made(pinned: bool | None) -> None:
             pinning = "pinned" if pinned else "pageable" if pinned is False else "unknown"
             detail = f"{space}/{pinning if space == 'host' else 'unknown'}"
-            self.solver.add(target, self.objects(LibraryObject, row.names[0], "loader", detail))
+            self.solver.add(target, self.objects(LibraryObject, row.names[0], "loader", detail, site))
 
         self.chosen(row, "pin", receiver, arguments, made)
         one = Arguments(None, arguments.site)
@@ -322,6 +337,9 @@ class LibraryEffects(Selectors):
             node = self.selected(row.get(key), receiver, arguments)
             if node is not None:
                 self.solver.when(node, lambda value: self.hand_over(value, one, True))
+
+    def _copy(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
+        self.solver.add(target, receiver if receiver is not None and row.get("result") == "self" else self.scalar)
 
     def _same(self, row: Row, receiver: Object | None, arguments: Arguments, target: Node) -> None:
         node = self.selected(row.get("of"), receiver, arguments)

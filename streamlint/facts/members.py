@@ -89,6 +89,8 @@ class Members(Containers):
                 self.solver.add(target, self.objects(External, f"builtins.container.{name}", value))
             elif isinstance(value, Container) and value.kind == "modules":
                 self.modules_member(value, name, target)
+            elif isinstance(value, Container) and value.kind == "dict":  # a namespace: what it holds are its attributes
+                self.element(value, name, target, site)
         elif isinstance(value, (Scalar, Constant)):
             if name in _OF_SCALARS:
                 self.solver.add(target, self.objects(External, f"builtins.scalar.{name}", self.scalar))

@@ -1,4 +1,4 @@
-"""Members that a text names: the parameters that are such texts, and what a call leads to that was given one."""
+"""Members and entries of tables that a text names: the parameters that are such texts, and what a call leads to that was given one."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from streamlint.facts.call_graph import CallGraph, Edge
 from streamlint.facts.flags import Flags, text_of
 from streamlint.facts.functions import Function
 from streamlint.facts.instructions import arguments_of, uncast
-from streamlint.facts.objects import Constant, Text
+from streamlint.facts.objects import Constant, Text, Unknown
+from streamlint.facts.tables import Tables, key_of, lookup_of
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 
@@ -16,10 +17,11 @@ _DEEPEST = 4
 
 
 class NamedMembers:
-    """Answers for the functions of a program: ``getattr(callback, name)()``, which a method is called for with the name."""
+    """Answers for the functions of a program: ``getattr(callback, name)()``, ``handlers[name]()``, which is called for with the name."""
 
     def __init__(self, graph: CallGraph) -> None:
         self.graph = graph
+        self.tables = Tables(graph)
         self._parameters: dict[Function, frozenset[int]] = {}
 
     def parameters(self, function: Function, depth: int = _DEEPEST) -> frozenset[int]:
@@ -27,7 +29,9 @@ class NamedMembers:
         if function in self._parameters or depth == 0 or function.is_cpp:
             return self._parameters.get(function, frozenset())
         self._parameters[function] = frozenset()  # while it is asked
-        found = {index for one in function.by_opcode[op.CALL] for index in self._named(function, _name_of(function, one))}
+        calls = function.by_opcode[op.CALL]
+        keys = (key_of(lookup) for one in calls if (lookup := lookup_of(function, one[3])) is not None)
+        found = {index for name in (*(_name_of(function, one) for one in calls), *keys) for index in self._named(function, name)}
         for opcode in (op.CALL, op.INVOKE) if len(function.code.parameters) > len(found) else ():
             for call in function.by_opcode[opcode]:
                 given = {held: names for held, _ in arguments_of(function, call) if (names := self._named(function, held))}
@@ -39,11 +43,23 @@ class NamedMembers:
     def is_meant(self, function: Function, flags: Flags, edge: Edge) -> bool:
         """Whether a call with these flags may enter what an edge leads to: not if it takes another member by its name."""
         one = edge.instruction
+        lookup = lookup_of(function, one[3]) if one[0] == op.CALL else None
+        if lookup is not None and (keys := self._keys(function, flags, key_of(lookup))):
+            texts = self.tables.texts(function, lookup, edge.callee)
+            return texts is None or not texts.isdisjoint(keys)
         taken = function.definitions[uncast(function, one[3])] if flags and one[0] == op.CALL and one[3] >= 0 else None
         name = _name_of(function, taken) if taken is not None and taken[0] == op.CALL else op.NONE
         text = text_of(function, flags, name) if name != op.NONE else None
         called = edge.callee.code.name
         return text is None or called == text or not self._may_be(function, name, called)
+
+    def _keys(self, function: Function, flags: Flags, key: int) -> set[str]:
+        """The texts that a key may be: the one that the call has told, or those that callers in view give; none where others are known."""
+        if (text := self.tables.text(function, flags, key)) is not None:
+            return {text}
+        held = [one for one in self.graph.facts.values(function, key).values if not (isinstance(one, Unknown) and one.reason == "caller")]
+        texts = {one.value for one in held if isinstance(one, Constant) and isinstance(one.value, str)}
+        return texts if len(texts) == len(held) else set()
 
     def _may_be(self, function: Function, name: int, called: str) -> bool:
         """Whether a register may hold the name of a function, in whichever call."""
@@ -55,9 +71,9 @@ class NamedMembers:
     def _named(self, function: Function, name: int) -> set[int]:
         """The parameters that a name is made of."""
         one = function.definitions[name] if name >= 0 else None
-        if one is None or (one[0] != op.BINARY and one[0] != op.PARAM):
+        if one is None or one[0] not in (op.BINARY, op.FORMAT, op.PARAM):
             return set()
-        return {one[3]} if one[0] == op.PARAM else {index for part in one[4:6] for index in self._named(function, part)}
+        return {one[3]} if one[0] == op.PARAM else {index for part in op.reads(one) for index in self._named(function, part)}
 
     def _handed_on(self, function: Function, call: Instruction, given: dict[int, set[int]], depth: int) -> set[int]:
         """The parameters in the arguments of a call, by their registers, that name members for what it enters."""

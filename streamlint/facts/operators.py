@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 
 from streamlint.facts.frames import Arguments, Frame
+from streamlint.facts.functions import Function
 from streamlint.facts.nodes import Node
-from streamlint.facts.objects import ClassObject, Constant, Container, Instance, Many, ModuleObject, Object, Site
+from streamlint.facts.objects import (
+    Activation,
+    BoundMethod,
+    ClassObject,
+    Constant,
+    Container,
+    FunctionObject,
+    Group,
+    Instance,
+    Many,
+    ModuleObject,
+    Object,
+    Site,
+)
 from streamlint.facts.program import Unit
 from streamlint.facts.protocols import Protocols
 from streamlint.ir import Instruction
@@ -223,4 +238,37 @@ class Operators(Protocols):
         found = self._element_nodes.get(node)
         if found is None:
             found = self._element_nodes[node] = Node(lambda target: self.iterate(node, target))
+            self._iterables[found] = (node,)
         return found
+
+    def resumed(self, values: Iterable[Object]) -> Iterator[Function]:
+        """What runs where the next value of one of some objects is asked for, also behind what goes through them (``enumerate``, ``zip``,
+        ``islice``): generators, methods of iterators, and functions that are mapped."""
+        waiting, seen = list(values), set[Object]()
+        while waiting:
+            value = waiting.pop()
+            if value in seen:
+                continue
+            seen.add(value)
+            if isinstance(value, Activation):
+                yield value.frame.function
+            elif isinstance(value, Instance):
+                found = (self.hierarchy.lookup(value.definition, name) for name in ("__iter__", "__next__"))
+                methods = (method for each in found if each is not None for method in each[1])
+                yield from (method for method in methods if method.is_generator or method.code.name == "__next__")
+            elif isinstance(value, FunctionObject):  # nobody goes through a function: it is mapped
+                yield value.function
+            elif isinstance(value, BoundMethod):
+                yield value.method.function
+            elif isinstance(value, Group):
+                waiting += self._gone_through(value)
+
+    def _gone_through(self, value: Group) -> Iterator[Object]:
+        """What a group of iterables takes its elements from."""
+        for node in value.nodes:
+            for source in self._iterables.get(node, ()):
+                self.solver.demand(source)
+                self.solver.solve()
+                yield from list(source.values)
+            if node not in self._iterables and value.kind == "iterable":
+                yield from (held for held in list(node.values) if isinstance(held, Group) and held.kind == "tuple")

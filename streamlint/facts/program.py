@@ -201,6 +201,12 @@ class Unit:
         return found
 
     @cached_property
+    def texts(self) -> frozenset[str]:
+        """The texts that stand in the file."""
+        found = (function.constant(one[2]) for function in self.functions for one in function.by_opcode[op.CONST])
+        return frozenset(text for text in found if isinstance(text, str))
+
+    @cached_property
     def name_uses(self) -> dict[str, list[tuple[Function, Instruction]]]:
         """By name: the instructions that read a global name."""
         found: dict[str, list[tuple[Function, Instruction]]] = defaultdict(list)

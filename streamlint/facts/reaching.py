@@ -9,6 +9,7 @@ from streamlint.facts.functions import Function
 from streamlint.facts.rounds import Rounds
 from streamlint.facts.wrapped import Wrapped
 from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
 
 
 def reaching(graph: CallGraph, rounds: Rounds, functions: Iterable[Function]) -> frozenset[Function]:
@@ -24,7 +25,7 @@ def above(graph: CallGraph, functions: Iterable[Function]) -> frozenset[Function
     while waiting:
         function = waiting.pop()
         places: dict[Function, list[Instruction]] = {}
-        for caller, call in graph.facts.call_places(function):
+        for caller, call in (*graph.facts.call_places(function), *graph.facts.resumed_places(function)):
             if caller not in found:
                 places.setdefault(caller, []).append(call)
         for caller, calls in places.items():
@@ -41,4 +42,7 @@ def _enters(wrapped: Wrapped, caller: Function, calls: list[Instruction], functi
         return edge.is_followed and (edge.callee is function or function in wrapped.meant(caller, edge.instruction, edge.callee))
 
     made, is_all = wrapped.graph.meant(caller, calls)
-    return any(map(leads, made.edges)) or (not is_all and any(map(leads, wrapped.graph.calls_at(caller, calls).edges)))
+    if any(map(leads, made.edges)) or (not is_all and any(map(leads, wrapped.graph.calls_at(caller, calls).edges))):
+        return True
+    is_resumed = function.is_generator or any(one[0] == op.NEXT for one in calls)
+    return is_resumed and any(edge.callee is function for edge in wrapped.graph.resumptions(caller))

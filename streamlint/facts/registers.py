@@ -29,6 +29,8 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 
 Rule = Callable[["Registers", Frame, Instruction, Node], None]
+LONGEST_TEXT = 60
+"""Letters of a text that is put between others: a loop may do so with what it has put together."""
 _SIMPLE = (bool, int, float, str, bytes, type(None))
 
 
@@ -98,8 +100,16 @@ class Registers(Operators):
         self.solver.add(node, self.scalar)
 
     def _format(self, frame: Frame, one: Instruction, node: Node) -> None:
-        self.solver.add(node, self.scalar)
+        texts = frame.function.unit.ir.constants[one[3]]
+        self.solver.add(node, self.objects(Text, False, texts[0]) if texts and texts[0] else self.scalar)
+        if texts and len(one) == 5:
+            self.solver.when(self.register(frame, one[4]), lambda value: self._put_between(texts[0], value, texts[1], node))
         self.by_format(frame, one, Node(None))
+
+    def _put_between(self, before: str, value: Object, behind: str, node: Node) -> None:
+        """A text that is known stands between others."""
+        if isinstance(value, Constant) and isinstance(value.value, str) and len(value.value) <= LONGEST_TEXT:
+            self.solver.add(node, self.objects(Constant, f"{before}{value.value}{behind}"))
 
     def _unary(self, frame: Frame, one: Instruction, node: Node) -> None:
         operator = frame.function.unit.ir.constants[one[3]]
@@ -113,6 +123,8 @@ class Registers(Operators):
         operator = frame.function.unit.ir.constants[one[3]]
         if operator in ("+", "%") and isinstance(begun := frame.function.constant(one[4]), str):
             self.solver.add(node, self.objects(Text, False, begun.partition("%")[0] if operator == "%" else begun))
+        if operator == "+" and isinstance(ended := frame.function.constant(one[5]), str):
+            self.solver.when(self.register(frame, one[4]), lambda value: self._put_between("", value, ended, node))
         for register in one[4:6]:
             self.solver.when(self.register(frame, register), lambda value: self._operand(value, node, operator in ("+", "|", "or")))
         self.by_operator(frame, one, node)

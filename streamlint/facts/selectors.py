@@ -179,7 +179,7 @@ class Selectors(Registers):
             found.starred, found.double = list(arguments.starred), list(arguments.double)
             found.keywords = {name: node for name, node in arguments.keywords.items() if name not in own}
             if style == "each":
-                found.positional = [self.elements_of(node) for node in found.positional]
+                found.positional = [self.given_elements(node) for node in found.positional]
             return found
         selectors = row.get("arguments")
         for selector in selectors if isinstance(selectors, tuple) else ():
@@ -199,12 +199,6 @@ class Selectors(Registers):
         given = [self.selected(selector, receiver, arguments) for selector in selectors] if isinstance(selectors, tuple) else []
         return [*before, *(node for node in given if node is not None)]
 
-    def elements_of(self, node: Node) -> Node:
-        found = self._element_nodes.get(node)
-        if found is None:
-            found = self._element_nodes[node] = Node(lambda target: self.iterate(node, target))
-        return found
-
     def rest_of(self, arguments: Arguments) -> Arguments:
         """The arguments behind the first."""
         found = self._rests.get(arguments)
@@ -219,12 +213,14 @@ class Selectors(Registers):
         found = self._handed.get(arguments)
         if found is None:
             found = self._handed[arguments] = Arguments(arguments.frame, arguments.site)
-            found.positional = [self.elements_of(node) for node in arguments.positional[1:]]
+            found.positional = [self.given_elements(node) for node in arguments.positional[1:]]
         return found
 
     def result_of_map(self, arguments: Arguments) -> Node:
         """What the function that is mapped gives."""
-        return self._mapped.setdefault(arguments, Node(None))
+        found = self._mapped.setdefault(arguments, Node(None))
+        self._iterables[found] = tuple(arguments.positional)
+        return found
 
 
 def truth(value: Object) -> bool | None:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 MOST_PLACES = 600
 """Registers that are followed for one function, object or container."""
+MOST_AROUND = 3
+"""Containers around one another in which a value is followed."""
 _PASSED_ON = frozenset({op.PHI, op.COPY, op.CAST, op.AWAIT, op.ENTER, op.INPLACE})
 ITERATING = frozenset({"__iter__", "__next__"})
 OF_OBJECTS = frozenset({"__call__", "forward", "__enter__", "__exit__", "__aenter__"}) | ITERATING
@@ -41,7 +43,7 @@ class Tracker:
     def follow(self, function: Function, register: int, depth: int = 0) -> None:
         """A register holds the value; with a depth, something that holds it so many containers down."""
         key = (function, register, depth)
-        if register >= 0 and key not in self._seen and depth <= 2:
+        if register >= 0 and key not in self._seen and depth <= MOST_AROUND:
             self._seen.add(key)
             self._waiting.append(key)
 
@@ -71,8 +73,11 @@ class Tracker:
             self._cell(function, use, depth)
         elif opcode == op.SET_NAME:
             self._name(function, function.text(use[2]), depth)
-        elif opcode == op.SET_ATTR and use[4] == register:
-            self.attribute(function.text(use[3]), function.unit, depth)
+        elif opcode == op.SET_ATTR:
+            if use[4] == register:
+                self.attribute(function.text(use[3]), function.unit, depth)
+            else:
+                self.changes[function, use] = None
         elif opcode in (op.CALL, op.INVOKE):
             self._call(function, register, use, depth)
         elif opcode in (op.BUILD, op.DICT, op.FUNCTION):
@@ -124,11 +129,15 @@ class Tracker:
         if name in self._attributes:
             return
         self._attributes.add(name)
-        for near in self.flow.nearest(name, unit.path):
+        nearest = self.flow.nearest(name, unit.path)
+        for near in nearest:
             for function, one in near.attribute_uses.get(name, ()):
                 self._attribute_use(function, one, depth)
+        is_text = any(name in near.texts for near in nearest)
+        for near in self.flow.nearest("getattr", unit.path):
             for function, one, taken in near.computed_uses:
-                if taken == name or (taken is None and _may_be_computed(function, name)):
+                is_asked = taken == name or (taken is None and _may_mean(function, one[6], name, is_text))
+                if is_asked or (taken is None and near in nearest and _may_be_computed(function, name)):
                     self._late.append(functools.partial(self.follow, function, one[2], depth))
 
     def _attribute_use(self, function: Function, one: Instruction, depth: int) -> None:
@@ -205,9 +214,11 @@ class Tracker:
         if use[0] == op.INVOKE:
             dotted = f"{dotted}.{name}" if dotted else ""
         found = self.flow.scopes.find(function.unit, dotted) if dotted else ()
+        held = function.definitions[use[3]] if use[0] == op.INVOKE else None
+        is_of_object = held is not None and held[0] == op.CALL  # ``Class().method``, no ``Class.method``
         for one in found:
             if isinstance(one, Function):
-                yield one, 1 if one.has_receiver and use[0] == op.CALL and one.is_class_method else 0
+                yield one, 1 if one.has_receiver and (is_of_object or one.is_class_method) else 0
             elif isinstance(one, ClassInfo):
                 constructor = self.flow.hierarchy.lookup(one, "__init__")
                 for method in constructor[1] if constructor is not None else ():
@@ -243,6 +254,9 @@ class Tracker:
         elif one[0] == op.CALL:
             for name in _names_computed(function, one):
                 self._late.append(functools.partial(self.attribute, name, function.unit, depth + 1))
+        elif one[0] == op.ITEM or (one[0] == op.INVOKE and function.text(one[4]) in function.known("takes", "puts-if-absent")):
+            if depth < MOST_AROUND:  # ``held[key].append(value)``
+                self._held_by(function, one[3], depth + 1)
         elif one[0] == op.NAME:
             self._name(function.unit.body, function.text(one[3]), depth + 1)
         elif one[0] == op.LOAD:
@@ -287,6 +301,16 @@ def _may_be_computed(function: Function, name: str) -> bool:
         return False
     made = (owner.body.definitions[register] for register in owner.assigned.get(name, ()))
     return any(one is not None and one[0] in (op.BUILD, op.DICT) for one in made)
+
+
+def _may_mean(function: Function, register: int, name: str, is_text: bool) -> bool:
+    """Whether a computed name may be that of a member: a text of the program is the name (``is_text``), or what it is put together with is
+    a part of it."""
+    one = function.definitions[register] if register >= 0 else None
+    if one is None or one[0] not in (op.FORMAT, op.BINARY):
+        return is_text and one is not None and one[0] != op.CONST
+    texts = function.unit.ir.constants[one[3]] if one[0] == op.FORMAT else map(function.constant, op.reads(one))
+    return any(isinstance(text, str) and text and text in name for text in texts or ())
 
 
 def _positions(parameters: tuple[Parameter, ...], position: int, kind: object) -> list[int]:

@@ -118,7 +118,8 @@ class Unused:
             for function, call, name in unit.computed_uses if not unit.is_cpp else ():
                 made = function.definitions[call[6]] if name is None and call[6] >= 0 else None
                 parts = op.reads(made) if made is not None and made[0] in (op.FORMAT, op.BINARY) else ()
-                found.update(text for part in parts if isinstance(text := function.constant(part), str) and text)
+                texts = (unit.ir.constants[made[3]] or ()) if made is not None and made[0] == op.FORMAT else ()
+                found.update(text for text in (*texts, *map(function.constant, parts)) if isinstance(text, str) and text)
         return frozenset(found)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 
 from streamlint import program as p
@@ -10,11 +9,11 @@ from streamlint.frontends import UnreadableSource
 from streamlint.frontends.cython_lines import without_line
 from streamlint.frontends.cython_text import Declared, Header, Translation, translate
 from streamlint.frontends.python import lower as lower_python
+from streamlint.frontends.python import parse
 from streamlint.support.lines import line_starts, place_at
 from streamlint.support.records import names_of
 
 _MOST_REPAIRS = 40
-_ONLY_PARSE = 0x400  # ast.PyCF_ONLY_AST, without the import
 CFUNC = "cfunc"  # what Cython itself calls the decorator of a function that Python does not see
 
 
@@ -52,12 +51,10 @@ def _repaired(text: str) -> tuple[str, list[tuple[p.Position, str]]]:
 
 def _refused(text: str) -> int | None:
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            compile(text, "<source>", "exec", flags=_ONLY_PARSE, dont_inherit=True)
+        parse(text)
     except SyntaxError as error:
         return error.lineno or 1
-    except (ValueError, RecursionError, MemoryError):
+    except (ValueError, RecursionError):
         return None
     return None
 

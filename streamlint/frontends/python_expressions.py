@@ -178,7 +178,15 @@ def _constant(low: Lowering, node: ast.Constant) -> Expression:
 
 
 def _formatted(low: Lowering, node: Any) -> Expression:
-    return Format(tuple(_formatted_values(low, node.values)), at=low.at[node])
+    texts = Format.naming(map(_text_of, node.values)) if isinstance(node, ast.JoinedStr) else ()
+    return Format(tuple(_formatted_values(low, node.values)), texts, at=low.at[node])
+
+
+def _text_of(part: Any) -> str | None:
+    """A text in an f-string, or None for a value that is put there as it is; what is put there in another form is no part of a name."""
+    if isinstance(part, ast.Constant):
+        return str(part.value)
+    return None if part.conversion == -1 and part.format_spec is None else " "
 
 
 def _formatted_values(low: Lowering, parts: Iterable[Any]) -> Iterator[Expression]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import collections
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from typing import NamedTuple
 
 from streamlint.checks.sl027_foreign_library_stream import NAMES
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import Site
+from streamlint.facts.program import Unit
 from streamlint.hazards.foreign_memory import ForeignMemory, Held, home_of
 from streamlint.hazards.foreign_order import ForeignOrder
 from streamlint.hazards.stream_files import libraries_of
@@ -57,7 +58,7 @@ class ForeignWork:
                     yield pair
 
     def _functions(self) -> Iterator[Function]:
-        """The functions of files that name two libraries, then those that lead to work of a library whose streams are its own."""
+        """The functions that lead to work of a library whose streams are its own: first those of files that name two libraries."""
         program = self.facts.program
         opening = sorted(self.facts.models.marked("opens-libraries")) if any(unit.is_cpp for unit in program.units.values()) else ()
         words = {unit: libraries_of(program, unit) for unit in program.units.values() if not unit.is_cpp}
@@ -65,20 +66,21 @@ class ForeignWork:
         named = {unit: own | {word for word, units in mentioned.items() if unit in units} for unit, own in words.items()}
         if len(set[str]().union(*named.values())) < 2:
             return
-        both = [unit for unit, own in named.items() if len(own) > 1]
-        found = dict.fromkeys(function for unit in both for function in unit.functions)
+        both = {unit: None for unit, own in named.items() if len(own) > 1}
+        working = (each for unit, own in words.items() if own or unit in both for each in unit.functions)
+        leading = dict.fromkeys(self._leading_to_work(working, both))
+        found = dict.fromkeys(function for unit in both for function in unit.functions if function in leading)
         yield from found
-        working = (each for unit, own in words.items() if own for each in unit.functions)
-        yield from (function for function in self._leading_to_work(working) if function not in found)
+        yield from (function for function in leading if function not in found)
 
-    def _leading_to_work(self, functions: Iterable[Function]) -> Iterator[Function]:
-        """Those of some functions in which a library works whose streams are its own, and the functions that call them."""
+    def _leading_to_work(self, functions: Iterable[Function], always: Container[Unit]) -> Iterator[Function]:
+        """Those of some functions in which a library works whose streams are its own, and functions that call them: of some files, all."""
         waiting = [(each, 0) for each in functions if self._has_foreign_work(each)]
         seen = {function for function, _ in waiting}
         for function, depth in waiting:
             yield function
-            for caller, _ in self.transfer.callers(function) if depth < DEEPEST and len(seen) < _MOST_ABOVE else ():
-                if caller not in seen and not caller.is_cpp:
+            for caller, _ in self.transfer.callers(function) if depth < DEEPEST else ():
+                if caller not in seen and not caller.is_cpp and (len(seen) < _MOST_ABOVE or caller.unit in always):
                     seen.add(caller)
                     waiting.append((caller, depth + 1))
 

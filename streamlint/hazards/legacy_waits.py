@@ -127,6 +127,8 @@ class LegacyWaits:
             made = next((each for each in self._streams_of(read) if self._is_non_blocking(each)), None)
             if made is not None:
                 yield self._of_wait(reads.wait_of(read), read.copy, self.streams.made_at(made), read.read)
+            elif (sites := reads.made_of(read)) and all(self.streams.asked_blocking(site) is False for site in sites):
+                yield self._of_wait(reads.wait_of(read), read.copy, span_of(min(sites, key=span_of)), read.read)
 
     def _of_wait(self, wait: NullWait, work: Site, made: Span | None, read: Site) -> Missed:
         passed = wait.at if wait.chosen != wait.at else None

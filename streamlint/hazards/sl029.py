@@ -83,6 +83,8 @@ class Streams(Churning):
             return use[3] == register and all(self._is_at_rest(function, each, use[2]) for each in function.uses[use[2]])
         if use[0] == op.INVOKE:
             return use[3] == register
+        if use[0] == op.BUILD:
+            return all(self._is_of_list(function, each, use[2]) for each in function.uses[use[2]])
         return use[0] in _TAKING or (use[0] in _KEEPING and use[2] == register)
 
     def _is_at_rest(self, function: Function, use: Instruction, register: int) -> bool:

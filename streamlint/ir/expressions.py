@@ -176,7 +176,7 @@ class ExpressionLowering(FunctionLowering):
         return self.builder.define(op.DICT, node.at, *operands)
 
     def _format(self, node: Format) -> int:
-        return self.builder.define(op.FORMAT, node.at, self.k(None), *[self.value(one) for one in node.values])
+        return self.builder.define(op.FORMAT, node.at, self.k(node.texts or None), *[self.value(one) for one in node.values])
 
     def _unary(self, node: Unary) -> int:
         return self.emit(op.UNARY, node.at, self.k(node.op), self.value(node.operand))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from streamlint.ir import opcodes as op
@@ -44,6 +44,22 @@ def _keyword_of(node: Loop) -> Position:
     """The place of a loop as a whole: that of the word it begins with, which stands on one line."""
     row, column = node.at[:2]
     return row, column, row, column + _KEYWORDS[node.kind]
+
+
+def _are_alike(target: Expression, value: Expression) -> bool:
+    """Whether a target takes each item of a display by itself."""
+    if not isinstance(target, Collection) or not isinstance(value, Collection) or value.kind == "set":
+        return False
+    return len(target.items) == len(value.items) and not any(isinstance(each, Starred) for each in (*target.items, *value.items))
+
+
+def _pairs(target: Expression, value: Expression) -> Iterator[tuple[Expression, Expression]]:
+    """The targets, each with the item that it takes."""
+    if isinstance(target, Collection) and isinstance(value, Collection) and _are_alike(target, value):
+        for pair in zip(target.items, value.items, strict=True):
+            yield from _pairs(*pair)
+    else:
+        yield target, value
 
 
 class StatementLowering(ExpressionLowering):
@@ -96,10 +112,20 @@ class StatementLowering(ExpressionLowering):
         if node.op is not None:
             self.augment(node.targets[0], node.op, node.value, node.at)
             return
+        if not node.commented and len(node.targets) == 1 and _are_alike(node.targets[0], node.value):
+            self.pairwise(node.targets[0], node.value, node.at)
+            return
         value = self.value(node.value)
         self.declare_annotation(node)
         for target in node.targets:
             self.assign_declared(target, value, node.at, node.annotation if node.commented else None)
+
+    def pairwise(self, target: Expression, value: Expression, at: Position) -> None:
+        """``a, b = x, y``: each name is given its value, and no tuple is made."""
+        pairs = list(_pairs(target, value))
+        given = [self.value(each) for _, each in pairs]
+        for (item, _), register in zip(pairs, given, strict=True):
+            self.assign(item, register, at)
 
     def assign_declared(self, target: Expression, value: int, at: Position, annotation: Expression | None) -> None:
         """An assignment of whose value a comment may declare something; of each part, where it is unpacked."""

@@ -23,10 +23,10 @@ from streamlint.ordering.rotation import turning
 from streamlint.ordering.sharing import Held, Sharing
 from streamlint.ordering.streams import Currents
 from streamlint.ordering.unknown_calls import with_result
-from streamlint.transfer.actions import CURRENT, HANDLE, NAMED, NULL, Copied, Stream
+from streamlint.transfer.actions import CURRENT, HANDLE, NAMED, NULL, Copied, Stream, Viewed
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.numba_kernels import configured
-from streamlint.transfer.transfer import Transfer
+from streamlint.transfer.transfer import CALLING, Transfer
 from streamlint.transfer.work import Worked
 from streamlint.waits.operands import operand_of
 
@@ -58,6 +58,8 @@ class Beginnings:
         self.currents = currents
         self.sharing = Sharing(transfer)
         self.handles = BoundHandles(transfer, places)
+        self.casts: dict[tuple[Function, Instruction], set[Function]] = {}
+        """The casts of the memory that work on a chosen stream touches, each with the functions of that work."""
 
     @cached_property
     def found(self) -> list[tuple[Begun, frozenset[Function] | None]]:
@@ -85,6 +87,8 @@ class Beginnings:
     def _pair(self, found: dict[Begun, set[Function] | None], function: Function, chosen: list[Begun], shared: list[Held]) -> None:
         """Note the work of a function of Python that has a stream, and all work that may touch its memory, as partners of each other."""
         others = [*self._on(shared), *self._stepping(function)]
+        for holder, one in self._cast(shared):
+            self.casts.setdefault((holder, one), set()).add(function)
         if any(work.moves for _, _, work in chosen):
             others += self._running(shared)
         found.update(dict.fromkeys(each for each in chosen if each[-1].leaves))  # of an optimizer nobody says where it steps
@@ -100,6 +104,9 @@ class Beginnings:
         for one in function.by_opcode[op.INVOKE] if "step" in function.called_names else ():
             if function.text(one[4]) == "step":
                 yield from ((function, one, work) for work in self.transfer.works(function, one) if work.steps)
+        registering = dict.fromkeys(caller for caller, _ in self.transfer.registered(function))
+        for caller in registering:
+            yield from self._stepping(caller, max(depth, 1))
         asks = depth > 0 or not self._listing.isdisjoint(function.called_names)
         for caller in dict.fromkeys(caller for caller, _ in self.transfer.callers(function)) if asks and depth < _HIGHEST else ():
             yield from self._stepping(caller, depth + 1)
@@ -117,6 +124,13 @@ class Beginnings:
                 for work in self.transfer.works(function, one):
                     if register in _registers(work):
                         yield function, one, work
+
+    def _cast(self, held: list[Held]) -> Iterator[tuple[Function, Instruction]]:
+        """The casts that have made some memory."""
+        for function, register in held:
+            one = function.definitions[register] if register >= 0 else None
+            if one is not None and casts(self.transfer, function, one):
+                yield function, one
 
     def _running(self, held: list[Held]) -> Iterator[Begun]:
         """The calls that run modules which are attributes: by the names of those."""
@@ -360,6 +374,11 @@ class _Kept:
         self._all[function] += 1
         self._members[function] += is_member
         return adds
+
+
+def casts(transfer: Transfer, function: Function, one: Instruction) -> bool:
+    """Whether a call gives memory of another type of elements."""
+    return one[0] in CALLING and any(isinstance(action, Viewed) and action.casts for action in transfer.of(function, one))
 
 
 def _lists(row: Row) -> bool:

@@ -12,12 +12,13 @@ from typing import NamedTuple
 from streamlint.facts.conditions import Conditions as Branches
 from streamlint.facts.functions import Function
 from streamlint.facts.instructions import COPIES, unnegated
-from streamlint.facts.objects import CppName, Site
+from streamlint.facts.objects import Constant, CppName, Site, Unknown
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY
 from streamlint.models import Row
 from streamlint.ordering.kinds import Kinds
+from streamlint.ordering.turns import asked_for_none
 from streamlint.transfer.contexts import Context
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.operands import operand_of
@@ -81,6 +82,7 @@ class Conditions:
         self.facts = transfer.facts
         self._kinds = Kinds(transfer)
         self._branches: dict[Function, Branches] = {}
+        self._none_keys: dict[Function, dict[Key, tuple[int, bool]]] = {}
         self._rare: dict[tuple[Function, int], frozenset[int]] = {}
 
     def is_rare(self, function: Function, block: int, after: int) -> bool:
@@ -103,7 +105,7 @@ class Conditions:
         if one[0] in (op.CALL, op.INVOKE) and not function.is_cpp and (is_so := self._kinds.truth(frame, one)) is not None:
             return is_so
         if one[0] == op.COMPARE:
-            return self.as_success(function, register)
+            return self.as_success(function, register) if (is_so := self._none_asked(frame, one)) is None else is_so
         if one[0] == op.NAME and function.is_cpp:
             found = self._template_argument(frame, function.text(one[3]))
             return found if found is not None else self._is_there(function, register)
@@ -180,6 +182,30 @@ class Conditions:
         found = [repr(self._given(function, index, caller, call, _DEEPEST)) for index in range(len(function.code.parameters))]
         return (*found, caller) if function.code.template else tuple(found)
 
+    def _none_asked(self, frame: Frame, one: Instruction) -> bool | None:
+        """Whether a comparison of a parameter with None holds, as the call on the path gives the parameter."""
+        asked = self._parameter_asked(frame.function, one)
+        if asked is None or frame.caller is None or frame.call is None:
+            return None
+        is_none = self._gives_none(frame.function, asked[0], frame.caller, frame.call)
+        return is_none if is_none is None else is_none == asked[1]
+
+    def _parameter_asked(self, function: Function, one: Instruction) -> tuple[int, bool] | None:
+        """The number of the parameter that a comparison with None asks for, and whether it holds where that is None."""
+        asked = asked_for_none(function, one[2])
+        made = function.definitions[asked[0]] if asked is not None and asked[0] >= 0 else None
+        return (made[3], asked[1]) if asked is not None and made is not None and made[0] == op.PARAM else None
+
+    def _gives_none(self, function: Function, index: int, caller: Frame, call: Instruction) -> bool | None:
+        """Whether a call gives None for a parameter, or leaves it at that; None where nobody knows."""
+        given = self._given(function, index, caller, call, _DEEPEST)
+        if given is not None:
+            return given[0] is None
+        register = operand_of(caller.function, call, function, index) if call[0] in (op.CALL, op.INVOKE) else None
+        values = list(self.transfer.values(caller.function, register)) if register is not None and register >= 0 else []
+        may_be = any(isinstance(value, Unknown) or (isinstance(value, Constant) and value.value is None) for value in values)
+        return False if values and not may_be else None
+
     def _compared(self, function: Function, one: Instruction) -> bool | None:
         """A status that is compared with success."""
         operator = function.text(one[3])
@@ -227,8 +253,18 @@ class Conditions:
         return held if isinstance(held, bool) else None
 
     def is_given(self, function: Function, key: Key) -> bool:
-        """Whether a condition is a parameter or a template parameter: whoever calls decides it."""
+        """Whether a condition is a parameter or a template parameter, or asks whether one is None: whoever calls decides it."""
+        if len(key) > 1 and key[0] == op.COMPARE:
+            return self._none_key(function, key) is not None
         return (len(key) > 1 and key[0] == op.NAME) or (len(key) == 1 and self._parameter(function, key) is not None)
+
+    def _none_key(self, function: Function, key: Key) -> tuple[int, bool] | None:
+        """The parameter that a condition, by what it says, asks whether it is None."""
+        known = self._none_keys.get(function)
+        if known is None:
+            asked = ((alike(function, one[2]), self._parameter_asked(function, one)) for one in function.by_opcode[op.COMPARE])
+            known = self._none_keys[function] = {each: found for each, found in asked if found is not None}
+        return known.get(key)
 
     def _parameter(self, function: Function, key: Key) -> int | None:
         one = function.definitions[int(str(key[0]))] if len(key) == 1 else None
@@ -250,6 +286,10 @@ class Conditions:
                     found.add((caller, (op.NAME, str(held[0]), *key[2:]), holds))
             elif is_kept_variable(function, key, caller.function):
                 found.add((caller, key, holds))
+            elif (asked := self._none_key(function, key)) is not None:
+                is_none = self._gives_none(function, asked[0], caller, call)
+                if is_none is not None and (is_none == asked[1]) != holds:
+                    return None
             elif (index := self._parameter(function, key)) is not None and call[0] in (op.CALL, op.INVOKE):
                 given = self._given(function, index, caller, call, _DEEPEST)
                 if given is not None and bool(given[0]) != holds:

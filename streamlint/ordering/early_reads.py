@@ -154,13 +154,25 @@ class EarlyReads(Updating):
                 yield after._replace(tracked=self._alternation.next_round(function, loop, after.tracked))
 
     def redone(self, state: State, one: Instruction) -> bool:
-        """The same copy for another caller fills other memory, unless it is seen to be the same."""
+        """The same copy for another caller fills other memory, unless it is seen to be the same; so does one that makes its memory anew."""
         if self.held(state, self._copied.target) is not None:
-            return True
+            return self._copied.target != one[2] or not self._is_kept(state, one)
         function = state.frame.function
         return not state.path and not any(
             held.kind == BUFFER and self._alternation.takes_turns(function, held.place) for held in state.tracked
         )
+
+    def _is_kept(self, state: State, one: Instruction) -> bool:
+        """Whether the memory of an earlier round is found where the rounds of a loop leave it: by another name than the copy's own."""
+        function = state.frame.function
+        block = function.homes[one][0]
+        inside = frozenset[int]().union(*(loop.body for loop in function.control.loops if block in loop.body))
+        for held in state.tracked:
+            root = held.place.root
+            made = function.definitions[int(str(root[1]))] if root[0] == "register" else None
+            if held.kind == BUFFER and (made is None or made[0] == op.PHI or function.homes[made][0] not in inside):
+                return True
+        return False
 
     def meets(self, state: State, one: Instruction, action: Action) -> bool:
         held = self.held(state, action.register, action.depth) if isinstance(action, Read) else None

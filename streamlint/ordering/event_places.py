@@ -153,7 +153,8 @@ class EventPlaces:
     # --- absence
 
     @cached_property
-    def _records(self) -> list[tuple[Function, int]]:
+    def records(self) -> list[tuple[Function, int]]:
+        """The records of the program, each with the register of its event."""
         return [
             (call.function, action.event)
             for call in self.transfer.sites(frozenset({"record"}))
@@ -163,7 +164,7 @@ class EventPlaces:
 
     def is_recorded(self, made: Site) -> bool:
         """Whether any code of the program may record the events that are made at a place."""
-        return any(made in sites_of(list(self.transfer.values(function, register)))[0] for function, register in self._records)
+        return any(made in sites_of(list(self.transfer.values(function, register)))[0] for function, register in self.records)
 
     def waits_of_member(self, owner: ClassInfo, name: str) -> list[tuple[Site, str]]:
         """The waits for a member of a class, if no known code records it, hands it on, or could do so from another file."""

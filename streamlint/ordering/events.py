@@ -13,6 +13,7 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.ordering.absent_records import AbsentRecords
 from streamlint.ordering.conditions import Frame
 from streamlint.ordering.event_walk import EventWalk
 from streamlint.ordering.flow import EVENT, Tracked, owned
@@ -62,6 +63,7 @@ class EmptyWaits(EventWalk):
 
     def __init__(self, transfer: Transfer) -> None:
         super().__init__(transfer)
+        self._absent = AbsentRecords(self.events)
         self._site: Site
         self._reached: list[_Reached] = []
         self._roots: list[Frame] = []
@@ -221,10 +223,13 @@ class EmptyWaits(EventWalk):
         return any(self.events.same(function, register, stream) for edge in self.transfer.edges(function, one) for register in one[6:])
 
     def _of_members(self, function: Function, one: Instruction, place: Place) -> Iterator[EmptyWait]:
-        """C++: waits for a private event of a class that no code records or gives away."""
-        if not function.is_cpp or place.root != ("parameter", 0) or len(place.path) != 1 or function.owner is None:
+        """Waits for an event that no code records or gives away; of C++, for a private one of a class."""
+        if not function.is_cpp:
+            waits = self._absent.find(function, one)
+        elif place.root != ("parameter", 0) or len(place.path) != 1 or function.owner is None:
             return
-        waits = self.events.waits_of_member(function.owner, str(place.path[0]))
+        else:
+            waits = self.events.waits_of_member(function.owner, str(place.path[0]))
         if waits:
             yield EmptyWait(Site(function, one), waits[0][0], waits[0][1], None, (), (), also=tuple(site for site, _ in waits[1:]))
 

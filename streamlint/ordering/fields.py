@@ -6,6 +6,7 @@ from streamlint.facts.functions import Function
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.choice import behind_copies, given_to
+from streamlint.ordering.kept_members import KeptMembers
 from streamlint.ordering.places import Place, Places
 from streamlint.transfer.transfer import Transfer
 
@@ -19,6 +20,7 @@ class Fields:
     def __init__(self, transfer: Transfer, places: Places) -> None:
         self.transfer = transfer
         self.places = places
+        self.members = transfer.one_of(KeptMembers, transfer, places)
 
     def behind(self, function: Function, register: int) -> int:
         """The register that an object is a copy of; of a list of values, that of the list."""
@@ -35,6 +37,7 @@ class Fields:
             for each in function.by_opcode[op.SET_ATTR]
             if function.text(each[3]) == field and self.places.of(function, each[2]) == base
         ]
+        stored += self._set_by_methods(function, base, field) or self._chained(function, register, field)
         made = self._made_at(function, register, base)
         source = made if made is None or made[0] != op.CAST else function.definitions[behind_copies(function, made[4])]
         if not stored and source is not None and source[0] == op.CALL and function.is_cpp:
@@ -42,6 +45,26 @@ class Fields:
         if not stored and made is not None and (listed := self._listed(function, made, field)) is not None:
             stored = [listed]
         return stored, made
+
+    def _set_by_methods(self, function: Function, base: Place, field: str) -> list[int]:
+        """The arguments that methods of the object put into a member of it (``config.on(stream)``)."""
+        calls = [one for one in function.by_opcode[op.INVOKE] if self.places.of(function, one[3]) == base] if function.is_cpp else []
+        return [register for one in calls for register in self._set_by(function, one, field)]
+
+    def _set_by(self, function: Function, one: Instruction, field: str) -> list[int]:
+        """The arguments that a method call puts into a member of its object."""
+        callees = [edge.callee for edge in self.transfer.edges(function, one)]
+        given = (given_to(function, one, callee, index) for callee in callees for index in self.members.taken(callee, field))
+        return [register for register in given if register is not None and register >= 0]
+
+    def _chained(self, function: Function, register: int, field: str) -> list[int]:
+        """The same of calls that follow one another on what the ones before give back (``Config().on(stream).of(blocks)``)."""
+        one = function.definitions[behind_copies(function, register)] if register >= 0 else None
+        while one is not None and one[0] == op.INVOKE and function.is_cpp:
+            if found := self._set_by(function, one, field):
+                return found
+            one = function.definitions[behind_copies(function, one[3])]
+        return []
 
     def _made_at(self, function: Function, register: int, base: Place) -> Instruction | None:
         """The declaration, list or constructor that made an object of this function."""

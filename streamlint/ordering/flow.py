@@ -9,18 +9,22 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import Container, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ordering.places import ANY, Element, Key, Place, Places, Root, register_place, rest_behind
+from streamlint.ordering.places import ANY, NEWEST, Element, Key, Place, Places, Root, register_place, rest_behind
 from streamlint.ordering.prepared import kept
+from streamlint.ordering.queues import aged, is_newest, may_be_taken, moved_up, takes_first
 from streamlint.waits.operands import argument_registers
 
 BUFFER, STREAM, EVENT, SIGNAL = "buffer", "stream", "event", "signal"
+OBJECTS = frozenset({BUFFER, STREAM, EVENT, SIGNAL})
 DONE, LATE, STATUS = "done", "late", "status"
 """What a query has said: true once the work is done, true before, or zero once it is."""
 SET, FILLED = "set", "filled"
 """What a path has put at a place: something true, something that is not None."""
 UPDATER = "updater"
 """An optimizer that works on the memory."""
-EXACT = frozenset({BUFFER, SET, FILLED})
+REPLACED = "replaced"
+"""Something else stands under this key of a container whose elements are the memory, whichever they are."""
+EXACT = frozenset({BUFFER, SET, FILLED, REPLACED})
 """Of these one element is not another: where an index cannot be named, nothing is known."""
 _SAME = {op.COPY: 3, op.AWAIT: 3, op.CAST: 4, op.REBIND: 5, op.ITER: 3, op.ENTER: 3}
 _READ = frozenset({op.ATTR, op.NAME, op.LOAD, op.ITEM, op.DEREF, op.ADDRESS_ITEM, op.ADDRESS_ATTR})
@@ -42,6 +46,9 @@ class Tracked(NamedTuple):
 class Flow:
     """Moves tracked objects over instructions."""
 
+    is_of_references = False
+    """Whether it is asked what keeps an object, not what is done with it: also functions that give back what they are given count."""
+
     def __init__(self, places: Places) -> None:
         self.places = places
         self.facts = places.facts
@@ -49,13 +56,23 @@ class Flow:
     def after(self, function: Function, one: Instruction, tracked: frozenset[Tracked], before: int) -> frozenset[Tracked]:
         """Where the objects are behind an instruction; ``before`` is the number of the edge by which its block was entered."""
         added = set(self._added(function, one, tracked, before))
+        added.update(*(self._replaced(function, target, register, tracked) for target, register in self.places.assigned(function, one)))
         if op.DEFINES[one[0]]:
             gone = ("register", one[2])
             tracked = frozenset(held for held in tracked if held.place.root != gone)
         for target, _ in self.places.assigned(function, one):
             if not target.path or not isinstance(target.path[-1], Element) or target.path[-1].key is not None:
                 tracked = frozenset(held for held in tracked if not _is_exactly(target, held.place))
-        return tracked | added
+        return (self._behind(function, one, tracked) if one[0] == op.INVOKE else tracked) | added
+
+    def _behind(self, function: Function, one: Instruction, tracked: frozenset[Tracked]) -> frozenset[Tracked]:
+        """Where elements of a container are once one was put in behind them, or the first was taken."""
+        if is_newest(function, one) or function.invokes(one, "extends"):
+            return frozenset(held._replace(place=aged(self.places, function, one, held.place)) for held in tracked)
+        if not takes_first(function, one) or function.text(one[4]) not in function.known("takes"):
+            return tracked
+        rest = ((held, moved_up(self.places, function, one, held.place)) for held in tracked)
+        return frozenset(held._replace(place=place) for held, place in rest if place is not None)
 
     def moved(self, tracked: Iterable[Tracked], sources: Iterable[Place], target: Place, keys: tuple[Key, ...] = ()) -> Iterator[Tracked]:
         """What is behind some places, behind another one; ``keys`` lead from the sources to where that is."""
@@ -63,9 +80,19 @@ class Flow:
         for held in tracked:
             for source in sources:
                 rest = rest_behind(source, held.place)
-                if rest is not None:
+                if rest is not None and (rest or held.kind != REPLACED):
                     yield held._replace(place=target.behind(*rest))
                     break
+
+    def _replaced(self, function: Function, target: Place, register: int, tracked: frozenset[Tracked]) -> Iterator[Tracked]:
+        """That other things than the memory are put under one key of a container that has it under any."""
+        key = target.path[-1] if target.path else None
+        if not isinstance(key, Element) or key.key is None or isinstance(key.key, tuple):
+            return
+        whole = Place(target.root, (*target.path[:-1], ANY))
+        is_kept = any(held.kind == BUFFER and rest_behind(whole, held.place) is not None for held in tracked)
+        if is_kept and not any(self.moved(tracked, self.places.names(function, register), target)):
+            yield Tracked(REPLACED, target)
 
     def _added(self, function: Function, one: Instruction, tracked: frozenset[Tracked], before: int) -> Iterator[Tracked]:
         opcode, places = one[0], self.places
@@ -81,7 +108,8 @@ class Flow:
         elif opcode in _MAKING:
             yield from self._gathered(function, tracked, self._parts(function, one, target))
         elif opcode in _READ:
-            yield from self.moved(tracked, [places.of(function, one[2])], target)
+            source = places.of(function, one[2])
+            yield from self.moved(tracked, [source] if Tracked(REPLACED, source) not in tracked else (), target)
         elif opcode == op.PHI:
             if 0 <= before < len(one) - 3:
                 yield from self.moved(tracked, places.names(function, one[3 + before]), target)
@@ -128,11 +156,15 @@ class Flow:
             return
         yield from self._recorded(function, one, tracked, target)
         given = [register for _, register in argument_registers(function, one)]
-        if one[0] == op.INVOKE:
+        if given and self.is_of_references and name in function.known("same-object"):
+            yield from self.moved(tracked, places.names(function, given[-1]), target)
+        elif one[0] == op.INVOKE:
             yield from self._of_method(function, one, name, given, tracked)
         elif name == "zip":
             for index, register in enumerate(given):
                 yield from self.moved(tracked, places.names(function, register), target.behind(ANY, Element(index)), (ANY,))
+        elif name in ("dict", "OrderedDict", "defaultdict", "SimpleNamespace"):
+            yield from self._of_dict(function, one, tracked, target)
         elif given:
             yield from self._of_function(function, name, tracked, places.names(function, given[0]), target)
 
@@ -148,6 +180,17 @@ class Flow:
         elif name in ("enumerate", "next"):
             yield from self.moved(tracked, sources, target.behind(ANY, Element(1)) if name == "enumerate" else target, (ANY,))
 
+    def _of_dict(self, function: Function, one: Instruction, tracked: frozenset[Tracked], target: Place) -> Iterator[Tracked]:
+        """``dict(pairs, key=value)``: the elements of another dict or of pairs, and each keyword's value."""
+        for kind, register in argument_registers(function, one):
+            names = self.places.names(function, register)
+            if isinstance(kind, str):
+                yield from self.moved(tracked, names, target if kind.startswith("*") else target.behind(Element(kind)))
+                continue
+            for held in self.moved(tracked, names, target):
+                is_pair = len(held.place.path) > len(target.path) + 1 and held.place.path[len(target.path) + 1] == Element(1)
+                yield held._replace(place=target.behind(ANY, *held.place.path[len(target.path) + 2 :])) if is_pair else held
+
     def _of_method(
         self, function: Function, one: Instruction, name: str, given: list[int], tracked: frozenset[Tracked]
     ) -> Iterator[Tracked]:
@@ -156,12 +199,16 @@ class Flow:
         receiver = places.names(function, one[3])
         if name in function.known("puts") and self._is_container(function, one[3]):
             for register in given:
-                yield from self.moved(tracked, places.names(function, register), places.of(function, one[3]).behind(ANY))
-        elif name in function.known("extends") and given:
-            yield from self.moved(tracked, places.names(function, given[0]), places.of(function, one[3]))
+                key = NEWEST if is_newest(function, one) else ANY
+                yield from self.moved(tracked, places.names(function, register), places.of(function, one[3]).behind(key))
+        elif name in function.known("extends"):
+            yield from self._of_dict(function, one, tracked, places.of(function, one[3]))
         elif name in function.known("takes", "ends"):
             key = places.element(function, given[0]) if given and name in function.known("looks-up", "pops-key") else ANY
-            yield from self.moved(tracked, receiver, target, (key,))
+            sources = [source for source in receiver if Tracked(REPLACED, source.behind(key)) not in tracked]
+            if takes_first(function, one):
+                key, tracked = ANY, frozenset(held for held in tracked if may_be_taken(places, function, one, held.place))
+            yield from self.moved(tracked, sources, target, (key,))
         elif name == "items":
             for held in self.moved(tracked, receiver, target, (ANY,)):
                 yield held._replace(place=target.behind(ANY, Element(1), *held.place.path))

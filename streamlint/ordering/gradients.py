@@ -10,13 +10,11 @@ from streamlint.ir import opcodes as op
 from streamlint.ordering.flow import BUFFER, Tracked
 from streamlint.ordering.origins import Origins
 from streamlint.ordering.places import ANY, Place, Places, rest_behind
-from streamlint.ordering.weights import WEIGHTS, ModuleMemory
+from streamlint.ordering.weights import GRADIENTS, WEIGHTS, ModuleMemory
 from streamlint.transfer.transfer import Transfer
 from streamlint.transfer.work import Weights, Worked
 from streamlint.waits.operands import argument_registers
 
-GRADIENTS = "gradients()"
-"""The key of the gradients of all parameters that an object leads to."""
 GRADIENT = "grad"
 """What a tensor has that a backward pass writes."""
 _LISTED = {op.BUILD: 4, op.PHI: 3, op.COPY: 3}
@@ -50,6 +48,12 @@ class Training:
             elif one[0] in _LISTED:
                 put = (use[-1] for use in function.uses[register] if use[0] == op.APPEND and use[2] == register)
                 waiting += [each for each in (*one[_LISTED[one[0]] :], *put) if each >= 0 and each not in waiting]
+
+    def named(self, function: Function, tracked: Iterable[Tracked]) -> set[Tracked]:
+        """Gradients of parameters, by the modules of these."""
+        graded = [each for each in tracked if each.place.path == (GRADIENT,) and each.place.root[0] == "register"]
+        owned = ((each, self.modules.parameters.owners(function, int(str(each.place.root[1])))) for each in graded)
+        return {each._replace(place=place.behind(GRADIENTS)) for each, places in owned for place in places}
 
     def updated(self, function: Function, optimizers: Iterable[int]) -> Iterator[Tracked]:
         """What optimizers write."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from streamlint.ordering.flow import BUFFER, Tracked
+from streamlint.ordering.flow import BUFFER, REPLACED, Tracked
 from streamlint.ordering.places import ADDRESS, Element, Place, rest_behind
 from streamlint.ordering.states import State
 from streamlint.ordering.walk import Walk
@@ -21,7 +21,7 @@ class Holding(Walk):
     def held_at(self, state: State, names: Iterable[Place], depth: tuple[int, ...] = (0,)) -> Tracked | None:
         """The copy's memory, if it is at one of some places, or in containers that are."""
         for place in names:
-            for held in state.tracked:
+            for held in state.tracked if Tracked(REPLACED, place) not in state.tracked else ():
                 rest = rest_behind(place, held.place) if held.kind == BUFFER else None
                 if rest is not None and len(rest) in depth and all(isinstance(key, Element) for key in rest):
                     return held

@@ -88,7 +88,7 @@ class Indexed(Updating):
     # --- functions that give out what they keep
 
     def known_as(self, function: Function, register: int) -> Iterable[Place]:
-        return (*self.places.names(function, register), *self._handed_out(function, register))
+        return (*super().known_as(function, register), *self._handed_out(function, register))
 
     def _handed_out(self, function: Function, register: int) -> Iterator[Place]:
         """Where a function of the program keeps what it gives back, alone or in a tuple."""

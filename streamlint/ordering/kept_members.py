@@ -71,6 +71,12 @@ class KeptMembers:
             if rest is not None:
                 yield source.behind(*rest)
 
+    def taken(self, method: Function, member: str) -> Iterator[int]:
+        """The numbers of the parameters that a method puts into a member of its object."""
+        for _, target, held in self._kept(method):
+            if target == Place(("parameter", 0), (member,)) and held.root[0] == "parameter" and not held.path:
+                yield int(str(held.root[1]))
+
     def _given(self, function: Function, one: Instruction) -> Iterator[tuple[Place, Place]]:
         """The members of an object that an instruction makes, each with the place of what its constructor was given for it."""
         given = [register for _, register in argument_registers(function, one) if register >= 0]

@@ -110,7 +110,7 @@ class Lanes:
         values = _in_use(values, function.is_cpp)
         wrapped = (*self._wrapped(function, register), *self._initial(function, register))
         kept = self.members.of(function, register, one)
-        own = (*self.places.names(function, register), *self._members(function, register), *kept, *wrapped)
+        own = (*self.places.names(function, register), *self._members(function, register, values), *kept, *wrapped)
         names = _seen_from(frame, depth, own)
         made = _made(values)
         details = {value.detail for value in values if isinstance(value, LibraryObject)}
@@ -177,12 +177,12 @@ class Lanes:
         given = ((method, end[2]) for method in methods for end in method.by_opcode[op.RETURN] if end[2] >= 0)
         return values + [value for method, held in given for value in self.transfer.values(method, held)]
 
-    def _members(self, function: Function, register: int) -> Iterator[Place]:
+    def _members(self, function: Function, register: int, values: list[Object]) -> Iterator[Place]:
         """C++: the member that a method gives back, or an object is converted to: ``lane.get()``, ``lane``."""
         one = function.definitions[register] if function.is_cpp and register >= 0 else None
         if one is None:
             return
-        methods = list(self._giving(function, register, one))
+        methods = list(self._giving(function, one, values))
         owner = self.places.of(function, one[3] if one[0] == op.INVOKE else register)
         for method in methods if len(methods) == 1 else ():
             given = [self.places.of(method, end[2]) for end in method.by_opcode[op.RETURN] if end[2] >= 0]
@@ -190,12 +190,12 @@ class Lanes:
                 if place.root == ("parameter", 0) and not any(isinstance(key, Element) for key in place.path):
                     yield owner.behind(*place.path)
 
-    def _giving(self, function: Function, register: int, one: Instruction) -> Iterator[Function]:
+    def _giving(self, function: Function, one: Instruction, values: list[Object]) -> Iterator[Function]:
         """The methods that give a value: those that a call may run, or the conversions of an object."""
         if one[0] == op.INVOKE:
             yield from (edge.callee for edge in self.transfer.edges(function, one) if edge.is_followed)
         else:
-            yield from self._conversions(self.transfer.values(function, register))
+            yield from self._conversions(values)
 
     @staticmethod
     def _conversions(values: Iterable[Object]) -> Iterator[Function]:

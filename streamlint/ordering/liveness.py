@@ -5,10 +5,13 @@ Paths that differ in nothing else are one from there on (`walk`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from streamlint.facts.functions import Function
+from streamlint.facts.instructions import last_name
+from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.flow import BUFFER, Tracked
 from streamlint.ordering.topics import topic
@@ -82,11 +85,21 @@ class Liveness:
         for one in function.code.blocks[block]:
             if op.DEFINES[one[0]]:
                 found |= 1 << one[2]
-            for register in op.reads(one):
+            for register in (*op.reads(one), *self._packed(function, one)):
                 for place in self.walk.names_of(function, register):
                     if place.root[0] == "register":
                         found |= 1 << int(str(place.root[1]))
         return found
+
+    def _packed(self, function: Function, one: Instruction) -> Iterator[int]:
+        """The registers whose addresses a launch is given in an array: it names only that."""
+        if one[0] in (op.CALL, op.INVOKE) and not function.is_cpp and last_name(function, one) in self._packing:
+            for work in self.walk.transfer.works(function, one):
+                yield from (*work.reads, *work.writes)
+
+    @cached_property
+    def _packing(self) -> frozenset[str]:
+        return self.walk.transfer.names({"launch"}, lambda row: row.get("packed") is not None)
 
 
 def _is_register(held: Tracked) -> bool:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from streamlint.facts.functions import Function
+from streamlint.facts.instructions import assigned_at_once
 from streamlint.ir import opcodes as op
 from streamlint.ordering.places import Element, Place
 
@@ -23,8 +26,18 @@ class LocalNames:
             made = function.definitions[register] if register >= 0 else None
             if made is not None and made[0] == op.PHI and depth:
                 own.update(name for each in made[3:] if each >= 0 for name in self.of(function, each, depth - 1))
+            for one in _also(function, register):
+                own |= self.of(function, one, depth)
             found = self._known[key] = frozenset(own)
         return found
+
+
+def _also(function: Function, register: int) -> Iterator[int]:
+    """The registers that are names of another one by ``a, b = x, y``."""
+    for use in function.uses.get(register, ()):
+        for one in function.uses.get(use[2], ()) if use[0] == op.BUILD else ():
+            if assigned_at_once(function, one) == register:
+                yield one[2]
 
 
 def may_be_one(first: Place, second: Place) -> bool:

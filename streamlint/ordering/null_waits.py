@@ -108,7 +108,7 @@ class ReadsBehindNull(EarlyReads, PassingNull):
     def __init__(self, transfer: Transfer) -> None:
         super().__init__(transfer)
         self.waits = {}
-        self.missed: dict[tuple[Site, Site], NullWait] = {}
+        self.missed: dict[tuple[Site, Site], tuple[NullWait, frozenset[Site]]] = {}
 
     def orders(self, state: State, one: Instruction, action: Action) -> bool:
         of = action.of if isinstance(action, Synchronized) else None
@@ -124,11 +124,15 @@ class ReadsBehindNull(EarlyReads, PassingNull):
         if wait is not None:
             super()._report(state, read, name)
             for found in self._found:
-                self.missed.setdefault(found, wait)
+                self.missed.setdefault(found, (wait, state.sites))
 
     def wait_of(self, read: EarlyRead) -> NullWait:
         """The wait that was passed before a read."""
-        return self.missed[read.copy, read.read]
+        return self.missed[read.copy, read.read][0]
+
+    def made_of(self, read: EarlyRead) -> frozenset[Site]:
+        """Where the stream was made on which the copy is, by the functions on the path."""
+        return self.missed[read.copy, read.read][1]
 
 
 class MissedWork(NamedTuple):

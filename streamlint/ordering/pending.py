@@ -16,7 +16,7 @@ from streamlint.ordering.flow import BUFFER, DONE, EVENT, LATE, SIGNAL, STATUS, 
 from streamlint.ordering.holding import Holding
 from streamlint.ordering.on_device import may_be_anything, may_be_there
 from streamlint.ordering.parts import Sum
-from streamlint.ordering.places import ADDRESS, Element, Place, register_place
+from streamlint.ordering.places import ADDRESS, ANY, Element, Key, Place, register_place
 from streamlint.ordering.states import State
 from streamlint.ordering.streams import sites_of
 from streamlint.ordering.turns import asked_for_none
@@ -42,7 +42,8 @@ from streamlint.transfer.actions import (
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import CALLING, Transfer
 from streamlint.waits.origins import TENSOR
-from streamlint.waits.questions import Key, alike
+from streamlint.waits.questions import Key as Question
+from streamlint.waits.questions import alike
 
 _NO_WAIT = ("h2h", "d2d")
 Answer = str | frozenset[Tracked] | None
@@ -73,7 +74,7 @@ class Pending(Holding):
         """Follow a copy whose memory a register holds."""
         function, one = site.function, site.instruction
         self._origin = site
-        decided: set[tuple[Key, bool]] = set()
+        decided: set[tuple[Question, bool]] = set()
         if copied.flag != op.NONE and copied.asynchronous is None:
             decided.add((alike(function, copied.flag), True))
         state = self.start(function, one, frozenset(self._memory(function, memory)), decided)
@@ -108,7 +109,7 @@ class Pending(Holding):
     def _given_back(self, function: Function, register: int, depth: int = 3) -> Iterator[Place]:
         """Where the memory is kept that a function of the program gives back: a member of its receiver, an argument."""
         one = function.definitions[register] if register >= 0 else None
-        if one is None or one[0] not in (op.CALL, op.INVOKE, op.ITEM) or depth == 0:
+        if one is None or one[0] not in (op.CALL, op.INVOKE, op.ITEM, op.ENTER, op.ATTR) or depth == 0:
             return
         for edge in self.transfer.edges(function, one):
             callee = edge.callee
@@ -269,8 +270,21 @@ class Pending(Holding):
             yield from (Tracked(SIGNAL, place) for register in action.registers for place in self.places.names(function, register))
 
     def known_as(self, function: Function, register: int) -> Iterable[Place]:
-        """The places of an event that is recorded."""
-        return self.places.names(function, register)
+        """The places of an event that is recorded: also those where it was put before."""
+        return (*self.places.names(function, register), *self._put_away(function, register, (), 3))
+
+    def _put_away(self, function: Function, register: int, path: tuple[Key, ...], depth: int) -> Iterator[Place]:
+        """Where a function puts what a register holds, alone or in tuples, lists and dicts."""
+        for use in function.uses.get(register, ()) if depth and register >= 0 and not function.is_cpp else ():
+            yield from (target.behind(*path) for target, value in self.places.assigned(function, use) if value == register)
+            is_put = use[0] == op.INVOKE and register in use[6:] and function.text(use[4]) in function.known("puts", "queue-put")
+            if is_put or (use[0] in (op.APPEND, op.PUT) and use[-1] == register):
+                yield self.places.of(function, use[3 if is_put else 2]).behind(ANY, *path)
+            elif use[0] in (op.BUILD, op.DICT):
+                at = use.index(register, 4)
+                inside = (Element(at - 4) if use[0] == op.BUILD else self.places.element(function, use[at - 1]), *path)
+                yield register_place(use[2]).behind(*inside)
+                yield from self._put_away(function, use[2], inside, depth - 1)
 
     def part_of(self, function: Function, one: Instruction, held: Tracked) -> Sum:
         """How far behind the copied range a view begins that an instruction makes."""

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from streamlint.facts.facts import Facts
 from streamlint.facts.functions import Function
-from streamlint.facts.instructions import COPIES, uncast
+from streamlint.facts.instructions import COPIES, assigned_at_once, uncast
 from streamlint.facts.objects import Instance, LibraryObject
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -31,6 +31,8 @@ class Element(NamedTuple):
 
 
 ANY = Element(None)
+NEWEST = Element(("newest",))
+"""What was put into a container last: any element, but where the first of several is taken."""
 TUPLE = "tuple"
 """Begins the key of an index that is a tuple; its parts follow, each a constant or an expression."""
 ADDRESS = "&"
@@ -90,7 +92,9 @@ def meets(first: Key, second: Key) -> bool:
     """Whether two keys may mean the same: any element meets each, equal terms meet; all else is disjoint."""
     if first == second:
         return True
-    return isinstance(first, Element) and isinstance(second, Element) and (first.key is None or second.key is None)
+    if not isinstance(first, Element) or not isinstance(second, Element):
+        return False
+    return first.key is None or second.key is None or NEWEST in (first, second)
 
 
 class Places:
@@ -127,6 +131,8 @@ class Places:
         opcode = one[0]
         if opcode in COPIES:
             return self.of(function, one[COPIES[opcode]])
+        if opcode == op.UNPACK and (same := assigned_at_once(function, one)) is not None:
+            return self.of(function, same)
         if opcode == op.PARAM:
             return Place(("parameter", one[3]))
         if opcode == op.ENTER and self._is_itself(function, one):
@@ -139,12 +145,24 @@ class Places:
             return Place(("parameter", 1), (Element(index),))
         if opcode == op.DEREF:
             return self.of(function, one[3]).behind(POINTEE)
+        if opcode == op.INVOKE and function.is_cpp:
+            return self._given_back(function, register, one)
         if opcode == op.PHI:
             return self._given_on(function, register) if function.is_cpp else self._bound(function, register, one)
         named = self._named(function, one, _ADDRESSED.get(opcode, opcode))
         if named is None:
             return register_place(register)
         return named.behind(ADDRESS) if opcode in _ADDRESSED else named
+
+    def _given_back(self, function: Function, register: int, one: Instruction) -> Place:
+        """C++: the object of a method, or the member of it, that the only method which a call can run gives back: ``buffer.data()``."""
+        callees = list(self.facts.enters(function, one))
+        ends = [end for callee in callees for end in callee.by_opcode[op.RETURN]] if len(callees) == 1 else []
+        given = self.of(callees[0], ends[0][2]) if len(ends) == 1 and ends[0][2] >= 0 else register_place(register)
+        path = tuple(key for key in given.path if key not in (ADDRESS, POINTEE))
+        if given.root != ("parameter", 0) or any(isinstance(key, Element) for key in path):
+            return register_place(register)
+        return self._pointee(function, self.of(function, one[3])).behind(*path)
 
     def _is_itself(self, function: Function, one: Instruction) -> bool:
         """Whether entering a scope gives the object of a library that is entered: ``with self.streams[0] as stream``."""

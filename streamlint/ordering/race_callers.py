@@ -37,6 +37,10 @@ class RaceCallers(RaceOrders):
         self._left: dict[tuple[Function, tuple[Instruction, ...]], tuple[Function, ...]] = {}
         """By the calls that lead from a function to a caller: the functions up to that."""
 
+    def callers(self, function: Function) -> list[tuple[Function, Instruction]]:
+        """The calls that run a function; a hook of gradients runs behind where it is registered, in each backward pass."""
+        return super().callers(function) or list(self.transfer.registered(function))
+
     def comes_to(self, function: Function, partners: frozenset[Function] | None) -> bool:
         """Whether a path from a function may come to work of others, to which it is held from here on."""
         self._meeting = self._meetings.of(partners) if partners is not None else None
@@ -83,7 +87,8 @@ class RaceCallers(RaceOrders):
         """A path that has left a function by a call: the stream of the work is the one that this call passes down, of all that calls do;
         it is that of the object whose method the call runs."""
         is_open = self._lane.blocking is None or AMBIENT in self._lane.places
-        if not is_open and not (self._lane.made and self._lane.owner is None):
+        is_one_of = len(self._lane.made) > 1 and self._is_parameter()
+        if not (is_open or is_one_of) and not (self._lane.made and self._lane.owner is None):
             return up
         home = self._site.function
         frame = Frame(functions[-1], None, None, 0)
@@ -92,10 +97,17 @@ class RaceCallers(RaceOrders):
         given = self.lanes.of(frame, self._site.instruction, self._stream(home, self._work))
         if given.owner is not None:
             up = up._replace(tracked=frozenset(owned(held, given) for held in up.tracked))
-        if not is_open or given.kind != NAMED or given.blocking is None:
+        if not (is_open or is_one_of) or given.kind != NAMED or given.blocking is None:
             return up
         self._chosen[up.path] = given
+        if is_one_of and given.made < self._lane.made:
+            others = {(*MADE, site) for site in self._lane.made - given.made}
+            up = up._replace(tracked=frozenset(held for held in up.tracked if held.kind != STREAM or held.place.root[:3] not in others))
         return up if AMBIENT in given.places else up._replace(tracked=up.tracked - {Tracked(STREAM, AMBIENT)})
+
+    def _is_parameter(self) -> bool:
+        """Whether callers hand the stream of the work down."""
+        return any(place.root[0] == "parameter" and not place.path for place in self._lane.places)
 
     def _repeated_invocation(self, state: State) -> Iterator[State]:
         """What no known code calls runs once more: a method on the same object, if the stream never leaves that, and a hook."""

@@ -13,7 +13,7 @@ from streamlint.ir import opcodes as op
 from streamlint.ordering.conditions import Frame
 from streamlint.ordering.flow import BUFFER, DONE, EVENT, STATUS, STREAM, Tracked
 from streamlint.ordering.given_work import GivenWork
-from streamlint.ordering.gradients import GRADIENTS, Training
+from streamlint.ordering.gradients import Training
 from streamlint.ordering.lanes import WAITER, Lane
 from streamlint.ordering.not_inherited import is_not_inherited
 from streamlint.ordering.places import register_place, rest_behind
@@ -21,7 +21,7 @@ from streamlint.ordering.race_callers import RaceCallers
 from streamlint.ordering.race_orders import LEFT
 from streamlint.ordering.states import MOST_GUESSES, State
 from streamlint.ordering.walk import ORDERED
-from streamlint.ordering.weights import ModuleMemory
+from streamlint.ordering.weights import GRADIENTS, ModuleMemory
 from streamlint.transfer.actions import CURRENT, NAMED, UNKNOWN, Action, Asked, Lost, Recorded, Stream, Viewed
 from streamlint.transfer.transfer import Order, Transfer
 from streamlint.transfer.waiting import Exchanged, Waited
@@ -93,6 +93,11 @@ class RaceJudge(RaceCallers):
             return self.modules.given(state.frame.function, one, state.tracked)
         more = self.modules.taken(state.frame.function, one, state.tracked)
         return state.tracked | more if more else None
+
+    def raised(self, state: State, call: Instruction) -> State:
+        """A gradient that a caller has given is one of the module whose parameter it is."""
+        tracked = self.training.named(state.frame.function, state.tracked)
+        return state._replace(tracked=state.tracked | tracked) if tracked else state
 
     def may_meet(self, tracked: frozenset[Tracked], callee: Function) -> bool:
         """A function that steps with an optimizer may read gradients for which it has no name."""

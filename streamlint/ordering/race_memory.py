@@ -42,8 +42,8 @@ class RaceMemory(Repeated):
 
     def _names_of(self, function: Function, register: int) -> Iterator[Place]:
         """The names of a register's value. C++: a pointer with an offset is a range of what the pointer leads to."""
-        yield from self.places.names(function, register)
         one = function.definitions[register] if register >= 0 else None
+        yield from self.places.names(function, register)
         if one is not None and one[0] in _ADDRESSES and any(use[0] == op.BUILD for use in function.uses[register]):
             yield self.places.of(function, register).behind(POINTEE)  # an array of the addresses of a kernel's arguments
         if one is not None and function.is_cpp and one[0] == op.BINARY and function.text(one[3]) in ("+", "-"):

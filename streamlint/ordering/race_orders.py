@@ -11,7 +11,7 @@ from streamlint.ordering import rotation
 from streamlint.ordering.flow import DONE, EVENT, STATUS, STREAM, Tracked
 from streamlint.ordering.lanes import AMBIENT, WAITER, Lane
 from streamlint.ordering.on_device import may_be_there
-from streamlint.ordering.places import ANY, Element, Place, rest_behind
+from streamlint.ordering.places import ANY, Element, Key, Place, rest_behind
 from streamlint.ordering.race_memory import RaceMemory
 from streamlint.ordering.recorded_events import RecordedEvents
 from streamlint.ordering.same_streams import SameStreams
@@ -52,6 +52,16 @@ class RaceOrders(RaceMemory):
         """The stream of the work on a path: a caller may have chosen the one that is current there."""
         starts = (state.path[: number + 1] for number in range(len(state.path)))
         return next((self._chosen[start] for start in starts if start in self._chosen), self._lane)
+
+    def _is_of_other(self, state: State, one: Instruction) -> bool:
+        return super()._is_of_other(state, one) or self._is_called_for_another(state, one)
+
+    def _is_called_for_another(self, state: State, one: Instruction) -> bool:
+        """Whether another call runs the function on another stream than the one by which the path has left it."""
+        if not state.path or state.frame.call is None or state.frame.call in state.path:
+            return False
+        mine, lane = self._mine(state), self.lanes.of(state.frame, one, self._work.stream)
+        return mine.kind == lane.kind == NAMED and bool(mine.made and lane.made) and mine.made.isdisjoint(lane.made)
 
     def _recorded(self, function: Function, one: Instruction) -> frozenset[Tracked]:
         """The events that are behind work when its call is over: the handle of a collective."""
@@ -189,11 +199,18 @@ class RaceOrders(RaceMemory):
 
     def is_bounded(self, state: State, condition: int) -> bool:
         """Whether a loop asks for the container of an event behind the work: that many pieces are under way on purpose."""
-        function = state.frame.function
+        return bool(self._kept_in(state, _reads(state.frame.function, condition))) or self._is_filled(state, condition)
+
+    def _is_filled(self, state: State, condition: int) -> bool:
+        """Whether a condition asks whether a container is empty that holds an event behind the work."""
+        return any(rest and isinstance(rest[0], Element) for rest in self._kept_in(state, (condition,)))
+
+    def _kept_in(self, state: State, registers: Iterable[int]) -> list[tuple[Key, ...]]:
+        """The keys that lead from some registers to events behind the work which containers and objects hold."""
         kept = [held.place for held in state.tracked if held.kind == EVENT and held.place.path]
-        names = (place for register in (_reads(function, condition) if kept else ()) for place in self.places.names(function, register))
+        names = (place for register in (registers if kept else ()) for place in self.places.names(state.frame.function, register))
         outer = [place for place in names if place.path or place.root[0] != "register"]
-        return any(rest_behind(place, inner) for place in outer for inner in kept)
+        return [rest for place in outer for inner in kept if (rest := rest_behind(place, inner)) is not None]
 
     def done_where(self, state: State, condition: int) -> bool | None:
         """A query of the stream, or of an event behind the work."""
@@ -201,6 +218,8 @@ class RaceOrders(RaceMemory):
             return True
         if self._has(state, STATUS, condition) or self._has(state, EVENT, condition):
             return False
+        if state.block not in state.frame.function.loop_heads and self._is_filled(state, condition):
+            return True  # it is not empty
         return self._is_there(state, condition)
 
     def _is_there(self, state: State, condition: int) -> bool | None:

@@ -9,12 +9,14 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import External, FunctionObject, ModuleObject, Site, is_unknown
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.ordering.beginnings import casts
 from streamlint.ordering.conditions import Frame
 from streamlint.ordering.crossing import DROPPED, USED, Crossing, as_lent, is_lent, is_lent_by
 from streamlint.ordering.flow import BUFFER, EVENT, STREAM, Tracked
 from streamlint.ordering.given_storage import GivenStorage, GivenUse
 from streamlint.ordering.lanes import AMBIENT, WAITER, Lane
 from streamlint.ordering.places import ANY, Element, Place, rest_behind
+from streamlint.ordering.queues import may_be_taken, takes_first
 from streamlint.ordering.races import Races
 from streamlint.ordering.states import State
 from streamlint.ordering.walk import ORDERED
@@ -62,6 +64,7 @@ class Releases(Crossing):
 
     def __init__(self, transfer: Transfer) -> None:
         super().__init__(transfer)
+        self.flow.is_of_references = True
         self._released: dict[Site, Release] = {}
         self._known: list[Release] | None = None
         self._streams: dict[Site, Lane] = {}
@@ -82,9 +85,24 @@ class Releases(Crossing):
             is_pooled = (not function.is_cpp or work.library == "torch") and not self._is_raw(function, one)
             if is_pooled and self.comes_to(function, partners):
                 self._follow_allocation(function, one, work)
+        for (function, one), users in self.beginnings.casts.items():
+            if self.comes_to(function, frozenset(users)) and (cast := self._cast(function, one)) is not None:
+                self._follow_allocation(function, one, cast)
         for use in GivenStorage(self.transfer, self.lanes).uses(begun for begun, _ in self.beginnings.found):
             self._follow_emptied(use)
         yield from self._released.values()
+
+    def _cast(self, function: Function, one: Instruction) -> Worked | None:
+        """A cast as work: it reads what it is given, and makes memory."""
+        sources = (action.register for action in self.transfer.of(function, one) if isinstance(action, Viewed) and action.casts)
+        call, source = next(iter(self.transfer.modelled(function, one)), None), next(sources, None)
+        if call is None or source is None:
+            return None
+        return Worked(Stream(CURRENT, library=call.row.library), (source,), (), call.name, call.row.library, one[2])
+
+    def _is_fetched(self, function: Function, one: Instruction) -> bool:
+        """Also whether it is a cast: that is memory of its own."""
+        return super()._is_fetched(function, one) or casts(self.transfer, function, one)
 
     def _is_raw(self, function: Function, one: Instruction) -> bool:
         """Whether memory is the driver's own: it has no pool that hands it out again, and its free waits for the device."""
@@ -112,7 +130,7 @@ class Releases(Crossing):
         if not self._is_evident and not (work.library and self.memory.may_be_memory(function, work.made)):
             return
         self._site, self._work, self._writes = Site(function, one), work, True
-        tracked = {Tracked(BUFFER, place) for place in self.places.names(function, work.made)}
+        tracked = {Tracked(BUFFER, place) for place in self._names_of(function, work.made)}
         waiting = self._raised = [(self.start(function, one, frozenset(tracked), frozenset()), lane)]
         for state, self._lane in waiting:
             self.run(state, self._judge)
@@ -129,7 +147,7 @@ class Releases(Crossing):
         if isinstance(action, Signalled):
             return ORDERED if any(self._leads(state, each) or self._captures(state, each) for each in action.registers) else None
         if isinstance(action, Viewed):
-            return super()._judge(state, one, action)
+            return self._viewed(state, one, action)
         if not self._is_in_use(state.tracked):
             return None
         if isinstance(action, Waited) and action.of != op.NONE:
@@ -137,6 +155,13 @@ class Releases(Crossing):
         if isinstance(action, (Recorded, Asked)):
             return super()._judge(state, one, action)
         return self._unused(state) if self.orders(state, one, action) else None
+
+    def _viewed(self, state: State, one: Instruction, action: Viewed) -> str | frozenset[Tracked] | None:
+        """A view of the memory is followed. What a cast gives is none."""
+        if not action.casts:
+            return super()._judge(state, one, action)
+        cast = self._cast(state.frame.function, one)
+        return self._used(state, one, cast) if cast is not None else None
 
     def _waited(self, state: State, one: Instruction, action: Waited) -> str | frozenset[Tracked] | None:
         """The stream of the storage waits for the use, or another one does."""
@@ -337,8 +362,14 @@ class Releases(Crossing):
             gone = {("register", each[3]) for each in function.by_opcode[op.BIND] if each[2] == one[2]}
             return state._replace(tracked=frozenset(held for held in state.tracked if held.place.root not in gone or held.place.path))
         if one[0] == op.INVOKE and function.text(one[4]) in function.known("empties") and not function.uses[one[2]]:
-            names = self.places.names(function, one[3])
-            kept = (held for held in state.tracked if held.kind != BUFFER or not any(rest_behind(each, held.place) for each in names))
+            names, is_first = self.places.names(function, one[3]), takes_first(function, one)
+            kept = (
+                held
+                for held in state.tracked
+                if held.kind != BUFFER
+                or not any(rest_behind(each, held.place) for each in names)
+                or (is_first and not may_be_taken(self.places, function, one, held.place))
+            )
             return state._replace(tracked=frozenset(kept))
         return state
 

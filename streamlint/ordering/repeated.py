@@ -44,7 +44,10 @@ class Repeated(Walk):
         """What a caller still holds of the last round's memory is used later. On another stream, the work may meet itself."""
         if self._writes and (self._work.writes or self._work.made >= 0) and self._meets_itself(state, one):
             self._report(state, one, self._work, self.lanes.of(state.frame, one, self._work.stream))
-        return self._work.made < 0 or not any(held.kind == BUFFER and held.place.root[0] == "aside" for held in state.tracked)
+        memory = [held.place for held in state.tracked if held.kind == BUFFER]
+        if any(any(map(rotation.comes_again, place.path)) for place in memory):
+            return False
+        return self._work.made < 0 or not any(place.root[0] == "aside" for place in memory)
 
     def _meets_itself(self, state: State, one: Instruction) -> bool:
         """Whether the next round writes the same memory on its own stream, and nothing orders that behind the last one."""
@@ -62,12 +65,12 @@ class Repeated(Walk):
         return self._writes_again(state, one, loop)
 
     def _writes_again(self, state: State, one: Instruction, loop: Loop | None) -> bool:
-        """Whether work writes memory that is tracked in each round, and not another part of it."""
+        """Whether work writes memory that is tracked in each round, no other part of it; in another call, also whether it reads it."""
         function, work = state.frame.function, self._work
         regions = self.regions.of(function, one)
         if loop is not None and not regions and rotation.is_distinguished(function, one, loop, (*work.writes, *work.reads)):
             return False
-        for register in work.writes:
+        for register in (*work.writes, *(work.reads if loop is None else ())):
             region = regions.get(register)
             if region is not None and (region.kind == ADDS or (loop is not None and rotation.varies(region.terms, function, loop))):
                 continue
@@ -107,6 +110,8 @@ class Repeated(Walk):
         loop = next_round(function, state.block, block)
         for after in super()._entering(state, block):
             if loop is not None:
+                if (turned := _turned(function, loop, after)) is not None:
+                    yield turned
                 asked = {(state.frame, key, said) for key, said in self._rounds.later(function, loop)}
                 after = after._replace(decided=after.decided | asked)
                 if any(_is_slot(held) for held in after.tracked):
@@ -137,6 +142,15 @@ class Repeated(Walk):
     def _report(self, state: State, one: Instruction, use: Worked, other: Lane) -> None:
         """Note that the work meets other work."""
         raise NotImplementedError
+
+
+def _turned(function: Function, loop: Loop, state: State) -> State | None:
+    """A state as some rounds later, when the indices that go round mean the same elements again; None where memory is at no such index.
+    It has gone through a whole round before, for what that orders by other indices."""
+    again = {held: held._replace(place=rotation.again(held.place, function, loop)) for held in state.tracked}
+    if not any(held.kind == BUFFER and held != later for held, later in again.items()):
+        return None
+    return state._replace(tracked=frozenset(again.values()).union(held for held in state.tracked if held.kind != BUFFER))
 
 
 def _is_slot(held: Tracked) -> bool:

@@ -20,6 +20,7 @@ from streamlint.ordering.event_walk import Unordered
 from streamlint.ordering.flow import BUFFER, Tracked
 from streamlint.ordering.lifetimes import made_by
 from streamlint.ordering.local_names import LocalNames, may_be_one
+from streamlint.ordering.next_owners import NextOwners
 from streamlint.ordering.places import Place, is_own_cell, register_place, rest_behind
 from streamlint.ordering.states import MOST_GUESSES, State
 from streamlint.ordering.walk import ORDERED
@@ -30,9 +31,9 @@ from streamlint.transfer.work import Worked
 
 GRAPH, READ, MAYBE, UNNAMED = "graph", "read", "maybe", "unnamed"
 """The graph; a name through which the capture has read; what may keep the memory; a name that a register has no longer."""
-OPEN, CAPTURED, STALE, LOST, GUARDED = "open", "captured", "stale", "lost", "guarded"
+OPEN, CAPTURED, STALE, LOST, GUARDED, OWNED = "open", "captured", "stale", "lost", "guarded", "owned"
 """The capture goes on; it has read the memory; a name of the capture means other memory; the last reference is gone; a branch decides
-whether the name does."""
+whether the name does; something else may have got the memory."""
 _MARK = Place(("global", "captured"))
 _STORING = frozenset({op.SET_ATTR, op.SET_ITEM, op.SET_NAME, op.STORE})
 _SAME_VALUES = frozenset({"view", "same", "transfer"})
@@ -61,6 +62,7 @@ class Replays(Unordered):
     def __init__(self, transfer: Transfer) -> None:
         super().__init__(transfer)
         self.captured = Captured(transfer, self.places)
+        self._owners = NextOwners(transfer, self.places, self.currents)
         self._local = LocalNames()
         self._found: dict[Site, Lost] = {}
         self._input: Input
@@ -101,7 +103,15 @@ class Replays(Unordered):
                 if isinstance(after, str):
                     return after
                 state = state._replace(tracked=after)
-        return self._worked(state, one)
+        return self._worked(state, one) | self._handed_out(state, one)
+
+    def _handed_out(self, state: State, one: Instruction) -> frozenset[Tracked]:
+        """Whether an instruction may get the memory, once the last reference is gone and the capture is over."""
+        if not _has(state, CAPTURED) or _has(state, OPEN) or self._alive(state, BUFFER):
+            return frozenset()
+        lane = self._owners.stream_of(self._input.origin, self._input.capture.call.row.library)
+        is_got = lane is not None and self._owners.may_get(state.frame, one, lane)
+        return frozenset({Tracked(OWNED, _MARK)}) if is_got else frozenset()
 
     def _is_begin(self, state: State, one: Instruction) -> bool:
         begin = self._input.capture.begin
@@ -320,9 +330,12 @@ class Replays(Unordered):
         lost, read = self._loss(state), _mark(state, CAPTURED)
         if lost is None or read is None or read.announced is None:
             return state.tracked
+        origin, begin = self._input.origin, self._input.capture.begin
+        kind = "temporary" if self._input.is_inside and lost.type in ("rebound", "dropped") else lost.type
+        is_own = self._input.is_allocated and self._owners.stream_of(origin, call.row.library) is not None
+        if lost.type == "dropped" and is_own and not _has(state, OWNED):
+            return state.tracked  # nobody else allocates on that stream
         if state.doubts <= MOST_GUESSES:
-            origin, begin = self._input.origin, self._input.capture.begin
-            kind = "temporary" if self._input.is_inside and lost.type in ("rebound", "dropped") else lost.type
             found = Lost(kind, lost.announced, origin, begin, read.announced, Site(state.frame.function, one), call.row.library)
             self._found.setdefault(origin if kind == "temporary" else lost.announced or origin, found)
         return ORDERED

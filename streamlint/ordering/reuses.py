@@ -12,8 +12,8 @@ from streamlint.facts.objects import Instance, Memory, Object, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.conditions import Frame
-from streamlint.ordering.flow import BUFFER, EXACT, FILLED, SET, Tracked
-from streamlint.ordering.indices import Indexed
+from streamlint.ordering.flow import BUFFER, EVENT, EXACT, FILLED, SET, STREAM, Tracked
+from streamlint.ordering.indices import Indexed, is_named
 from streamlint.ordering.open_methods import open_methods
 from streamlint.ordering.origins import YIELDED
 from streamlint.ordering.parts import Sum, begins, length, lies_in, plus, sum_of
@@ -229,11 +229,16 @@ class Reuses(Indexed):
         yield from super()._returned(self._anew(state, state.frame.function), register)
 
     def _anew(self, state: State, function: Function) -> State:
-        """A state whose indices are computed anew: of memory only what comes again is known, of what orders any element may be meant."""
+        """A state whose indices are computed anew: of memory only what comes again is known, of what orders any element may be meant.
+
+        Once a slot comes again all others have had their turn: on one stream each of their events was recorded behind the copy.
+        """
         kept: set[Tracked] = set()
+        slots = {held.kind for held in state.tracked if any(map(is_named, held.place.path))}
         for held in state.tracked:
             stays = all(self.turns.returns(function, atom) for monomial, _ in held.part for atom in monomial)
-            if stays and self.turns.stays(function, held.place):
+            is_any = held.kind == EVENT and BUFFER in slots and STREAM not in slots
+            if stays and not is_any and self.turns.stays(function, held.place):
                 kept.add(held)
             elif held.kind not in EXACT:
                 path = (ANY if isinstance(key, Element) else key for key in held.place.path)

@@ -111,6 +111,23 @@ def ahead(place: Place) -> Place:
     return Place(place.root, tuple(path))
 
 
+def comes_again(key: Key) -> bool:
+    """Whether an index that an earlier round has named goes round: a later round means the same element by it."""
+    index = key.key[1] if isinstance(key, Element) and isinstance(key.key, tuple) and key.key[:1] == (EARLIER,) else None
+    return isinstance(index, tuple) and len(index) > 1 and index[0] == op.BINARY and index[1] in ("%", "&")
+
+
+def again(place: Place, function: Function, loop: Loop) -> Place:
+    """A place by the names of a later round of a loop, where indices that come again mean it."""
+    return Place(place.root, tuple(_again(key, function, loop) for key in place.path))
+
+
+def _again(key: Key, function: Function, loop: Loop) -> Key:
+    if not comes_again(key) or not isinstance(key, Element) or not isinstance(key.key, tuple):
+        return key
+    return Element((NEXT, key.key[1])) if rests_on(key.key[1], function, loop) else key
+
+
 def _renamed(key: Key, register: int) -> Key:
     if not isinstance(key, Element) or not is_own(key.key) or not names(key.key, register):
         return key

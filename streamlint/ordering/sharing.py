@@ -110,7 +110,8 @@ class Sharing:
                     yield from ((caller, register) for register in registers)
 
     def _enters(self, caller: Function, call: Instruction, function: Function) -> bool:
-        return any(edge.callee is function and edge.is_followed for edge in self.transfer.edges(caller, call))
+        is_run = any(edge.callee is function and edge.is_followed for edge in self.transfer.edges(caller, call))
+        return is_run or (caller, call) in self.transfer.registered(function)
 
     def _attribute(self, function: Function, name: str, names: set[tuple[int, str]]) -> Iterator[Held]:
         """All that is read and stored under the name of an attribute, near by."""

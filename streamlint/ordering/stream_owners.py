@@ -30,7 +30,7 @@ class StreamOwners:
         makers = {site.function for site in made}
         if len(makers) != 1 or (kind := _constructed_by(next(iter(makers)))) is None:
             return None
-        found = {self._owner(frame, place, kind) for place in places if place.path}
+        found = {self._owner(frame, place, kind) for place in places if place.path} - {None}
         return found.pop() if len(found) == 1 else None
 
     def _owner(self, frame: Frame, place: Place, kind: ClassInfo) -> Owner | None:

@@ -19,19 +19,21 @@ OWN, OTHER = "own", "other"
 
 
 class Source(NamedTuple):
-    """A call that makes a value; ``is_part``: the value is a part of what it makes."""
+    """A call that makes a value; ``is_part``: the value is a part of what it makes, ``is_address``: or a number that tells where it is."""
 
     function: Function
     instruction: Instruction
     is_part: bool = False
+    is_address: bool = False
 
 
 class Shared(NamedTuple):
-    """Memory of a buffer that ranks share: a peer's, or the rank's own; the whole of it, or a part."""
+    """Memory of a buffer that ranks share: a peer's, or the rank's own; the whole of it, or a part; itself, or its address."""
 
     buffer: Site
     is_peer: bool
     is_part: bool
+    is_address: bool = False
 
 
 class Symmetric:
@@ -58,25 +60,19 @@ class Symmetric:
         found = self._sources(function, register)
         if not found or len({source[:2] for source in found}) != 1:
             return None
-        is_part = any(source.is_part for source in found)
+        is_part, is_address = any(source.is_part for source in found), all(source.is_address for source in found)
         call = self.call(Site(*found[0][:2]))
         part = call.text("part") if call is not None else ""
         if call is None or part not in ("memory", "peer"):
             return None
         if part == "memory":
-            return self._at(Site(call.function, call.instruction), False, is_part)
+            return _at(Shared(Site(call.function, call.instruction), False, is_part, is_address))
         rank, offset = call.one("rank"), call.one("offset")
         whose = self._whose(call.function, rank) if rank is not None else ""
         buffer = self._buffer(call)
         if not whose or buffer is None:
             return None
-        return self._at(buffer, whose == OTHER, is_part or offset is not None)
-
-    def _at(self, buffer: Site, is_peer: bool, is_part: bool) -> Shared | None:
-        """Memory of a buffer; None where a loop makes several."""
-        function, one = buffer
-        is_alone = function.control.innermost[function.homes[one][0]] == NOBODY
-        return Shared(buffer, is_peer, is_part) if is_alone else None
+        return _at(Shared(buffer, whose == OTHER, is_part or offset is not None, is_address))
 
     def _buffer(self, peer: ModelledCall) -> Site | None:
         """The call that made the memory whose handle leads to a peer's."""
@@ -107,22 +103,23 @@ class Symmetric:
     def _sources(self, function: Function, register: int) -> list[Source] | None:
         """The calls that make what a register may hold; None where that is not all of it."""
         found: list[Source] = []
-        begin = Carried(function, register), False
+        begin = Carried(function, register), False, False
         seen, waiting = {begin}, [begin]
         while waiting:
-            way, is_part = waiting.pop()
+            way, is_part, is_address = waiting.pop()
             for each in self.carriers.sources(way.function, way.register, way.context):
                 one, holder = each.instruction, each.function
                 if one is None or _is_none(holder, each.register):
                     continue
                 if self.call(Site(holder, one)) is not None:
-                    found.append(Source(holder, one, is_part))
+                    found.append(Source(holder, one, is_part, is_address))
                     continue
                 viewed = [action.register for action in self.transfer.of(holder, one) if isinstance(action, Viewed)]
                 if not viewed:
                     return None
                 is_less = is_part or not self._is_whole(holder, one)
-                fresh = {(each.at(base), is_less) for base in viewed} - seen
+                is_number = is_address or self._gives_address(holder, one)
+                fresh = {(each.at(base), is_less, is_number) for base in viewed} - seen
                 seen |= fresh
                 waiting += fresh
         return found or None
@@ -131,6 +128,11 @@ class Symmetric:
         """Whether a view is one of all of a buffer."""
         calls = self.transfer.modelled(function, one) if one[0] in (op.CALL, op.INVOKE) else ()
         return any(call.row.effect == "view" and call.row.get("part") == "whole" for call in calls)
+
+    def _gives_address(self, function: Function, one: Instruction) -> bool:
+        """Whether a call gives the address of memory, as a number."""
+        calls = self.transfer.modelled(function, one) if one[0] in (op.CALL, op.INVOKE) and not function.is_cpp else ()
+        return any(call.row.effect == "view" and call.row.get("type") == "pointer" for call in calls)
 
     # --- whose memory it is
 
@@ -155,6 +157,12 @@ class Symmetric:
         types = {getattr(value, "type", "") for value in self.transfer.values(function, one[3])}
         rows = (self.transfer.facts.models.member(kind, function.text(one[4])) for kind in types if kind)
         return any(row is not None and row.get("rank") is True for row in rows)
+
+
+def _at(shared: Shared) -> Shared | None:
+    """Memory of a buffer; None where a loop makes several."""
+    function, one = shared.buffer
+    return shared if function.control.innermost[function.homes[one][0]] == NOBODY else None
 
 
 def _is_none(function: Function, register: int) -> bool:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Constant, Object, Unknown
+from streamlint.facts.objects import Constant, Container, Object, Unknown
 from streamlint.facts.program import Unit
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.flow import BUFFER, FILLED, SET, Flow, Tracked
 from streamlint.ordering.places import ANY, Element, Place, Places, rest_behind
+from streamlint.ordering.queues import takes_first
 from streamlint.waits.operands import argument_registers
 
 _ROUND = frozenset({"%", "&", "%=", "&=", "^", "^="})
@@ -81,23 +82,31 @@ def _stores_in(unit: Unit, name: str) -> Iterator[tuple[Function, int]]:
 
 
 class Pools(Flow):
-    """Flow in which a queue hands out what it has held longest: with other elements before it, what was put in is not what comes next."""
+    """Flow in which a queue hands out what it has held longest: with other elements before it, what was put in is not what comes next. Of
+    a queue that was filled where it was made it is known that rounds come to it: like the slots of a ring."""
 
     def __init__(self, places: Places) -> None:
         super().__init__(places)
         self._optional: dict[Unit, frozenset[str]] = {}
 
     def _called(self, function: Function, one: Instruction, tracked: frozenset[Tracked], target: Place) -> Iterator[Tracked]:
-        is_first = one[0] == op.INVOKE and self._takes_first(function, one)
+        is_first = one[0] == op.INVOKE and takes_first(function, one)
+        is_first = is_first and not any(map(self._is_filled, self.facts.values(function, one[3]).values))
         yield from super()._called(
             function, one, frozenset(held for held in tracked if held.kind != BUFFER) if is_first else tracked, target
         )
 
-    def _takes_first(self, function: Function, one: Instruction) -> bool:
-        name, given = function.text(one[4]), argument_registers(function, one)
-        if name in function.known("first-out") or (name == "get" and not given):
+    def _is_filled(self, value: Object) -> bool:
+        """Whether the function that makes a container puts something into it."""
+        if not isinstance(value, Container) or value.frame.function.is_cpp:
+            return False
+        function, made = value.frame.function, value.instruction
+        given = argument_registers(function, made) if made[0] == op.CALL else ()
+        if (made[0] == op.BUILD and len(made) > 4) or any(kind is None for kind, _ in given):
             return True
-        return name == "pop" and bool(given) and function.constant(given[0][1]) == 0
+        puts = (use for use in function.by_opcode[op.INVOKE] if function.text(use[4]) in function.known("puts", "queue-put"))
+        filled = (*(use[2] for use in function.by_opcode[op.APPEND]), *(use[3] for use in puts))
+        return any(value in self.facts.values(function, each).values for each in filled)
 
     def after(self, function: Function, one: Instruction, tracked: frozenset[Tracked], before: int) -> frozenset[Tracked]:
         tracked = super().after(function, one, tracked, before)

@@ -31,6 +31,7 @@ _JOINED = Tracked("joined", Place(("global", "access")))
 """Another stream, or the host, has waited since: a barrier on any stream is taken for one behind the access."""
 _BARRIER = "barrier"
 """A barrier was passed; its place holds where its stream was made current, if it was."""
+_COUNTING = frozenset({"compute", "factory", "view", "read"})
 _WORKING = frozenset({op.CALL, op.INVOKE, op.BINARY, op.UNARY, op.INPLACE, op.SET_ITEM, op.COMPARE})
 
 
@@ -113,8 +114,15 @@ class UnguardedPeers(Walk):
             for registers, writes in ((work.reads, False), (work.writes, True)):
                 for register in registers if not work.assumed else ():
                     shared = self.symmetric.of(function, register) if register >= 0 and register != one[2] else None
-                    if shared is not None and not (not writes and register in work.writes):
+                    if shared is None or (shared.is_address and self._counts(function, one)):
+                        continue
+                    if writes or register not in work.writes:
                         yield Access(shared, writes, work.name, work.library)
+
+    def _counts(self, function: Function, one: Instruction) -> bool:
+        """Whether an instruction takes an address for the number that it is: no kernel that goes there."""
+        calls = self.transfer.modelled(function, one) if one[0] in (op.CALL, op.INVOKE) else ()
+        return all(call.row.effect in _COUNTING for call in calls)
 
     # --- on the way
 

@@ -41,6 +41,7 @@ class Walk(Branches):
         super().__init__(transfer)
         self._quiet = Quiet(self)
         self.cut = 0  # operations that took more states
+        self._at_head: frozenset[Tracked] = frozenset()  # what was tracked at the beginning of a block
 
     def start(self, function: Function, one: Instruction, tracked: frozenset[Tracked], decided: Iterable[tuple[Key, bool]]) -> State:
         """The state right behind an instruction, on a path that has come there as its branches say; ``decided`` is what else is known."""
@@ -76,11 +77,13 @@ class Walk(Branches):
         steps = self._quiet.steps(function, state.block)
         home = origin[2] if origin[:2] == (function, state.block) else op.NONE
         is_beside = state.frame.depth > 0 and self.meanwhile.is_beside(state.frame)
+        self._at_head = state.tracked
         for index in range(state.place, len(code)):
             touched = steps[index]
             if is_beside and self.meanwhile.waits(function, code[index]):
                 return  # whoever it waits for may have waited for the operation
-            if touched is not None and index != home and not self._quiet.heads(state.tracked).are_touched(touched):
+            tracked = self._at_head if code[index][0] == op.PHI else state.tracked
+            if touched is not None and index != home and not self._quiet.heads(tracked).are_touched(touched):
                 continue
             if index == home and self.redone(state, code[index]):
                 return
@@ -144,7 +147,11 @@ class Walk(Branches):
 
     def _flowed(self, state: State, one: Instruction) -> State:
         """The state behind an instruction: what its actions have made of its result stays."""
-        tracked = self.flow.after(state.frame.function, one, state.tracked, state.before)
+        if one[0] == op.PHI:  # those of a block join their values at once: two variables may change places
+            joined = self.flow.after(state.frame.function, one, self._at_head, state.before)
+            tracked = state.tracked | {held for held in joined if held.place.root == ("register", one[2])}
+        else:
+            tracked = self.flow.after(state.frame.function, one, state.tracked, state.before)
         if op.DEFINES[one[0]]:
             tracked |= {held for held in state.tracked if held.place.root == ("register", one[2])}
         if self.resumes and (left := self.generators.known(state, one)[1]):

@@ -11,6 +11,8 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Loop
 from streamlint.ordering.conditions import Frame, deciding
+from streamlint.ordering.exhausted import Exhausted
+from streamlint.ordering.flow import OBJECTS
 from streamlint.ordering.liveness import Liveness
 from streamlint.ordering.made_streams import MadeStreams, as_asked
 from streamlint.ordering.rounds import next_round
@@ -32,6 +34,7 @@ class Branches(Calls):
         self._asked: dict[Function, dict[int, list[int]]] = {}
         self._meaning: dict[tuple[Function, int], list[tuple[Instruction, tuple[Action, ...], list[Function]]]] = {}
         self._live = Liveness(self)
+        self._exhausted = Exhausted()
 
     def _entering(self, state: State, block: int) -> Iterator[State]:
         frame = state.frame
@@ -43,6 +46,7 @@ class Branches(Calls):
             decided = frozenset(known for known in decided if known[0] != frame or not self._changes(frame.function, known[1], loop))
         decided = self._live.decided(frame, block, decided) if decided else decided
         tracked = self._live.tracked(frame.function, block, state.tracked) if self.forgets else state.tracked
+        tracked = self._exhausted.behind(frame.function, state.block, block, tracked)
         if tracked:
             yield state._replace(block=block, place=0, before=before, tracked=tracked, guards=guards, decided=decided)
 
@@ -110,9 +114,9 @@ class Branches(Calls):
         return after
 
     def _gone_where(self, state: State, condition: int) -> bool | None:
-        """The truth of a condition that says that the memory is gone: what holds it is not None."""
+        """The truth of a condition that says that the memory is gone, or what orders it: what holds one of them is not None."""
         asked = asked_for_none(state.frame.function, condition)
-        return asked[1] if asked is not None and has_memory(state, self.places.names(state.frame.function, asked[0])) else None
+        return asked[1] if asked is not None and has_memory(state, self.places.names(state.frame.function, asked[0]), OBJECTS) else None
 
     def _is_first(self, state: State, loop: Loop) -> bool:
         """Whether a path stands at the head of a loop before the first round."""

@@ -10,7 +10,7 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import Container, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ordering.conditions import Frame
+from streamlint.ordering.conditions import Frame, deciding
 from streamlint.ordering.dispatch import Classes, Dispatch
 from streamlint.ordering.flow import BUFFER, Tracked
 from streamlint.ordering.generators import IN_HAND, Generators, taking
@@ -77,10 +77,8 @@ class Calls(Hooks):
         """The beginning of a function, or what is behind its call if all that it can do is to order the operation."""
         frame = Frame(callee, state.frame, one, state.frame.depth + 1)
         tracked = self._given(state, one, callee)
-        classes = self.dispatch.given(state.frame.function, one, callee, _known(state))
-        if classes is not None:
-            state = state._replace(classes=state.classes | {(frame, classes)})
-        inside = state._replace(frame=frame, block=0, place=0, before=0, tracked=tracked)
+        classes = self.dispatch.inside(state.classes, state.frame, one, frame)
+        inside = state._replace(frame=frame, block=0, place=0, before=0, tracked=tracked, classes=classes)
         near = (held.place for held in tracked if held.place.root[0] != "aside")
         if any(self._is_named(place, callee) for place in near) or self.may_meet(tracked, callee):
             yield inside
@@ -118,8 +116,11 @@ class Calls(Hooks):
         mine = self.dispatch.classes(state.frame.function, one, callee)
         if mine is None:
             return state.classes
-        known = _known(state)
+        known = next((classes for frame, classes in state.classes if frame == state.frame), None)
         left = mine if known is None else mine & known
+        for name in {str(held.place.path[0]) for held in state.tracked if held.place.root == ("parameter", 0) and held.place.path}:
+            holding = self.dispatch.with_member(state.frame.function, name)
+            left = left if holding is None else left & holding
         others = frozenset(each for each in state.classes if each[0] != state.frame)
         return others | {(state.frame, left)} if left else None
 
@@ -132,8 +133,13 @@ class Calls(Hooks):
             if len(ends) == 1 and not edge.callee.is_cpp and (self.meets_memory or self._orders_inside(edge.callee)):
                 block, index = edge.callee.homes[ends[0]]
                 inner = Frame(edge.callee, frame, one, frame.depth + 1)
-                tracked = self._given(state, one, edge.callee)
+                tracked = self._given(state, one, edge.callee) | self._lent(state, frame.function, one, ends[0])
                 yield state._replace(frame=inner, block=block, place=index + 1, before=0, tracked=tracked)
+
+    def _lent(self, state: State, function: Function, end: Instruction, yielded: Instruction) -> frozenset[Tracked]:
+        """What a scope has named that ends, as the generator knows it that has yielded it."""
+        named = [name for use in function.uses[end[3]] if use[0] == op.ENTER for name in self.places.names(function, use[2])]
+        return frozenset(self.flow.moved(state.tracked, named, register_place(yielded[3])) if named and yielded[3] >= 0 else ())
 
     def current_around(self, frame: Frame, one: Instruction) -> object:
         """The stream that is current at a call on a path, and the function that has made it so; None where none has."""
@@ -191,9 +197,8 @@ class Calls(Hooks):
         tracked = self._behind_return(state, register, frame.caller, call)
         block, index = frame.caller.function.homes[call]
         decided = frozenset(known for known in state.decided if known[0] != frame)
-        classes = frozenset(known for known in state.classes if known[0] != frame)
         back = state._replace(frame=frame.caller, block=block, place=index + 1, tracked=tracked, guards=guards, decided=decided)
-        yield back._replace(classes=classes)
+        yield back._replace(classes=self.dispatch.behind(state.classes, frame))
 
     def callers(self, function: Function) -> list[tuple[Function, Instruction]]:
         """The calls that run a function as a part of their own; of C++, also those of Python by its name."""
@@ -228,23 +233,15 @@ class Calls(Hooks):
             }
             frame = Frame(caller, None, None, 0)
             decided = self.conditions.above(state.frame, state.decided, frame, call)
-            classes = self._classes_above(state, caller, call, frame)
+            classes = self.dispatch.above(state.classes, state.frame, frame, call)
             if tracked and decided is not None and classes is not None and self.may_go_up(state, caller, call):
                 block, index = caller.homes[call]
+                decided |= {(frame, key, holds) for key, holds in deciding(caller, block) if self.conditions.is_given(caller, key)}
                 up = state._replace(frame=frame, block=block, place=index + 1, before=0, tracked=tracked, path=(*state.path, call))
                 up = up._replace(classes=classes)
                 through = (caller, function) if is_captured(caller, call) else None
                 after = self.raised(up._replace(guards=frozenset(), decided=decided, through=through), call)
                 yield self.generators.begun(after) if self.resumes else after
-
-    def _classes_above(self, state: State, caller: Function, call: Instruction, above: Frame) -> frozenset[tuple[Frame, Classes]] | None:
-        """The classes of the object of a caller, by what a path has run of its methods; None where it is of none of those."""
-        known = _known(state)
-        given = self.dispatch.given(caller, call, state.frame.function, known)
-        if known is not None and given is not None and known.isdisjoint(given):
-            return None
-        is_own = given is not None and self.dispatch.is_own(caller, call)
-        return frozenset({(above, given)}) if is_own and given is not None else frozenset()
 
     def _in_members(self, caller: Function, held: Tracked, call: Instruction) -> Iterator[Place]:
         """The members of other objects that a caller has made of what is tracked, before a call; C++: what an object was made of."""
@@ -310,11 +307,6 @@ class Calls(Hooks):
         return found
 
 
-def _known(state: State) -> Classes | None:
-    """The classes of the object whose method a path is in, if they are known."""
-    return next((classes for frame, classes in state.classes if frame == state.frame), None)
-
-
 def _named(caller: Function, name: str) -> Iterator[Instruction]:
     """The calls of a member of a name, by an attribute or by ``getattr``."""
     yield from (one for one in caller.by_opcode[op.INVOKE] if caller.text(one[4]) == name)
@@ -324,6 +316,6 @@ def _named(caller: Function, name: str) -> Iterator[Instruction]:
             yield one
 
 
-def has_memory(state: State, names: Iterable[Place]) -> bool:
-    """Whether memory that is followed stands at, or inside of, one of some places."""
-    return any(held.kind == BUFFER and rest_behind(name, held.place) is not None for name in names for held in state.tracked)
+def has_memory(state: State, names: Iterable[Place], kinds: frozenset[str] = frozenset({BUFFER})) -> bool:
+    """Whether memory that is followed, or something of other kinds, stands at, or inside of, one of some places."""
+    return any(held.kind in kinds and rest_behind(name, held.place) is not None for name in names for held in state.tracked)

@@ -12,7 +12,7 @@ from streamlint.ordering.c_api import is_of_c
 from streamlint.ordering.conditions import Frame
 from streamlint.ordering.flow import EXACT, Flow, Tracked
 from streamlint.ordering.iterated import iterated
-from streamlint.ordering.places import ANY, TUPLE, Element, Place, Places, is_own_cell, register_place, rest_behind
+from streamlint.ordering.places import ANY, NEWEST, TUPLE, Element, Place, Places, is_own_cell, register_place, rest_behind
 from streamlint.ordering.prepared import prepared
 from streamlint.ordering.spread import spread, spread_to
 from streamlint.ordering.states import State
@@ -22,7 +22,7 @@ from streamlint.waits.operands import handed_over, operand_of
 from streamlint.waits.questions import Key, alike
 
 _COMPUTED = frozenset({op.ATTR, op.ITEM, op.UNARY, op.BINARY, op.COMPARE, op.CONST})
-_IMPLICIT = frozenset({op.EXIT, op.DESTROY, op.ENTER, op.NEXT, op.ITEM})
+_IMPLICIT = frozenset({op.EXIT, op.DESTROY, op.ENTER, op.NEXT, op.ITEM, op.ATTR, op.SET_ATTR})
 """Instructions that run functions without being written as calls."""
 _Call = tuple[Function, Instruction, Function]
 
@@ -101,8 +101,8 @@ class WalkNames:
         if one[0] == op.ITEM:
             return self.places.names(function, one[3 + index]) if index < 2 else ()
         if index:
-            return ()
-        names = self.places.names(function, one[2 if one[0] == op.DESTROY else 3])
+            return self.places.names(function, one[4]) if one[0] == op.SET_ATTR else ()
+        names = self.places.names(function, one[2 if one[0] in (op.DESTROY, op.SET_ATTR) else 3])
         iterator = function.definitions[one[3]] if one[0] == op.NEXT else None
         return names + self.places.names(function, iterator[3]) if iterator is not None and iterator[0] == op.ITER else names
 
@@ -153,7 +153,8 @@ class WalkNames:
         """What is tracked behind a call on the path: also what was put aside for it."""
         taken_up = ((held, _taken_up(held.place, caller.depth)) for held in state.tracked)
         tracked = frozenset(held._replace(place=place) for held, place in taken_up if place is not None)
-        return tracked | frozenset(self._passed_back(state, register, caller.function, call))
+        back = frozenset(self._passed_back(state, register, caller.function, call))
+        return tracked.union(back, *(self._made_of(caller.function, held) for held in back))
 
     def _collected(self, caller: Function, call: Instruction, function: Function, held: Tracked) -> Iterator[Tracked]:
         """What ``*args`` or ``**options`` holds, by the names of the arguments."""
@@ -226,21 +227,24 @@ class WalkNames:
         """Something tracked with indices as another function has them: of what it cannot name, a stream or event is any, memory none."""
         path = tuple(
             renamed(key.key, keys) or (ANY if held.kind not in EXACT else Element(("elsewhere", key.key)))
-            if isinstance(key, Element) and isinstance(key.key, tuple) and key.key[:1] != ("elsewhere",)
+            if isinstance(key, Element) and isinstance(key.key, tuple) and key.key[:1] != ("elsewhere",) and key != NEWEST
             else key
             for key in held.place.path
         )
         return held if path == held.place.path else held._replace(place=Place(held.place.root, path))
 
     def _made_of(self, function: Function, held: Tracked) -> Iterator[Tracked]:
-        """What a function knows by the name that it had before it was put into a record or container, if nothing else can be there."""
+        """What a function knows by the name that it had before it was put into a record, an object or a container, or that what leads to it
+        had, if nothing else can be there."""
         root, path = held.place
         if root[0] != "register" or not path or function.is_cpp:
             return
         number = next((index for index, key in enumerate(path) if str(key).endswith("()")), len(path))  # all memory of what is before it
-        parts = self.carriers.parts(function, int(str(root[1])), tuple(map(_as_key, path[:number]))) if number else ()
-        if len(parts) == 1 and parts[0].function is function:
-            yield from (held._replace(place=name.behind(*path[number:])) for name in self.places.names(function, parts[0].register))
+        for length in range(number, 0, -1):
+            parts = self.carriers.parts(function, int(str(root[1])), tuple(map(_as_key, path[:length])))
+            if len(parts) == 1 and parts[0].function is function:
+                yield from (held._replace(place=name.behind(*path[length:])) for name in self.places.names(function, parts[0].register))
+                return
 
 
 def by_parameters(held: Tracked, names: Mapping[object, object]) -> Iterator[Tracked]:

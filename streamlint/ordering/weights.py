@@ -15,6 +15,8 @@ from streamlint.transfer.work import Weights
 
 WEIGHTS = "weights()"
 """The key of all memory that an object leads to."""
+GRADIENTS = "gradients()"
+"""The key of the gradients of all parameters that an object leads to."""
 _TAKING = frozenset({op.ITER, op.NEXT, op.UNPACK, op.ITEM})
 
 
@@ -84,7 +86,8 @@ class ModuleMemory:
 
     def _meets(self, module: Place, held: Tracked, assumed: bool) -> bool:
         if WEIGHTS not in held.place.path:
-            return not assumed and bool(rest_behind(module, held.place)) and held.place.root[0] != "aside"
+            is_inside = bool(rest_behind(module, held.place)) and GRADIENTS not in held.place.path
+            return not assumed and is_inside and held.place.root[0] != "aside"
         whole = _whole(held.place)
         return rest_behind(whole, module) is not None or rest_behind(module, whole) is not None
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Literal
 
 from streamlint.program.positions import NOWHERE, PACKED, Position
@@ -9,6 +11,9 @@ from streamlint.support.records import field, record
 
 if TYPE_CHECKING:
     from streamlint.program.definitions import Function
+
+_NAMING = re.compile(r"[\w.]*")
+"""Texts that names of members and of modules are made of."""
 
 
 @record(eq=False, slots=True)
@@ -190,9 +195,24 @@ class Comprehension(Expression):
 
 @record(eq=False, slots=True)
 class Format(Expression):
-    """An f-string: the values that are formatted. Plain concatenated strings are Const."""
+    """An f-string: the values that are formatted. Plain concatenated strings are Const. ``texts``, of one that may name something: what
+    stands before, between and behind the values (``f"on_{event}"``)."""
 
     values: tuple[Expression, ...]
+    texts: tuple[str, ...] = ()
+
+    @staticmethod
+    def naming(parts: Iterable[str | None]) -> tuple[str, ...]:
+        """The texts around the values of an f-string that may name something; of any other none. ``parts``: its texts, None for a value."""
+        found = [""]
+        for part in parts:
+            if part is None:
+                found.append("")
+            elif _NAMING.fullmatch(part) is None:
+                return ()
+            else:
+                found[-1] += part
+        return tuple(found) if any(found) else ()
 
 
 @record(eq=False, slots=True)

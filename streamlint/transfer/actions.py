@@ -118,11 +118,13 @@ class Updated(NamedTuple):
 
 
 class Viewed(NamedTuple):
-    """The result is the same memory, of a type; ``announces``: it is made for the host to look at."""
+    """The result is the same memory, of a type; ``announces``: it is made for the host to look at. ``casts``: it is new memory where the
+    elements had another type, as they have in code that asks for one."""
 
     register: int
     type: str = ""
     announces: bool = False
+    casts: bool = False
 
 
 class Lost(NamedTuple):

@@ -25,6 +25,9 @@ from streamlint.waits.operands import argument_registers
 from streamlint.waits.tested import is_of_host
 
 Kind = TypeVar("Kind")
+_NAMING = frozenset({op.CALL, op.INVOKE, op.CONSTRUCT, op.NEW})
+_COMPUTED = {op.ATTR: 4, op.SET_ATTR: 3}
+"""Where the name of an attribute stands in what reads or sets it."""
 CALLING = frozenset({op.CALL, op.INVOKE, op.CONSTRUCT, op.NEW, op.LAUNCH, op.ENTER, op.NEXT, op.EXIT, op.DESTROY, op.DECLARE})
 
 
@@ -39,7 +42,7 @@ class Calls:
         self._libraries: dict[tuple[Function, Instruction], tuple[LibraryCall, ...]] = {}
         self._edges: dict[tuple[Function, Instruction], tuple[Edge, ...]] = {}
         self._callers: dict[Function, tuple[tuple[Function, Instruction], ...]] = {}
-        self._unknown: set[tuple[Function, Instruction]] = set()
+        self._open: set[tuple[Function, Instruction]] = set()  # calls of something of which nothing is known, whatever else it may be
         self._by_name: dict[tuple[Function, Instruction], ModelledCall | None] = {}
         self._shared: dict[tuple[object, ...], Any] = {}
 
@@ -53,8 +56,10 @@ class Calls:
 
     def edges(self, function: Function, one: Instruction) -> tuple[Edge, ...]:
         """The functions of the program that an instruction enters."""
-        self._resolve(function, one)
-        return self._edges[function, one]
+        found = self._edges.get((function, one))
+        if found is None:
+            found = self._edges[function, one] = self._entered(function, one)
+        return found
 
     def enters(self, caller: Function, call: Instruction, function: Function) -> bool:
         """Whether a call may run a function in any way: others call something of the same name."""
@@ -72,17 +77,22 @@ class Calls:
             found = self._callers[function] = tuple(place for place in places if self.runs(*place, function))
         return found
 
+    def registered(self, function: Function) -> tuple[tuple[Function, Instruction], ...]:
+        """The calls that have a backward pass run a function, with the tensor that they are called on."""
+        places = self.facts.call_places(function) if not function.is_cpp else ()
+        return tuple(place for place in places if place[0].invokes(place[1], "hooks-leaf"))
+
     def libraries(self, function: Function, one: Instruction) -> tuple[LibraryCall, ...]:
         """The calls of libraries that an instruction makes."""
-        self._resolve(function, one)
-        return self._libraries[function, one]
+        found = self._libraries.get((function, one))
+        return found if found is not None else self._name(function, one)
 
     def modelled(self, function: Function, one: Instruction) -> Iterator[ModelledCall]:
         """The calls of libraries that have rows; of a method of an unknown value, the row that it may be by its name."""
         for call in self.libraries(function, one):
             if call.row is not None:
                 yield ModelledCall(self.facts, function, call, call.row)
-        if (function, one) in self._unknown:
+        if self._is_unknown(function, one):
             if (function, one) not in self._by_name:
                 self._by_name[function, one] = self._call_by_name(function, one)
             if (named := self._by_name[function, one]) is not None:
@@ -94,28 +104,39 @@ class Calls:
 
     def is_by_name(self, call: ModelledCall) -> bool:
         """Whether a call is a method of a value of which nothing is known but that name."""
-        return (call.function, call.instruction) in self._unknown
+        return self._is_unknown(call.function, call.instruction)
 
-    def _resolve(self, function: Function, one: Instruction) -> None:
-        key = (function, one)
-        if key in self._edges:
-            return
-        is_operator = function.is_cpp and one[0] == op.ITEM
-        if one[0] not in CALLING and not is_operator:
-            self._edges[key], self._libraries[key] = (), ()
-            return
+    def _is_unknown(self, function: Function, one: Instruction) -> bool:
+        """Whether nothing is known of what a call calls, and no function of the program is among it."""
+        self.libraries(function, one)
+        return (function, one) in self._open and not any(edge.is_followed for edge in self.edges(function, one))
+
+    def _name(self, function: Function, one: Instruction) -> tuple[LibraryCall, ...]:
+        """Find out which libraries a call is of. What is given to it and given back matters only for what it enters."""
+        key, found = (function, one), tuple[LibraryCall, ...]()
+        if one[0] in _NAMING:
+            calls = self.graph.named(function, one)
+            found = tuple({(call.name, _kind_of(call.receiver)): call for call in reversed(calls.libraries)}.values())[::-1]
+            if calls.unknown:
+                self._open.add(key)
+        self._libraries[key] = found
+        return found
+
+    def _entered(self, function: Function, one: Instruction) -> tuple[Edge, ...]:
+        if one[0] not in CALLING and not self._runs_method(function, one):
+            return ()
         if one[0] == op.DECLARE:
-            self._edges[key], self._libraries[key] = tuple(self._constructors(function, one)), ()
-            return
+            return tuple(self._constructors(function, one))
         if one[0] in (op.EXIT, op.DESTROY):
-            self._libraries[key] = ()
-            self._edges[key] = tuple(Edge(one, callee) for callee in self.graph.ended(function, one))
-            return
-        calls = self.graph.calls_at(function, [one])
-        self._edges[key] = self.devices.without(calls.edges) if one[0] == op.INVOKE and len(calls.edges) > 1 else calls.edges
-        self._libraries[key] = tuple({(call.name, _kind_of(call.receiver)): call for call in reversed(calls.libraries)}.values())[::-1]
-        if calls.unknown and not any(edge.is_followed for edge in calls.edges):
-            self._unknown.add(key)
+            return tuple(Edge(one, callee) for callee in self.graph.ended(function, one))
+        edges = self.graph.calls_at(function, [one]).edges
+        return self.devices.without(edges) if one[0] == op.INVOKE and len(edges) > 1 else edges
+
+    def _runs_method(self, function: Function, one: Instruction) -> bool:
+        """Whether what is no call may run a method: of an element, or of an attribute that some class computes."""
+        if one[0] == op.ITEM:
+            return function.is_cpp or self.facts.program.defines("__getitem__")
+        return not function.is_cpp and one[0] in _COMPUTED and self.graph.is_computed(function.text(one[_COMPUTED[one[0]]]))
 
     def _constructors(self, function: Function, one: Instruction) -> Iterator[Edge]:
         """The constructors of a variable of a class of the program that is declared without arguments."""
@@ -141,7 +162,7 @@ class Calls:
             return None
         if function.is_cpp:
             return self.facts.cpp_models.calls.get(f"at::Tensor::{method}") if self._has_tensors(function.unit) else None
-        if not self._libraries[function, one] and (meant := self._imported(function, one[3], method)):
+        if not self.libraries(function, one) and (meant := self._imported(function, one[3], method)):
             return meant[0]  # the steps of the facts ran out
         rows = self._methods.get(method, ()) or self._rows_with(method, _names_given(function, one))
         if rows and self._is_device(function, one[3]):

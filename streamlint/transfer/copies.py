@@ -17,6 +17,8 @@ def copy(call: ModelledCall) -> Iterator[Action]:
     """``dst.copy_(src)``, ``cudaMemcpyAsync``."""
     target, source = call.one("dst"), call.one("src")
     yield _copied(call, op.NONE if target is None else target, op.NONE if source is None else source, _direction(call, target, source))
+    if target is not None and call.row.get("result") == "self":
+        yield Viewed(target)
 
 
 def transfer(call: ModelledCall) -> Iterator[Action]:
@@ -38,11 +40,12 @@ def transfer(call: ModelledCall) -> Iterator[Action]:
     elif to == "device" or ("device" in spaces and not (to == "argument" and not named and _is_cast(call))):
         yield _copied(call, target, source, "h2d")
     else:
-        yield Viewed(source)
+        yield Viewed(source, casts=_is_cast(call))
 
 
 def _is_cast(call: ModelledCall) -> bool:
-    return any(is_element_type(call.facts, call.function, register) for register in call.all("device"))
+    registers = [*call.all("device"), *call.all("dtype")]
+    return any(is_element_type(call.facts, call.function, register) for register in registers)
 
 
 def _copied(call: ModelledCall, target: int, source: int, direction: str) -> Copied:

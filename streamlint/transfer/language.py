@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Memory, Object, Unknown
+from streamlint.facts.objects import Container, Group, Memory, Object, Unknown
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.transfer.actions import Action, Read, Viewed, Written
@@ -44,12 +44,22 @@ def element(function: Function, one: Instruction, values: Values, is_tensor: Cal
     """A part of a tensor is a view; a number of an array, or behind a pointer, is read; an assignment writes."""
     is_store = one[0] in (op.SET_ITEM, op.SET_DEREF)
     base = one[2] if is_store else one[3]
-    held = [value for value in values(function, base) if isinstance(value, Memory)]
+    kept = list(values(function, base))
+    held = [value for value in kept if isinstance(value, Memory)]
     if not is_store:
         yield from _taken(function, one, held, values)
+    elif kept and not function.is_cpp and all(isinstance(value, Container | Group) for value in kept):
+        return  # a list or dict keeps what is put into it, under whatever key
     elif held or function.is_cpp or (one[0] == op.SET_ITEM and is_tensor(function, one[3])):
-        yield Written(base, "assignment")
+        if function.is_cpp or not _is_of_device(values(function, one[-1])):
+            yield Written(base, "assignment")
         yield Read(one[-1], "assignment", False)
+
+
+def _is_of_device(values: Iterable[Object]) -> bool:
+    """Whether a tensor of the device is assigned: its stream writes, or an entry of a batch is replaced; not the host."""
+    spaces = {value.space for value in values if isinstance(value, Memory) and value.type.endswith("Tensor")}
+    return spaces == {"device"}
 
 
 def _taken(function: Function, one: Instruction, held: list[Memory], values: Values) -> Iterator[Action]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from streamlint.facts.objects import Constant
 from streamlint.ir import opcodes as op
@@ -20,11 +20,16 @@ def read(call: ModelledCall) -> Iterator[Action]:
     if call.row.get("of") is None and call.receiver is None:
         return
     given = call.all("of") if call.row.get("of") is not None else [call.instruction[3]]
-    if call.name.rpartition(".")[2] == "int" and any(held.type == "pointer" for register in given for held in call.memory(register)):
+    if is_address(call, given):
         yield from (Viewed(register) for register in given)  # an address as a number
         return
     waits = call.row.library not in call.facts.models.marked("reads-pointers")
     yield from (Read(register, call.name, waits, call.receiver in given, DEEP) for register in given)
+
+
+def is_address(call: ModelledCall, given: Iterable[int]) -> bool:
+    """Whether a call takes the address of memory as a number, and looks at nothing in it."""
+    return call.name.rpartition(".")[2] == "int" and any(held.type == "pointer" for register in given for held in call.memory(register))
 
 
 def put(call: ModelledCall) -> Iterator[Action]:
@@ -76,7 +81,7 @@ def compute(call: ModelledCall) -> Iterator[Action]:
     out = call.all("out")
     written = [*out, *call.all("writes")]
     if call.row.get("cast") and given:
-        yield Viewed(given[0])
+        yield Viewed(given[0], casts=True)
         return
     one = call.instruction
     if call.row.get("named") and one[0] == op.INVOKE and any(kind is None for kind, _ in argument_registers(call.function, one)):

@@ -9,16 +9,18 @@ from streamlint.facts.call_graph import LibraryCall
 from streamlint.facts.facts import Facts
 from streamlint.facts.functions import Function
 from streamlint.facts.handing import Called, receiver_of
-from streamlint.facts.objects import Address, Constant, CppName, DeviceValue, External, LibraryObject, Memory, Object, Unknown
+from streamlint.facts.objects import Address, Constant, CppName, DeviceValue, External, LibraryObject, Memory, Object, Unknown, are_plain
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Row
 from streamlint.models.vocabulary import Selector
 from streamlint.transfer.actions import CURRENT, NAMED, NULL, UNKNOWN, Stream
 from streamlint.transfer.partials import called
-from streamlint.waits.operands import argument_registers, constants_of, makes_wait
+from streamlint.waits.operands import argument_registers, behind, constants_of, makes_wait
 
 _DEVICES = {"cpu-device": "host", "cuda-device": "device"}
+_PACKING = frozenset({"factory", "view", "same", "read", "none"})
+"""Effects of what makes an array or an address of what it is given."""
 _DEFAULTS = {"current": CURRENT, "null": NULL}
 
 
@@ -234,6 +236,12 @@ def operands_of(function: Function, one: Instruction, receiver: bool = True) -> 
 def packed_arguments(call: ModelledCall) -> list[int]:
     """The arguments of a kernel in an array of their addresses: ``void* given[] = {&rows, &count}``."""
     packed, function = call.one("packed"), call.function
+    if packed is not None and not function.is_cpp:
+        typed = _typed(call, packed)
+        if typed is not None:
+            return typed
+        steps = behind(function, [packed], partial(_packed_in, call))
+        return [one[2] for one in steps if one[0] != op.BUILD and not _packed_in(call, one) and call.memory(one[2])]
     one = function.definitions[packed] if packed is not None and packed >= 0 else None
     if one is not None and one[0] == op.LOAD:
         stored = [function.definitions[each[3]] for each in function.by_opcode[op.STORE] if each[2] == one[3]]
@@ -241,6 +249,38 @@ def packed_arguments(call: ModelledCall) -> list[int]:
     while one is not None and one[0] in (op.CAST, op.COPY):
         one = function.definitions[one[4 if one[0] == op.CAST else 3]]
     return list(one[4:]) if one is not None and one[0] == op.BUILD else []
+
+
+def _packed_in(call: ModelledCall, one: Instruction) -> list[int]:
+    """Python: the registers that a display holds, an array is made of, or whose address is taken."""
+    function, opcode = call.function, one[0]
+    if opcode == op.BUILD:
+        return [*one[4:], *(use[3] for use in function.uses[one[2]] if use[0] == op.APPEND and use[2] == one[2])]
+    if opcode in (op.NEXT, op.ITER, op.COPY):
+        return [one[3]]
+    if opcode == op.ATTR:
+        return [one[3]] if call.memory(one[3]) else []
+    if opcode not in (op.CALL, op.INVOKE) or not any(row.effect in _PACKING for row in call.facts.rows(function, one)):
+        return []
+    return list(operands_of(function, one, receiver=False))
+
+
+def _typed(call: ModelledCall, packed: int) -> list[int] | None:
+    """Python: the pointers in a tuple of values and a tuple of their types; a type of None stands for that of the value."""
+    function = call.function
+    pair = function.definitions[packed] if packed >= 0 else None
+    parts = [function.definitions[each] for each in pair[4:]] if pair is not None and pair[0] == op.BUILD else []
+    if len(parts) != 2 or any(each is None or each[0] != op.BUILD for each in parts):
+        return None
+    values, types = (each[4:] for each in parts if each is not None)
+    return [value for value, kind in zip(values, types, strict=False) if _is_pointer(call, value, kind)]
+
+
+def _is_pointer(call: ModelledCall, value: int, kind: int) -> bool:
+    if call.memory(value):
+        return True
+    named = [one for one in call.values(kind) if isinstance(one, External)]
+    return any(one.name.rpartition(".")[2] == "c_void_p" for one in named) and not are_plain(list(call.values(value)))
 
 
 def stream_held(function: Function, register: int, values: list[Object], library: str) -> Stream:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from streamlint.facts.functions import Function
+from streamlint.facts.instructions import uncast
 from streamlint.facts.objects import Container, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -58,7 +59,7 @@ class Parts(Made):
         known, base = way.known, one[3]
         if one[0] == op.UNPACK and self.is_beside(known, one):
             return
-        if one[0] == op.ITEM and self._is_gathered(known, one[4]):
+        if one[0] == op.ITEM and not _is_own_key(known.function, one) and self._is_gathered(known, one[4]):
             yield from self.computed(way, [base])
         elif one[0] != op.UNPACK or self.holds_memory(known, one[2]):
             yield from self.walk(self.viewed(way, one).at(base))
@@ -226,6 +227,13 @@ class Parts(Made):
         """The elements of a list that stands there, or that a caller gives; empty where they are not to be told."""
         found = list(self.ways_to_elements(Way(Known(function, register, context)), 0))
         return [way.known for way in found if way is not None] if None not in found else []
+
+
+def _is_own_key(function: Function, one: Instruction) -> bool:
+    """``for key in batch: batch[key]``: what is gone through are keys."""
+    taken = function.definitions[uncast(function, one[4])]
+    begun = function.definitions[taken[3]] if taken is not None and taken[0] == op.NEXT else None
+    return begun is not None and begun[0] == op.ITER and uncast(function, begun[3]) == uncast(function, one[3])
 
 
 def _displayed(way: Way, one: Instruction) -> Iterator[Way | None]:

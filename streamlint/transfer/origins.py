@@ -159,7 +159,8 @@ class Origins(Parts):
         for origin in self.of(*field):
             if origin.space in ("host", "unknown"):
                 pinning = "pageable" if origin.how == "computed" else origin.pinning
-                yield origin._replace(space="host", pinning=pinning, passed=way.passed, views=way.views)
+                known = origin.known._replace(context=(*way.known.context, *origin.known.context))  # by which the copy was entered
+                yield origin._replace(known=known, space="host", pinning=pinning, passed=way.passed, views=way.views)
 
     def _is_view(self, known: Known, one: Instruction) -> bool:
         """Whether an attribute is the memory of its object in another form."""

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from streamlint.facts.call_graph import CallGraph, LibraryCall
 from streamlint.facts.functions import Function
 from streamlint.facts.instructions import last_name
+from streamlint.facts.language import MAKING_CONTAINERS
 from streamlint.facts.objects import Elements, LibraryObject, Memory, Object, Site
 from streamlint.facts.program import Unit
 from streamlint.ir import Instruction
@@ -54,7 +55,7 @@ EFFECTS: dict[str, Effect] = {
 
 
 _OF_LANGUAGE = ("builtins.", "elements::")
-_OF_PYTHON = frozenset({"next", "iter", "enumerate", "zip", "reversed", "range", "super"})
+_OF_PYTHON = frozenset({"next", "iter", "enumerate", "zip", "reversed", "range", "super", *MAKING_CONTAINERS})
 
 
 class Order(NamedTuple):
@@ -247,7 +248,7 @@ class Transfer(CallSites):
         libraries = self.libraries(function, one)
         if self.is_of_language(function, one):
             return False
-        return any(call.row is None for call in libraries) or ((function, one) in self._unknown and not modelled)
+        return any(call.row is None for call in libraries) or (not modelled and self._is_unknown(function, one))
 
     def is_of_language(self, function: Function, one: Instruction) -> bool:
         """Whether a call is one of the language itself, which puts no work on a device: also of the type that a value is found to have."""

@@ -14,6 +14,7 @@ from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector
 from streamlint.transfer.actions import CURRENT, HANDLE, NULL, UNKNOWN, Action, Copied, Stream
 from streamlint.transfer.language import is_told_by_host, leaves_out
+from streamlint.transfer.memory import is_address
 from streamlint.transfer.modelled import ModelledCall, packed_arguments
 from streamlint.waits.indices import is_gathered, parts_of
 from streamlint.waits.operands import operand_of
@@ -103,7 +104,8 @@ def _of_instruction(facts: Facts, function: Function, one: Instruction) -> Itera
 
 
 def _sent(call: ModelledCall) -> Iterator[Worked]:
-    """``x.to(place, non_blocking=True)``: to a place that nobody knows without waiting, which only a device asks for."""
+    """``x.to(place, non_blocking=True)``: to a place that nobody knows without waiting, which only a device asks for. What is on a device
+    already is not copied: it is read on the host."""
     of = call.one("of", call.receiver)
     if (
         of is not None
@@ -111,7 +113,7 @@ def _sent(call: ModelledCall) -> Iterator[Worked]:
         and call.switch("asynchronous")[1] is True
         and "host" not in call.device_spaces()
     ):
-        yield Worked(call.stream(), (of,), (), call.name, call.row.library, call.result)
+        yield Worked(call.stream(), (), (), call.name, call.row.library, call.result)
 
 
 def _is_collection(facts: Facts, function: Function, register: int) -> bool:
@@ -263,7 +265,8 @@ def _free(call: ModelledCall) -> Iterator[Worked]:
 def _read(call: ModelledCall) -> Iterator[Worked]:
     """``x.item()``: the host fetches a value."""
     given = call.all("of") if call.row.get("of") is not None else [call.receiver] if call.receiver is not None else []
-    yield Worked(Stream(CURRENT, library=call.row.library), tuple(given), (), call.name, call.row.library, waits=True)
+    if not is_address(call, given):
+        yield Worked(Stream(CURRENT, library=call.row.library), tuple(given), (), call.name, call.row.library, waits=True)
 
 
 def _collective(call: ModelledCall) -> Iterator[Worked]:
@@ -282,7 +285,9 @@ def _launch(call: ModelledCall) -> Iterator[Worked]:
         reads, writes = (*reads, *given), writes
     held = row.get("stream")
     if row.get("packed") is not None and not (isinstance(held, Selector) and held.kind == "pointee"):
-        reads = (*reads, *packed_arguments(call))  # not of a launch whose stream is a field of its configuration
+        inner, packed = packed_arguments(call), call.one("packed")  # not of a launch whose stream is a field of its configuration
+        writes = (*writes, *(inner if packed in writes else ()))
+        reads = (*reads, *inner)
     if row.get("policy"):
         yield _by_policy(call)
         return

@@ -265,7 +265,8 @@ class HotWaits:
             return NEEDED  # one read of what it is called for
         if self._is_guess(region):
             return NO_LOOP
-        if self._measuring.measures(wait, region) or (self._measuring.is_stopped(first) and not self._may_step(first.function)):
+        may_step = self._may_step(first.function)
+        if self._measuring.measures(wait, region, may_step) or (self._measuring.is_stopped(first) and not may_step):
             return MEASURES
         return WARMS_UP if warms_up(self.hot, region) else None
 

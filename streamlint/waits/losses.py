@@ -10,7 +10,7 @@ from streamlint.facts.effects import GOES_BACKWARD
 from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.hot import HotRegions
 from streamlint.facts.language_members import LANGUAGE_MEMBERS
-from streamlint.facts.objects import Constant, External, Instance, Memory, Scalar, Unknown
+from streamlint.facts.objects import Constant, Container, External, Instance, Memory, Object, Scalar, Unknown
 from streamlint.facts.scopes import ExternalName
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -231,12 +231,25 @@ class LossSlice:
                 yield from ((function, operand) for operand in use[6:])
 
     def _stored(self, function: Function, one: Instruction) -> Iterator[Place]:
-        """What methods store in an attribute of an object of the program."""
+        """What is stored in an attribute of an object: by methods of its class, or by who is given it."""
         name = function.text(one[4])
-        for value in list(self.facts.values(function, one[3]).values):
+        held = [value for value in self.facts.values(function, one[3]).values if isinstance(value, (Instance, Container))]
+        for value in held:
             if isinstance(value, Instance):
                 for definition in self.facts.hierarchy.order(value.definition):
                     yield from ((store.function, store.value) for store in definition.own_stores.get(name, ()))
+        for unit in self.facts.nearest(name, function.unit.path) if held else ():
+            for store in unit.attribute_stores.get(name, ()):
+                given = self.facts.values(store.function, store.receiver).values if store.function in self.regions else ()
+                if any(self._may_be_same(one, other) for one in given for other in held):
+                    yield store.function, store.value
+
+    def _may_be_same(self, one: Object, other: Object) -> bool:
+        """Whether two objects may be the same one."""
+        derives = self.facts.hierarchy.derives
+        if isinstance(one, Instance) and isinstance(other, Instance):
+            return derives(one.definition, other.definition) or derives(other.definition, one.definition)
+        return one is other
 
     def _member(self, function: Function, one: Instruction) -> Iterator[Place]:
         """C++: what functions store in a data member, and what objects of its class are made with."""

@@ -30,9 +30,10 @@ class Measuring:
         self.graph = graph
         self._timers: dict[Function, bool | None] = {}
 
-    def measures(self, wait: Wait, region: Region) -> bool:
+    def measures(self, wait: Wait, region: Region, may_step: bool) -> bool:
         """Whether the code around a wait tests or measures: by its file, by what its function gives, or for a device-wide wait by a clock
-        or a peak beside it."""
+        beside it. A peak of memory is known without a wait: who looks at one in rounds that step (``may_step``) does not measure.
+        """
         chain = region.chain()
         if self._is_for_time(wait, chain[0]):
             return True
@@ -40,7 +41,9 @@ class Measuring:
             return True
         places = (*(one.call for one in chain[1:]), wait.instruction)  # the calls that lead to the wait, and that itself
         ways = zip(chain, places, strict=True)
-        return wait.what in (DEVICE, CACHE) and any(at is not None and self._is_measured(one.function, at) for one, at in ways)
+        return wait.what in (DEVICE, CACHE) and any(
+            at is not None and self._is_measured(one.function, at, not may_step) for one, at in ways
+        )
 
     def is_stopped(self, region: Region) -> bool:
         """Whether each round of a loop looks at a clock twice: it measures what the round runs, and for a loop that steps nothing that is
@@ -67,16 +70,21 @@ class Measuring:
         is_time = bool(given) and all(leaves <= outside.keys() and leaves & before and leaves - before for leaves in given)
         return is_time and _is_dropped(function, wait.instruction[2])
 
-    def _is_measured(self, function: Function, one: Instruction) -> bool:
-        """Whether the innermost loop around an instruction looks at a clock or a peak of memory in its rounds, or else its function."""
+    def _is_measured(self, function: Function, one: Instruction, with_peaks: bool) -> bool:
+        """Whether the innermost loop around an instruction looks at a clock (or a peak of memory) in its rounds, or else its function."""
         block = function.blocks.get(one, NOBODY)
         loop = function.control.innermost[block] if block != NOBODY else NOBODY
-        return any(loop == NOBODY or function.blocks[look] in function.control.loops[loop].body for look in self._looks(function, True))
+        looks = [*self._elapsed(function), *self._looks(function, with_peaks)]
+        return any(loop == NOBODY or function.blocks[look] in function.control.loops[loop].body for look in looks)
+
+    def _elapsed(self, function: Function) -> Iterator[Instruction]:
+        """Where a function asks for the time between events."""
+        yield from (call.instruction for call in self.graph.calls(function).libraries if _is_elapsed(call))
 
     def _looks(self, function: Function, with_peaks: bool) -> Iterator[Instruction]:
         """Where a function looks at a clock, by itself or by a timer.
 
-        ``with_peaks``: or at the time between events, or at a peak of memory.
+        ``with_peaks``: or at a peak of memory.
         """
         calls = self.graph.calls(function)
         yield from (call.instruction for call in calls.libraries if _is_clock(call) or (with_peaks and _is_figure(function, call)))
@@ -98,7 +106,7 @@ class Measuring:
             calls = self.graph.calls(function)
             if not calls.unknown and all(map(_is_kept_with, calls.libraries)):
                 inner = {self._is_timer(edge.callee) if edge.is_followed else None for edge in calls.edges}
-                looks = any(_is_clock(call) or _is_figure(function, call) for call in calls.libraries)
+                looks = any(_is_clock(call) or _is_elapsed(call) for call in calls.libraries)
                 self._timers[function] = None if None in inner else looks or True in inner
         return self._timers[function]
 
@@ -107,8 +115,12 @@ def _is_clock(call: LibraryCall) -> bool:
     return (call.row is not None and call.row.effect == "clock") or call.name.endswith("clock::now")
 
 
+def _is_elapsed(call: LibraryCall) -> bool:
+    return call.row is not None and call.row.effect == "elapsed"
+
+
 def _is_figure(function: Function, call: LibraryCall) -> bool:
-    return call.name.rpartition(".")[2] in function.known("figures") or (call.row is not None and call.row.effect == "elapsed")
+    return call.name.rpartition(".")[2] in function.known("figures")
 
 
 def _is_kept_with(call: LibraryCall) -> bool:

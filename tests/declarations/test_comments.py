@@ -90,15 +90,6 @@ def test_misplaced(text):
     assert others == []
 
 
-def test_both_front_ends_of_python_agree(monkeypatch):
-    text = (
-        "# streamlint: pinned\n@cache\ndef f(\n    a,  # streamlint: pageable\n    b):\n    x = g(a)  # streamlint: device\n    return x\n"
-    )
-    first = lower(python.lower("a.py", text)).dump()
-    monkeypatch.setattr(python, "_plainly", lambda path, text: None)
-    assert lower(python.lower("a.py", text)).dump() == first
-
-
 def test_cython():
     text = "cdef class C:\n    pass\n\ndef f(float[:] rows):\n    table = take(rows)  # streamlint: pageable\n    return table\n"
     found, problems = declared(text, cython.lower)

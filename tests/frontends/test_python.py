@@ -449,10 +449,9 @@ REFUSED = {
     "x = 1\r\ny = 1 +\r\n": (2, 8, "syntax error"),
     "a\nb\0c": (2, 2, "null byte"),
     "a\nb = '\udcff'": (2, 6, "Unicode"),
-    "x = " + "[" * 300 + "]" * 300: (1, 205, "too deep"),
-    "x = " + "[" * 5_000 + "]" * 5_000: (1, 205, "too deep"),
-    "+".join("a" * 2_900): (1, 4802, "too deep"),
-    "x = (\n" + "a +\n" * 2_900 + "a)\n": (2402, 3, "too deep"),
+    "x = " + "[" * 300 + "]" * 300: (1, 205, "too many nested parentheses"),
+    "x = " + "[" * 5_000 + "]" * 5_000: (1, 205, "too many nested parentheses"),
+    "x = " + "-" * 100_000 + "1": (1, 1, "too deep"),
 }
 
 
@@ -468,7 +467,18 @@ def test_refused(source: str) -> None:
     assert sys.getrecursionlimit() == limit
 
 
-@pytest.mark.parametrize("source", ["a" + ".b()" * 400, "+".join("a" * 500), "x = '((((('\n" * 100, "x = (" + "'a'\n" * 600 + ")"], ids=len)
+@pytest.mark.parametrize(
+    "source",
+    [
+        "a" + ".b()" * 400,
+        "+".join("a" * 500),
+        "x = '((((('\n" * 100,
+        "+".join("a" * 2_900),
+        "x = (\n" + "a +\n" * 2_900 + "a)\n",
+        "x = (" + "'a'\n" * 600 + ")",
+    ],
+    ids=len,
+)
 def test_long_is_not_deep(source: str) -> None:
     assert lower("sample.py", source).body
 

@@ -57,10 +57,9 @@ def test_cython(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["minus", "not", "plus", "plus-in-lines", "dots-in-lines", "powers", "ternaries", "assigned", "calls"])
-def test_what_nests_without_brackets_is_refused_with_its_place(name: str) -> None:
-    (finding,) = looked_at("a.py", PYTHON[name]).findings
-    assert (finding.code, finding.message) == ("SL000", "nested too deeply: more than 2400 operators in a row")
-    assert finding.span.row > 2
+def test_what_nests_without_brackets_is_read_or_left_out(name: str) -> None:
+    """How deep is the parser's to say, and differs between versions of Python."""
+    assert {finding.message for finding in looked_at("a.py", PYTHON[name]).findings} <= {"left out: code is nested too deeply"}
 
 
 FIXED = ("brackets-190", "elif-900", "calls-900", "ifs-99", "functions-90", "long-function")

@@ -47,7 +47,7 @@ def found(context):
     terrible()
     return iter(())
 if where == "parser":
-    python._parse = parsed(python._parse)
+    python.parse = parsed(python.parse)
 else:
     sl005.find = found
 sys.argv = ["streamlint", "check", "--isolated", "--no-cache", "--output-format", "concise", *sys.argv[3:], "."]

@@ -55,7 +55,7 @@ sys.exit(main())
 FOREVER = """
 import os, sys, time
 import streamlint.frontends.python as python
-python._parse = lambda text: (os.write(2, b"at work\\n"), time.sleep(600))
+python.parse = lambda text: (os.write(2, b"at work\\n"), time.sleep(600))
 sys.argv = ["streamlint", *sys.argv[1:]]
 from streamlint.cli import main
 sys.exit(main())
@@ -66,8 +66,8 @@ COLD, FIX, BASELINE = ("--cache-dir", "kept", "."), ("--no-cache", "--fix", ".")
 PHASES = [
     ("streamlint.runner.linter.discover", COLD),
     ("streamlint.discovery.screening.flags_of", COLD),
-    ("streamlint.frontends.python._parse", (*COLD, "--jobs", "1")),
-    ("streamlint.frontends.python._parse", (*COLD, "--jobs", "2")),
+    ("streamlint.frontends.python.parse", (*COLD, "--jobs", "1")),
+    ("streamlint.frontends.python.parse", (*COLD, "--jobs", "2")),
     ("streamlint.hazards.sl005.find", COLD),
     ("streamlint.runner.workers._serve", (*COLD, "--jobs", "2")),
     ("streamlint.cache.store._place", COLD),

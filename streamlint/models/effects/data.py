@@ -147,6 +147,7 @@ DATA = (
                 "switch",
                 "The copy is asked to be asynchronous; if not, the host waits as CUDA documents for the direction.",
             ),
+            key("result", "word", "The call gives its destination back.", "self"),
             ON,
         ),
     ),
