@@ -316,7 +316,8 @@ def is_kept_variable(function: Function, key: Key, caller: Function) -> bool:
     home = function.unit.function(cell[1]) if isinstance(cell, tuple) else None
     if home is None or caller not in home.below:
         return False
-    return sum(each.unit.ir.constants[one[2]] == cell for each in home.below for one in each.by_opcode[op.STORE]) == 1
+    stores = [one for each in home.below for one in each.by_opcode[op.STORE] if each.unit.ir.constants[one[2]] == cell]
+    return len(stores) == 1
 
 
 def deciding(function: Function, block: int) -> set[tuple[Key, bool]]:
