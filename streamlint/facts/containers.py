@@ -134,14 +134,13 @@ class Containers(Declared):
 
 def put_by(function: Function, use: Instruction) -> Iterator[tuple[int, Key | None, int, bool]]:
     """What an instruction puts into a container: the container's register, the key, the register of what is put, whether its elements."""
-    if use[0] == op.SET_ITEM:
-        yield use[2], function.constant(use[3]), use[4], False
+    if use[0] in (op.SET_ITEM, op.PUT):
+        mapping = _mapping_of_pair(function, use[3], use[4])
+        yield use[2], function.constant(use[3]), use[4] if mapping == op.NONE else mapping, mapping != op.NONE
     elif use[0] == op.SET_ATTR:
         yield use[2], function.text(use[3]), use[4], False
     elif use[0] == op.APPEND:
         yield use[2], None, use[3], False
-    elif use[0] == op.PUT:
-        yield use[2], function.constant(use[3]), use[4], False
     elif use[0] == op.INPLACE:
         yield use[4], None, use[5], True
     elif use[0] == op.INVOKE and (position := MUTATORS.get(function.text(use[4]))) is not None:
@@ -151,6 +150,19 @@ def put_by(function: Function, use: Instruction) -> Iterator[tuple[int, Key | No
             yield use[3], key, arguments[position], False
         elif position < 0 and arguments:
             yield use[3], None, arguments[0], True
+
+
+def _mapping_of_pair(function: Function, key: int, value: int) -> int:
+    """The mapping over whose pairs a loop runs that puts each value under its own name again; NONE where there is none."""
+    first, second = (function.definitions[each] if each >= 0 else None for each in (key, value))
+    if first is None or second is None or first[0] != op.UNPACK or first[3:] != (second[3], 0, 2, op.NONE):
+        return op.NONE
+    steps: list[Instruction | None] = [second]
+    while (one := steps[-1]) is not None and one[0] in (op.UNPACK, op.NEXT, op.ITER):
+        steps.append(function.definitions[one[3]])
+    kinds = [step[0] for step in steps if step is not None]
+    is_pair = kinds == [op.UNPACK, op.NEXT, op.ITER, op.INVOKE] and second[4:] == (1, 2, op.NONE)
+    return one[3] if is_pair and one is not None and len(one) == 6 and function.text(one[4]) == "items" else op.NONE
 
 
 def _may_be_at(index: int, key: Key | None, starred: tuple[int, ...]) -> bool:

@@ -68,7 +68,7 @@ class Churning:
             ends = [end for end in self.lifetimes.ends(held) if end.instruction != held.instruction or not held.is_owned]
             if ends:
                 yield from self._paired(held, made, loops, ends)
-                if not any(leads_to(held.function, held.instruction, end.instruction) for end in ends):
+                if not any(self._may_end(held, end) for end in ends):
                     waiting += ((each, False) for each in self.lifetimes.outside(held))  # they end what was there before
             elif held.is_owned and loops:
                 yield from self._dropped(held, made, loops[0], is_kept)
@@ -78,6 +78,11 @@ class Churning:
                 if is_kept:
                     self.kept.update((held.function, loop) for loop in loops)
                 waiting += ((each, is_kept) for each in self.lifetimes.outside(held))
+
+    def _may_end(self, held: Held, end: End) -> bool:
+        """Whether an end may be one of the object itself, apart from errors."""
+        is_behind = leads_to(held.function, held.instruction, end.instruction)
+        return is_behind and self.rounds.runs(Site(held.function, end.instruction), None, keeps=False)
 
     def _paired(self, held: Held, made: tuple[Site, ...], loops: list[Loop], ends: list[End]) -> Iterator[Churn]:
         home = self.rounds.body(held.function).home
@@ -90,7 +95,7 @@ class Churning:
                     return
             if inside:
                 return
-        end = ends[0]
+        end = next((end for end in ends if self._may_end(held, end)), ends[0])
         if not loops:
             yield from self._repeated(held, made, (Site(held.function, end.instruction), *end.calls))
 
@@ -163,15 +168,20 @@ class Churning:
     def _is_churn(self, held: Held, function: Function, loop: Loop, made: tuple[Site, ...], ended: tuple[Site, ...]) -> bool:
         if self.rounds.is_special(function, loop, self._few) or self.owners.are_new(held, function, loop, made, ended):
             return False
-        is_new = False
+        is_new, keeps = False, not self._is_given_up(loop, ended)
         for number, site in enumerate(made):
             if number and made[number - 1].instruction[0] in (op.CONSTRUCT, op.NEW, op.DECLARE):
                 is_new = True
-            if not self.rounds.runs(site, loop if number == 0 else None, is_new):
+            if not self.rounds.runs(site, loop if number == 0 else None, is_new, keeps):
                 return False
         if ended and not self.rounds.runs(ended[0], loop):
             return False
         return not (self._in_some_rounds(function, loop, made[0]) or self._is_left_out(made))
+
+    def _is_given_up(self, loop: Loop, ended: tuple[Site, ...]) -> bool:
+        """Whether each round ends what it finds, so that no buffer that grows is left for the next one."""
+        places = [(site, loop if site.function is ended[0].function else None) for site in ended]
+        return bool(ended) and all(self.rounds.always_runs(*each) and self.rounds.runs(*each) for each in places)
 
     def _in_some_rounds(self, function: Function, loop: Loop, site: Site) -> bool:
         """Whether a condition on what differs from round to round guards it, and the loop's own work goes on without it."""

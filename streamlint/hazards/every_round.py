@@ -18,11 +18,13 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import Loop
 from streamlint.models import Row
+from streamlint.ordering.conditions import Conditions as Statuses
 from streamlint.ordering.places import Places
 from streamlint.transfer.transfer import CALLING, Transfer
 from streamlint.waits.questions import parts_of
 
 _TIMING = frozenset({"elapsed", "clock"})
+_READING = frozenset({op.NAME, op.LOAD, op.ATTR, op.DEREF, op.ITEM, op.PARAM, op.PHI})
 
 
 class EveryRound:
@@ -32,9 +34,10 @@ class EveryRound:
         self.transfer = transfer
         self.places = places
         self.sizes = KeptSizes(transfer, places)
+        self._statuses = Statuses(transfer)
         self._bodies: dict[Function, Body] = {}
-        self._kept: dict[tuple[Function, Loop | None, bool], frozenset[Edge]] = {}
-        self._runs: dict[tuple[Site, Loop | None, bool], bool] = {}
+        self._kept: dict[tuple[Function, Loop | None, bool, bool], frozenset[Edge]] = {}
+        self._runs: dict[tuple[Site, Loop | None, bool, bool], bool] = {}
 
     def body(self, function: Function) -> Body:
         """A function's control flow."""
@@ -52,40 +55,49 @@ class EveryRound:
 
     # --- what a round runs
 
-    def runs(self, site: Site, loop: Loop | None, is_new: bool = False) -> bool:
+    def runs(self, site: Site, loop: Loop | None, is_new: bool = False, keeps: bool = True) -> bool:
         """Whether an instruction runs in each round of a loop, or in each call of its function: no rare branch leads there alone.
 
-        ``is_new``: the function works for a constructor.
+        ``is_new``: the function works for a constructor. Not ``keeps``: what a branch makes once and keeps is gone by the next round.
         """
-        key = (site, loop, is_new)
+        key = (site, loop, is_new, keeps)
         found = self._runs.get(key)
         if found is None:
-            found = self._runs[key] = self._is_run(site, loop, is_new)
+            found = self._runs[key] = self._is_run(*key)
         return found
 
-    def _is_run(self, site: Site, loop: Loop | None, is_new: bool) -> bool:
+    def _is_run(self, site: Site, loop: Loop | None, is_new: bool, keeps: bool) -> bool:
         body = self.body(site.function)
-        block = body.home[site.instruction]
-        if block not in self.blocks(site.function, loop, is_new):
+        block, rare = body.home[site.instruction], self._rare(site.function, loop, is_new, keeps)
+        if block not in self._reached(body, loop, rare):
             return False
         deciding = self._deciding(body, block, loop)
         never = {(one.block, one.after) for one in body.conditions.rare_at(deciding)}
-        return block in self._reached(body, loop, self._rare(site.function, loop, is_new) | never)
+        return block in self._reached(body, loop, rare | never)
+
+    def always_runs(self, site: Site, loop: Loop | None) -> bool:
+        """Whether each round of a loop, or call of a function, runs an instruction, or finds by a variable that there is nothing to do."""
+        body = self.body(site.function)
+        leaving = {block for block, _ in loop.exits} if loop is not None else set[int]()
+        guards = [guard for guard in self._deciding(body, body.home[site.instruction], loop) if guard not in leaving]
+        asked = [unnegated(site.function, site.function.code.blocks[guard][-1][2])[0] for guard in guards if not _is_end(guard, loop)]
+        made = [site.function.definitions[register] if register >= 0 else None for register in asked]
+        return all(one is not None and one[0] in _READING for one in made)
 
     def blocks(self, function: Function, loop: Loop | None, is_new: bool = False) -> frozenset[int]:
         """The blocks that each round of a loop, or each call of a function, may run without a branch that is rare by the code's form."""
         return self._reached(self.body(function), loop, self._rare(function, loop, is_new))
 
-    def _rare(self, function: Function, loop: Loop | None, is_new: bool) -> frozenset[Edge]:
-        key = (function, loop, is_new)
+    def _rare(self, function: Function, loop: Loop | None, is_new: bool, keeps: bool = True) -> frozenset[Edge]:
+        key = (function, loop, is_new, keeps)
         found = self._kept.get(key)
         if found is None:
             body = self.body(function)
             within = sorted(loop.body) if loop is not None else body.graph.order
-            growth = Growth(self.sizes, function, body.graph, is_new)
             rare = {(one.block, one.after) for one in body.conditions.rare_at(within, by_values=False)}
             rare |= self._counted(function, within)
-            rare.update(growth.edges(loop.body if loop is not None else None))
+            if keeps:
+                rare.update(Growth(self.sizes, function, body.graph, is_new).edges(loop.body if loop is not None else None))
             found = self._kept[key] = frozenset(rare)
         return found
 
@@ -112,7 +124,7 @@ class EveryRound:
         return frozenset(seen)
 
     def _counted(self, function: Function, blocks: Iterable[int]) -> set[Edge]:
-        """One round among many: what is asked anew each time (``steps() == 0``) is a given number. And what is never on CUDA."""
+        """One round among many: what is asked anew each time (``steps() == 0``) is a given number. What is never on CUDA, or an error."""
         found: set[Edge] = set()
         for number in blocks:
             end = function.code.blocks[number][-1]
@@ -120,6 +132,7 @@ class EveryRound:
                 continue
             register, turned = unnegated(function, end[2])
             truth = truth_on_cuda(self.transfer.facts, function, register) if self._may_ask else None
+            truth = self._statuses.as_success(function, register) if truth is None else truth
             if truth is not None:
                 found.add((number, end[4] if truth != turned else end[3]))
             one = function.definitions[register] if register >= 0 else None
@@ -142,7 +155,7 @@ class EveryRound:
         """The blocks whose branches decide in a loop whether an instruction runs, but for those that end the loop."""
         body = self.body(site.function)
         found = self._deciding(body, body.home[site.instruction], loop)
-        return [guard for guard in found if guard != loop.header and guard not in loop.latches]
+        return [guard for guard in found if not _is_end(guard, loop)]
 
     def changes(self, function: Function, guard: int, loop: Loop) -> bool:
         """Whether a condition asks for something that differs from round to round."""
@@ -268,3 +281,8 @@ class EveryRound:
             call = next((use for use in function.code.instructions() if op.DEFINES[use[0]] and use[2] == one[3]), None)
             return call is not None and call[0] == op.CALL and self._counts(function, call)
         return False
+
+
+def _is_end(guard: int, loop: Loop | None) -> bool:
+    """Whether a branch ends a loop, or begins its next round."""
+    return loop is not None and (guard == loop.header or guard in loop.latches)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 from streamlint.facts.functions import Function
 from streamlint.facts.instructions import unnegated
-from streamlint.hazards.kept_sizes import KeptSizes, root_place
+from streamlint.hazards.kept_sizes import Answer, KeptSizes, root_place
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Graph
@@ -14,10 +15,20 @@ from streamlint.ordering.places import ADDRESS, POINTEE, Element, Place, cell_of
 from streamlint.waits.operands import behind, operand_of
 
 Edge = tuple[int, int]
+_DEEPEST = 8
+"""Parts of a condition in one another."""
 _LARGER = {">": True, ">=": True, "<": False, "<=": False}
 _THIS = ("parameter", 0)
 _CHANGING = frozenset({op.NEXT, op.INPLACE, op.ITEM, op.CALL, op.INVOKE})
 _COMPUTING = frozenset({op.PHI, op.COPY, op.CAST, op.BINARY, op.UNARY})
+
+
+class _Behind(NamedTuple):
+    """The blocks that an edge leads to, those that it alone leads to, and those of the loop around."""
+
+    reached: frozenset[int]
+    only: frozenset[int]
+    within: frozenset[int] | None
 
 
 class Growth:
@@ -39,20 +50,32 @@ class Growth:
             if end[0] != op.BRANCH or end[3] == end[4]:
                 continue
             register, turned = unnegated(self.function, end[2])
-            behind_each = [self._behind(number, after, within) for after in end[3:5]]
-            for truth, after, reached, other in zip((True, False), end[3:5], behind_each, behind_each[::-1], strict=True):
-                is_settled = self._settles(register, truth != turned, reached, within)
-                if is_settled or self._is_settled_inside(register, truth != turned, reached - other):
+            for truth, after, other in zip((True, False), end[3:5], (end[4], end[3]), strict=True):
+                reached = self._behind((number,), after, within)
+                only = reached - self._behind((number, after), other, within)  # another part of the condition may lead there as well
+                if self._is_taken_once(register, truth != turned, _Behind(reached, only, within)):
                     yield number, after
 
-    def _behind(self, block: int, after: int, within: frozenset[int] | None) -> frozenset[int]:
-        """The blocks of a loop that an edge leads to before its branch is reached once more."""
+    def _is_taken_once(self, register: int, truth: bool, ways: _Behind, depth: int = _DEEPEST) -> bool:
+        """Whether what an edge leads to ends what it asks for: of a condition with parts, whichever of them it was."""
+        if self._settles(register, truth, ways.reached, ways.within) or self._is_settled_inside(register, truth, ways):
+            return True
+        one = self.function.definitions[register] if register >= 0 else None
+        if one is not None and one[0] == op.CAST and depth:
+            return self._is_taken_once(one[-1], truth, ways, depth - 1)
+        if one is None or one[0] != op.PHI or not depth:
+            return False
+        parts = [unnegated(self.function, part) for part in one[3:] if self.function.constant(part) is not (not truth)]
+        return bool(parts) and all(self._is_taken_once(part, truth != turned, ways, depth - 1) for part, turned in parts)
+
+    def _behind(self, ends: tuple[int, ...], after: int, within: frozenset[int] | None) -> frozenset[int]:
+        """The blocks of a loop that an edge leads to before its branch, or another end, is reached."""
         header = min(within, key=self.graph.order.index) if within else -1
         found: set[int] = set()
         waiting = [after]
         while waiting:
             number = waiting.pop()
-            if number in found or number in (block, header) or (within is not None and number not in within):
+            if number in found or number in (*ends, header) or (within is not None and number not in within):
                 continue
             found.add(number)
             waiting += self.graph.successors[number]
@@ -143,7 +166,17 @@ class Growth:
         names = {use[2] for use in self.function.uses[register] if use[0] == op.BIND} if is_static else set[int]()
         for each in (each for number in reached for each in self.function.code.blocks[number]):
             if (each[0] == op.BIND and each[2] in names) or (each[0] == op.OUT and each[2] == index and each[3] != register):
-                yield each[3]
+                yield from self._arriving(each[3], reached)
+
+    def _arriving(self, register: int, reached: frozenset[int]) -> Iterator[int]:
+        """A value, or those of a join that come by way of some blocks."""
+        one = self.function.definitions[register] if register >= 0 else None
+        if one is None or one[0] != op.PHI:
+            yield register
+            return
+        for value, before in zip(one[3:], self.function.phi_order[self.home[one]], strict=False):
+            if before in reached and value != register:
+                yield value
 
     def _place(self, register: int) -> Place | None:
         """The place that a register was read from, whichever element it is; None for a value that is computed, or not kept yet."""
@@ -174,20 +207,29 @@ class Growth:
 
     # --- what called functions ask and set
 
-    def _is_settled_inside(self, register: int, truth: bool, only: frozenset[int]) -> bool:
-        """Whether a branch asks for a larger size, by itself or in a function, and a function that its way alone calls keeps it."""
-        function = self.function
-        asked = self.kept.answer(function, register)
-        holder, inner = (asked[1], asked[2]) if asked is not None else (function, register)
+    def _is_settled_inside(self, register: int, truth: bool, ways: _Behind) -> bool:
+        """Whether a branch asks for a larger size, or another that is the same in all rounds, by itself or in a function, and a function
+        that its way alone calls keeps it."""
+        asked = self.kept.answer(self.function, register)
+        holder, inner = (asked[1], asked[2]) if asked is not None else (self.function, register)
         inner, turned = unnegated(holder, inner)
         one = holder.definitions[inner] if inner >= 0 else None
-        if one is None or one[0] != op.COMPARE or holder.text(one[3]) not in _LARGER:
+        if one is None or one[0] != op.COMPARE:
             return False
-        is_left = _LARGER[holder.text(one[3])] == (truth != turned)
-        larger, smaller = (one[4], one[5]) if is_left else (one[5], one[4])
-        kept, wanted = self._size(holder, smaller), self.kept.leaves(holder, [larger])
+        operator, sides = holder.text(one[3]), (one[4], one[5])
+        if operator in _LARGER:
+            larger = sides if _LARGER[operator] == (truth != turned) else sides[::-1]
+            return self._is_kept_inside(asked, holder, larger, ways.only)
+        if operator not in ("==", "!=") or (operator == "!=") != (truth != turned) or holder is not self.function:
+            return False
+        pairs = [pair for pair in (sides, sides[::-1]) if self._is_steady(pair[0], ways.within)]
+        return any(self._is_kept_inside(asked, holder, pair, ways.only) for pair in pairs)
+
+    def _is_kept_inside(self, asked: Answer | None, holder: Function, pair: tuple[int, int], only: frozenset[int]) -> bool:
+        """Whether a function keeps what is wanted, the first of two, in the place of the other."""
+        kept, wanted = self._size(holder, pair[1]), self.kept.leaves(holder, [pair[0]])
         if asked is not None and kept is not None:
-            kept, wanted = self.kept.outer(function, *asked[:2], kept), self.kept.outer_leaves(function, *asked[:2], wanted)
+            kept, wanted = self.kept.outer(self.function, *asked[:2], kept), self.kept.outer_leaves(self.function, *asked[:2], wanted)
         return kept is not None and not (self.is_new and kept.root == _THIS) and self._is_set(root_place(kept), wanted, only)
 
     def _size(self, holder: Function, register: int) -> Place | None:
@@ -233,6 +275,8 @@ class Growth:
                 ):
                     return True
                 if one[0] == op.CALL and any(self._points_to(read, place) for read in op.reads(one)):
+                    return True
+                if one[0] in (op.CALL, op.INVOKE) and any(_general(target) == place for target in self.kept.filled(self.function, one)):
                     return True
         return False
 

@@ -16,6 +16,8 @@ from streamlint.transfer.transfer import Transfer
 from streamlint.waits.operands import behind
 
 Leaves = frozenset[object]
+Answer = tuple[Instruction, Function, int]
+"""A call, the only function that it enters, and the register that this gives back."""
 _DEEPEST = 2
 _LEAVES = frozenset({op.PARAM, op.PHI, op.NEXT, op.INVOKE, op.CALL})
 
@@ -26,8 +28,9 @@ class KeptSizes:
     def __init__(self, transfer: Transfer, places: Places) -> None:
         self.transfer = transfer
         self.places = places
+        self._known: dict[tuple[Function, int], tuple[Place, ...]] = {}
 
-    def answer(self, function: Function, register: int) -> tuple[Instruction, Function, int] | None:
+    def answer(self, function: Function, register: int) -> Answer | None:
         """The call that has given a value, the only function that it enters, and the register that this gives back at its only end."""
         one = function.definitions[register] if register >= 0 else None
         if one is None or one[0] not in (op.CALL, op.INVOKE):
@@ -72,6 +75,31 @@ class KeptSizes:
                 yield from self.assigned(callee, inner, depth - 1)
             for place, value in self.places.assigned(callee, inner):
                 yield place, self.leaves(callee, [value])
+
+    def filled(self, function: Function, one: Instruction, depth: int = _DEEPEST) -> Iterator[Place]:
+        """The places that a call gives something, as the caller has them: it assigns to them, or hands their address on."""
+        for edge in self.transfer.edges(function, one) if depth else ():
+            if edge.is_followed and not edge.is_handed:
+                outer = (self.outer(function, one, edge.callee, place) for place in self._filled(edge.callee, depth))
+                yield from (place for place in outer if place is not None)
+
+    def _filled(self, callee: Function, depth: int) -> tuple[Place, ...]:
+        found = self._known.get((callee, depth))
+        if found is None:
+            self._known[callee, depth] = ()
+            found = self._known[callee, depth] = tuple(dict.fromkeys(self._find_filled(callee, depth)))
+        return found
+
+    def _find_filled(self, callee: Function, depth: int) -> Iterator[Place]:
+        for inner in callee.code.instructions():
+            if inner[0] in (op.CALL, op.INVOKE):
+                yield from self.filled(callee, inner, depth - 1)
+                given = (self.places.of(callee, each) for each in op.reads(inner) if each >= 0)
+                yield from (place.behind(POINTEE) for place in given if place.path and place.path[-1] == ADDRESS)
+            for place, value in self.places.assigned(callee, inner):
+                made = callee.definitions[value] if value >= 0 else None
+                if made is not None and not (made[0] == op.CONST and not callee.unit.ir.constants[made[3]]):
+                    yield place
 
     def leaves(self, function: Function, registers: Iterable[int]) -> Leaves:
         """What values are computed from: places, and registers that nothing is computed for. Indices do not count."""

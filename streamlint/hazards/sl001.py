@@ -31,6 +31,7 @@ from streamlint.transfer.origin import Origin
 from streamlint.transfer.origins import Origins
 from streamlint.transfer.registered import Registered
 from streamlint.transfer.sizes import STAGED, LeastSizes, Size, Sizes
+from streamlint.transfer.there_already import ThereAlready
 from streamlint.waits.operands import behind
 from streamlint.waits.questions import conditions
 
@@ -70,6 +71,7 @@ class _Search:
         self.repetition = Repetition(context.transfer)
         self.once = Once(context.transfer)
         self.registered = Registered(self.origins)
+        self.there = ThereAlready(context.transfer)
         self.stand_ins = StandIns(self.origins.contexts)
         self._read: dict[Site, frozenset[Site]] = {}
 
@@ -85,7 +87,7 @@ class _Search:
         said = self.guards.at(call.function, call.instruction, copy.host)
         if self.registered.holds(origin) or said & {"device", "pinned"} or self.guards.is_pinning_asked(call.function, copy.host):
             return False
-        if self._is_pinned_here(copy) or self._is_converted(origin):
+        if self._is_pinned_here(copy) or self._is_converted(origin) or self.there.is_there(call, copy.host, origin.passed):
             return False
         if origin.space == "unknown":
             return "host" in said and origin.how == "computed"

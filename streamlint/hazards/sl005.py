@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from streamlint.checks.sl005_d2h_read_before_sync import D2hReadBeforeSync
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import Memory as Held
+from streamlint.facts.objects import Site
 from streamlint.findings import Finding
 from streamlint.findings.operations import Conflict, Copy, Direction, Evidence, HostRead, Memory
 from streamlint.hazards.context import Context, span_of
@@ -21,9 +22,12 @@ def find(context: Context) -> Iterator[Finding]:
     """The findings of the rule."""
     rule = RULE()
     reads = EarlyReads(context.transfer)
+    told: set[tuple[Site, str, int]] = set()
     for read in reads.find():
         finding = _finding(rule, context, read, reads.memory(read.copy.function, read.copied.target))
-        if finding.shown or context.options.evidence == "possible":
+        statement = read.copy, finding.span.file, finding.span.row  # the arms of one may read each for itself
+        if statement not in told and (finding.shown or context.options.evidence == "possible"):
+            told.add(statement)
             yield finding
 
 

@@ -105,13 +105,25 @@ class Conditions:
         if one[0] in (op.CALL, op.INVOKE) and not function.is_cpp and (is_so := self._kinds.truth(frame, one)) is not None:
             return is_so
         if one[0] == op.COMPARE:
-            return self._compared(function, one) if (is_so := self._none_asked(frame, one)) is None else is_so
+            return self.as_success(function, register) if (is_so := self._none_asked(frame, one)) is None else is_so
         if one[0] == op.NAME and function.is_cpp:
             found = self._template_argument(frame, function.text(one[3]))
             return found if found is not None else self._is_there(function, register)
         value = self._constant(frame, register)
         if value is not None:
             return bool(value[0])
+        return self.as_success(function, register)
+
+    def as_success(self, function: Function, register: int, depth: int = _DEEPEST) -> bool | None:
+        """The truth of a condition that asks for statuses of calls of CUDA alone, where all are success; None of any other."""
+        one = function.definitions[register] if register >= 0 else None
+        if one is not None and one[0] == op.COMPARE:
+            return self._compared(function, one)
+        if one is not None and one[0] == op.CAST and depth and one[4] >= 0:
+            return self.as_success(function, one[4], depth - 1)
+        if one is not None and one[0] == op.PHI and depth and not self.is_status(function, register):
+            parts = {self.as_success(function, part, depth - 1) for part in one[3:]}
+            return parts.pop() if len(parts) == 1 else None
         return False if self.is_status(function, register) else None
 
     def _is_there(self, function: Function, register: int) -> bool | None:
@@ -272,6 +284,8 @@ class Conditions:
                     return None
                 if isinstance(held, tuple) and held[0] in caller.function.code.template:
                     found.add((caller, (op.NAME, str(held[0]), *key[2:]), holds))
+            elif is_kept_variable(function, key, caller.function):
+                found.add((caller, key, holds))
             elif (asked := self._none_key(function, key)) is not None:
                 is_none = self._gives_none(function, asked[0], caller, call)
                 if is_none is not None and (is_none == asked[1]) != holds:
@@ -293,6 +307,19 @@ def _template_argument(function: Function, name: str, caller: Function, call: In
     return given[place] if place < len(given) else None
 
 
+def is_kept_variable(function: Function, key: Key, caller: Function) -> bool:
+    """Whether a condition is a variable that a function shares with its caller, as closures do, and that is only set once."""
+    if len(key) < 2 or key[0] != op.LOAD:
+        return False
+    held = (function.unit.ir.constants[one[3]] for one in function.by_opcode[op.LOAD])
+    cell = next((each for each in held if str(each) == key[1]), None)
+    home = function.unit.function(cell[1]) if isinstance(cell, tuple) else None
+    if home is None or caller not in home.below:
+        return False
+    stores = [one for each in home.below for one in each.by_opcode[op.STORE] if each.unit.ir.constants[one[2]] == cell]
+    return len(stores) == 1
+
+
 def deciding(function: Function, block: int) -> set[tuple[Key, bool]]:
     """The branches that have led to a block, each with what its condition has said; not those of the loops that it stands in, and of
     loops behind which it stands none."""
@@ -305,9 +332,21 @@ def deciding(function: Function, block: int) -> set[tuple[Key, bool]]:
             end = function.code.blocks[branch][-1]
             if branch not in heads and end[0] == op.BRANCH:  # else a loop that never ends
                 asked, is_turned = unnegated(function, end[2])
-                found.add((alike(function, asked), (edge == end[3]) != is_turned))
+                holds = (edge == end[3]) != is_turned
+                found.add((alike(function, asked), holds))
+                found |= deciding(function, _only_way(function, asked)) if holds else set()
         block = graph.dominators[block] if graph.dominators[block] != block else NOBODY
     return found
+
+
+def _only_way(function: Function, register: int) -> int:
+    """The block by which a choice is come to that is true: its other values are constants that are not; NOBODY where there are more."""
+    one = function.definitions[register] if register >= 0 else None
+    if one is None or one[0] != op.PHI or (home := function.blocks[one]) in function.loop_heads:
+        return NOBODY
+    made = [(function.definitions[part], before) for part, before in zip(one[3:], function.phi_order[home], strict=False)]
+    ways = [before for part, before in made if part is None or part[0] != op.CONST or function.unit.ir.constants[part[3]]]
+    return ways[0] if len(ways) == 1 else NOBODY
 
 
 def _asks_for_cuda(row: Row) -> bool:

@@ -19,6 +19,7 @@ from streamlint.ordering.parts import Sum
 from streamlint.ordering.places import ADDRESS, ANY, Element, Key, Place, register_place
 from streamlint.ordering.states import State
 from streamlint.ordering.streams import sites_of
+from streamlint.ordering.turns import asked_for_none
 from streamlint.ordering.walk import ORDERED, Walk
 from streamlint.ordering.walk_names import aside
 from streamlint.transfer.actions import (
@@ -402,6 +403,9 @@ class Pending(Holding):
             return None if done is None else not done
         if one[0] != op.COMPARE or function.text(one[3]) not in ("==", "!=", "is", "is not"):
             return None
+        asked_for = asked_for_none(function, one[2])
+        if asked_for is not None and self.has(state, EVENT, asked_for[0]):  # where the path goes on, the event behind the work is there
+            return asked_for[1]
         is_equal = function.text(one[3]) in ("==", "is")
         for asked, other in (one[4:6], one[5:3:-1]):
             said = function.definitions[other]

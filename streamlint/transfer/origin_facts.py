@@ -271,14 +271,16 @@ class Kept(Base):
                 return origin._replace(space="device", pinning="unknown")
             register = one[3] if one[0] not in (op.CALL,) else one[-1]
             node = self.facts.values(known.function, register)
-            for value in list(node.values):
-                if isinstance(value, LibraryObject) and value.kind == "loader":
-                    sites = [site for site in node.trace(value) if op.DEFINES[site.instruction[0]]]
-                    if any(self._is_prepared(*site) for site in sites) or (sites and self._is_on_device(sites[-1])):
-                        return origin._replace(space="device", pinning="unknown")
-                    if sites:
-                        last = sites[-1]
-                        return origin._replace(known=Known(last.function, last.instruction[2], known.context), how="loader")
+            loaders = [value for value in node.values if isinstance(value, LibraryObject) and value.kind == "loader"]
+            # one that is only declared to be a loader tells nothing of its pinning
+            telling = [value for value in loaders if value.detail == f"{origin.space}/{origin.pinning}"] or loaders
+            for value in telling:
+                sites = [site for site in node.trace(value) if op.DEFINES[site.instruction[0]]]
+                if any(self._is_prepared(*site) for site in sites) or (sites and self._is_on_device(sites[-1])):
+                    return origin._replace(space="device", pinning="unknown")
+                if sites:
+                    last = sites[-1]
+                    return origin._replace(known=Known(last.function, last.instruction[2], known.context), how="loader")
             one = known.function.definitions[register] if register >= 0 else None
         return origin
 

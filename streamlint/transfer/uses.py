@@ -121,6 +121,8 @@ class Uses:
 
     def _computed(self, call: ModelledCall) -> Iterator[Use]:
         library = call.row.library
+        if call.row.get("alias") and call.row.get("space") == "host":
+            return  # what wraps memory of the host is given some
         if call.is_of_arrays or self._given(call) or self.on_device(call.function, call.result):
             yield Use(WORK, call.name, library, Stream(CURRENT, library=library), self._given(call))
         elif call.row.effect == "factory" and self._pins(call):
