@@ -21,7 +21,6 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import RoundRow, first_part, last_part
 
-
 _NO_FUNCTIONS = frozenset({op.CONST, op.UNARY, op.BINARY, op.INPLACE, op.COMPARE, op.BUILD, op.DICT, op.FORMAT, op.SLICE})
 
 
