@@ -102,7 +102,8 @@ class _Few:
         return made[2]
 
     def _computed(self, use: Instruction) -> int | None:
-        function, name = self.function, called_name(self.function, use)
+        """The register of what an operator or a call computes of few numbers alone."""
+        function = self.function
         if use[0] in _OPERATORS:
             operands = list(op.reads(use))
         else:
@@ -110,17 +111,20 @@ class _Few:
             operands = [use[3], *given] if use[0] == op.INVOKE and use[3] in self.held else given
         if not self.held.issuperset(each for each in operands if not _is_setting(function, each)):
             return None
-        if use[0] in _OPERATORS:
-            is_few = function.text(use[3]) not in ("@", "@=")
-        elif name in function.known("joins"):
-            is_few = bool(operands) and operands[0] in self.lists
-        else:
-            effects = {row.effect for row in self.facts.rows(function, use)}
-            if effects == {"collective"}:
-                self.short.add(use)
-            if effects and effects <= {"view", "same"}:
-                return use[2]
-            is_few = effects == {"compute"} and name not in function.known("enlarges")
+        is_call = use[0] in (op.CALL, op.INVOKE)
+        return self._called(use, operands) if is_call else self._add(use, function.text(use[3]) not in ("@", "@="))
+
+    def _called(self, use: Instruction, operands: list[int]) -> int | None:
+        name = called_name(self.function, use)
+        if name in self.function.known("joins"):
+            return self._add(use, bool(operands) and operands[0] in self.lists)
+        effects = {row.effect for row in self.facts.rows(self.function, use)}
+        if effects == {"collective"}:
+            self.short.add(use)
+        is_view = bool(effects) and effects <= {"view", "same"}
+        return use[2] if is_view else self._add(use, effects == {"compute"} and name not in self.function.known("enlarges"))
+
+    def _add(self, use: Instruction, is_few: bool) -> int | None:
         if not is_few:
             return None
         self.short.add(use)
