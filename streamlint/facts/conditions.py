@@ -15,7 +15,7 @@ from typing import NamedTuple
 from streamlint.facts.aliases import SELF, path_of, source_of
 from streamlint.facts.counters import is_counter
 from streamlint.facts.facts import Facts
-from streamlint.facts.flags import Flags, comparison, own_flag
+from streamlint.facts.flags import Flags, IsNone, Wanted, asked_none, comparison, own_flag
 from streamlint.facts.functions import Function
 from streamlint.facts.kept_counts import counts_in_attribute
 from streamlint.facts.objects import Constant, Instance, LibraryObject, Object
@@ -80,19 +80,27 @@ class Conditions:
             reasons = self._reasons if by_values else self._by_form
             yield from (Rare(number, edge, why, why == NEVER) for why, edge in islice(reasons(register, number, taken, other), 1))
 
-    def flags(self) -> frozenset[int]:
-        """The parameters whose truth decides a branch."""
-        found = set()
+    def wanted(self) -> Wanted:
+        """The parameters that decide branches: by their truth, as texts, or by whether they are None."""
+        truths = set()
         for one in self.function.by_opcode[op.BRANCH]:
             parameter = self._definition(self._unnegated(one[2])[0])
             if parameter is not None and parameter[0] == op.PARAM:
-                found.add(parameter[3])
-        return frozenset(found)
+                truths.add(parameter[3])
+        compared = self.function.by_opcode[op.COMPARE]
+        texts = frozenset(found[0] for one in compared if (found := comparison(self.function, one)) is not None)
+        optional = frozenset(index for one in compared if (index := asked_none(self.function, one)) is not None)
+        return Wanted(frozenset(truths), texts, optional.union(self._handed_on()))
 
-    def texts(self) -> frozenset[int]:
-        """The parameters that are compared with texts."""
-        asked = (comparison(self.function, one) for one in self.function.by_opcode[op.COMPARE])
-        return frozenset(found[0] for found in asked if found is not None)
+    def _handed_on(self) -> Iterator[int]:
+        """The parameters that are None by default, and that the function hands to others."""
+        function = self.function
+        for one in function.by_opcode[op.PARAM]:
+            register = function.default_register(one[3])
+            if register is None or function.parent is None or not _is_none(function.parent, register):
+                continue
+            if any(use[0] in (op.CALL, op.INVOKE) and one[2] in use[5:] for use in function.uses[one[2]]):
+                yield one[3]
 
     # --- one branch
 
@@ -173,6 +181,10 @@ class Conditions:
         if one is not None and compared is not None and isinstance(text := flags.get(compared[0]), str):
             taken = (text in compared[1]) == (self._operator(one) in ("==", "in"))
             name, said = self.function.code.parameters[compared[0]].name, repr(text)
+        elif one is not None and (index := asked_none(self.function, one)) is not None and IsNone(index) in flags:
+            is_none = bool(flags[IsNone(index)])
+            taken = is_none == (self._operator(one) in ("is", "=="))
+            name, said = self.function.code.parameters[index].name, "None" if is_none else "given"
         else:
             key = (one[3] if one[0] == op.PARAM else own_flag(self.function, one)) if one is not None else None
             if key is None or key not in flags:

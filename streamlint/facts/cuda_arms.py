@@ -31,7 +31,7 @@ class CudaArms:
 
     def chosen(self, function: Function, phi: Instruction) -> list[int]:
         """The registers of a choice, but for those that it takes where there is no CUDA device, if others are left."""
-        registers, edges = list(phi[3:]), self._edges_without(function)
+        registers, edges = list(phi[3:]), self.edges_without(function)
         if not edges:
             return registers
         home = function.blocks[phi]
@@ -42,7 +42,7 @@ class CudaArms:
         """What a file assigns to a global name, but for what it does where there is no CUDA device, or replaces where there is one."""
         stores = unit.globals.get(name, [])
         body = unit.body
-        if len(stores) < 2 or not self._edges_without(body):
+        if len(stores) < 2 or not self.edges_without(body):
             return stores
         homes = [(one, body.blocks[one]) for one in body.by_opcode[op.SET_NAME] if body.text(one[2]) == name]
         replacing = [one for one, home in homes if self._is_with(body, home)]
@@ -53,7 +53,7 @@ class CudaArms:
         }
         return [(function, register) for function, register in stores if function is not body or register not in left] or stores
 
-    def _edges_without(self, function: Function) -> frozenset[Edge]:
+    def edges_without(self, function: Function) -> frozenset[Edge]:
         """The edges that are taken where there is no CUDA device."""
         found = self._edges.get(function)
         if found is None:
@@ -88,12 +88,12 @@ class CudaArms:
 
     def _is_without(self, function: Function, block: int, after: int) -> bool:
         """Whether a way out of a block is taken only where there is no CUDA device."""
-        edges = self._edges_without(function)
+        edges = self.edges_without(function)
         return (block, after) in edges or self._is_behind(function, block, edges)
 
     def _is_with(self, function: Function, block: int) -> bool:
         """Whether a block is run only where there is a CUDA device, and always there."""
-        edges = self._edges_without(function)
+        edges = self.edges_without(function)
         ends = [(number, function.code.blocks[number][-1]) for number, _ in edges]
         others = frozenset((number, end[3] if (number, end[4]) in edges else end[4]) for number, end in ends)
         return any(after == block for _, after in others) and self._is_behind(function, block, others)

@@ -1,10 +1,10 @@
-"""What a call decides: the truth of parameters and the texts that they are, by a constant, by what the caller was told, or by leaving it to
-the default; attributes of the receiver that were set before, as long as its own methods call one another."""
+"""What a call decides: the truth of parameters, the texts that they are and whether they are None, by what it gives, by what the caller was
+told, or by leaving it to the default; attributes of the receiver that were set before, as long as its own methods call one another."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
-from typing import Final
+from collections.abc import Callable, Mapping
+from typing import Final, NamedTuple
 
 from streamlint.facts.autograd import offset_of
 from streamlint.facts.functions import Function
@@ -14,18 +14,36 @@ from streamlint.ir import opcodes as op
 
 NOT_KNOWN: Final = object()
 """Stands for what a call does not decide."""
-Flags = Mapping[int | str, bool | str]
-"""Whether parameters, by number, and attributes of the receiver, by name, are true; or the text that a parameter is."""
+
+
+class IsNone(NamedTuple):
+    """Whether a parameter is None."""
+
+    parameter: int
+
+
+Flag = int | str | IsNone
+Flags = Mapping[Flag, bool | str]
+"""Whether parameters, by number, and attributes of the receiver, by name, are true, and whether parameters are None; or the text that a
+parameter is."""
+
+
+class Wanted(NamedTuple):
+    """The parameters of which the truth is asked for, those of which the text is, and those that may be None."""
+
+    truths: frozenset[int]
+    texts: frozenset[int] = frozenset()
+    optional: frozenset[int] = frozenset()
 
 
 def decided(
-    caller: Function, known: Flags, call: Instruction, callee: Function, wanted: Iterable[int], texts: Collection[int] = ()
-) -> dict[int | str, bool | str]:
-    """What is true in a call, and what is false. ``known`` are the flags of the caller, ``wanted`` the parameters that are asked for, and
-    ``texts`` those of which the text is asked for."""
+    caller: Function, known: Flags, call: Instruction, callee: Function, wanted: Wanted, is_there: Callable[[Function, int], bool]
+) -> dict[Flag, bool | str]:
+    """What is true in a call, and what is false. ``known`` are the flags of the caller; ``is_there`` says whether a register of it is
+    shown to hold something."""
     if call[0] not in (op.CALL, op.INVOKE):
         return {}
-    found: dict[int | str, bool | str] = {}
+    found: dict[Flag, bool | str] = {}
     if call[0] == op.INVOKE and callee.has_receiver and is_own(caller, call[3]):
         found.update({name: truth for name, truth in known.items() if isinstance(name, str)})
     offset = offset_of(caller, call, callee)
@@ -33,7 +51,7 @@ def decided(
         return found
     given = list(arguments_of(caller, call))
     spreads = any(kind in (1, 2) for _, kind in given)
-    for index in {*wanted, *texts}:
+    for index in {*wanted.truths, *wanted.texts, *wanted.optional}:
         parameter = callee.code.parameters[index]
         register = next(
             (held for place, (held, kind) in enumerate(given) if kind == parameter.name or (kind is None and place + offset == index)), None
@@ -42,11 +60,23 @@ def decided(
             continue
         value = _constant(caller, known, register) if register is not None else _of_default(callee, index)
         text = text_of(caller, known, register) if register is not None else value
-        if index in texts and isinstance(text, str):
+        if index in wanted.texts and isinstance(text, str):
             found[index] = text
-        elif value is not NOT_KNOWN and index in wanted:
+        elif value is not NOT_KNOWN and index in wanted.truths:
             found[index] = bool(value)
+        if index in wanted.optional and (is_none := _is_none(caller, known, register, value, is_there)) is not None:
+            found[IsNone(index)] = is_none
     return found
+
+
+def _is_none(caller: Function, known: Flags, register: int | None, value: object, is_there: Callable[[Function, int], bool]) -> bool | None:
+    """Whether a call gives None for a parameter, or leaves it to a default that is None; None where that is open."""
+    one = caller.definitions[register] if register is not None and register >= 0 else None
+    if one is not None and one[0] == op.PARAM and IsNone(one[3]) in known:
+        return bool(known[IsNone(one[3])])
+    if value is not NOT_KNOWN and (one is None or one[0] == op.CONST):
+        return value is None
+    return False if one is not None and one[0] != op.PARAM and is_there(caller, one[2]) else None
 
 
 def is_own(function: Function, register: int) -> bool:
@@ -87,6 +117,15 @@ def comparison(function: Function, one: Instruction) -> tuple[int, frozenset[str
         return None
     held = [function.constant(register) for register in (right[4:] if is_many else one[5:6])]
     return (left[3], frozenset(map(str, held))) if held and all(isinstance(each, str) for each in held) else None
+
+
+def asked_none(function: Function, one: Instruction) -> int | None:
+    """The parameter that is compared with None."""
+    if one[0] != op.COMPARE or function.text(one[3]) not in ("is", "is not", "==", "!="):
+        return None
+    left, right = function.definitions[one[4]], function.definitions[one[5]]
+    is_none = right is not None and right[0] == op.CONST and function.unit.ir.constants[right[3]] is None
+    return left[3] if is_none and left is not None and left[0] == op.PARAM else None
 
 
 def _constant(function: Function, known: Flags, register: int) -> object:

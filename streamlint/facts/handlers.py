@@ -12,13 +12,12 @@ from typing import NamedTuple
 
 from streamlint.facts.call_graph import LibraryCall
 from streamlint.facts.functions import Function
-from streamlint.facts.instructions import arguments_of
+from streamlint.facts.instructions import selected
 from streamlint.facts.objects import External
 from streamlint.facts.rounds import Rounds
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import RoundRow
-from streamlint.models.vocabulary import Selector
 
 
 class Handler(NamedTuple):
@@ -105,10 +104,3 @@ class Handlers:
             return False
         names = [call.name for call in self._made(function, [one])]
         return any(self.trains(handler.function) for name in names for handler in self._plain(function, one, name))
-
-
-def selected(function: Function, one: Instruction, selector: Selector) -> list[int]:
-    """The registers of the argument that a selector means."""
-    given = list(arguments_of(function, one))
-    by_place = [register for place, (register, kind) in enumerate(given) if kind is None and place == selector.position]
-    return by_place or [register for register, kind in given if kind == selector.keyword and kind is not None]

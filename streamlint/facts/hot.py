@@ -15,13 +15,13 @@ from streamlint.facts.conditions import Rare
 from streamlint.facts.decoding import feeds_back, may_feed_back
 from streamlint.facts.effects import DERIVES, OF_ROUNDS, Effect, Effects
 from streamlint.facts.evaluations import evaluated_loops
-from streamlint.facts.flags import Flags, decided
+from streamlint.facts.flags import Flag, Flags, IsNone, decided
 from streamlint.facts.functions import Function
 from streamlint.facts.gradients import Gradients
 from streamlint.facts.handlers import Handlers
 from streamlint.facts.loops import Body
 from streamlint.facts.named import NamedMembers
-from streamlint.facts.objects import Site
+from streamlint.facts.objects import Constant, Site, Unknown
 from streamlint.facts.reaching import reaching
 from streamlint.facts.settings import set_before
 from streamlint.facts.trained import trained
@@ -40,6 +40,8 @@ MOST_NAMED = 24
 """Sets of flags that one is entered with that takes members by their names: each of them leads to others."""
 MOST_REASONS = 3
 """Loops and steps for which a function is entered with the same flags."""
+
+Key = tuple[tuple[Flag, bool | str], ...]
 
 
 class Progress(NamedTuple):
@@ -101,8 +103,8 @@ class HotRegions:
         self.wrapped = Wrapped(self.graph)
         self.regions: dict[Function, list[Region]] = {}
         self._bodies: dict[Function, Body] = {}
-        self._progress: dict[tuple[Function, tuple[tuple[int | str, bool | str], ...]], dict[int, Progress]] = {}
-        self._versions: dict[Function, dict[tuple[tuple[int | str, bool | str], ...], set[tuple[Function, Loop | None]]]] = {}
+        self._progress: dict[tuple[Function, Key], dict[int, Progress]] = {}
+        self._versions: dict[Function, dict[Key, set[tuple[Function, Loop | None]]]] = {}
         self._waiting: deque[_Call] = deque()
 
     def find(self) -> None:
@@ -219,10 +221,17 @@ class HotRegions:
 
     def _told(self, caller: Function, known: Flags, call: Instruction, callee: Function) -> Flags:
         """The flags that a call decides."""
-        conditions, names = self.body(callee).conditions, self.named.parameters(callee)
-        compared = conditions.texts()
-        found = decided(caller, known, call, callee, conditions.flags(), compared | names)
-        return {**self.named.tables.told(caller, known, call, callee, names - compared), **found} if names else found
+        wanted, names = self.body(callee).conditions.wanted(), self.named.parameters(callee)
+        found = decided(caller, known, call, callee, wanted._replace(texts=wanted.texts | names), self._is_there)
+        return {**self.named.tables.told(caller, known, call, callee, names - wanted.texts), **found} if names else found
+
+    def _is_there(self, function: Function, register: int) -> bool:
+        """Whether a call gives something: an attribute, an element or what is known of it, and no code in view makes that None."""
+        values = self.facts.values(function, register).values
+        if any(isinstance(value, Constant) and value.value is None for value in values):
+            return False
+        one = function.definitions[register]
+        return any(not isinstance(value, Unknown) for value in values) or (one is not None and one[0] in (op.ATTR, op.UNPACK))
 
     # --- regions
 
@@ -309,6 +318,9 @@ class HotRegions:
             key = (*_sorted(flags), kind)
             most = MOST_NAMED if self.named.parameters(function) else MOST_VERSIONS
             if key not in versions and len(versions) >= most:
+                flags = {flag: value for flag, value in flags.items() if not isinstance(flag, IsNone)}
+                key = (*_sorted(flags), kind)
+            if key not in versions and len(versions) >= most:
                 key, flags = (kind,), {}
             first, entered = caller.chain()[0], versions.setdefault(key, set())
             if len(entered) >= MOST_REASONS or (first.function, first.loop) in entered:
@@ -317,7 +329,7 @@ class HotRegions:
             self._region(function, None, None, (caller, call), flags, caller.does, function.is_generator and resumed, around)
 
 
-def _sorted(flags: Flags) -> tuple[tuple[int | str, bool | str], ...]:
+def _sorted(flags: Flags) -> Key:
     return tuple(sorted(flags.items(), key=str))
 
 

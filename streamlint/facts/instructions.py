@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from streamlint.facts.functions import Function
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.models.vocabulary import Selector
 
 COPIES = {op.CAST: 4, op.COPY: 3, op.REBIND: 5, op.AWAIT: 3}
 """By opcode: the operand of which the result is a copy, a cast, or what it is behind a call that may change it."""
@@ -17,6 +18,13 @@ def arguments_of(function: Function, call: Instruction) -> Iterator[tuple[int, o
     first, shape = (6, call[5]) if call[0] == op.INVOKE else (5, call[4])
     kinds = function.unit.ir.constants[shape] if shape != op.NONE else (None,) * (len(call) - first)
     yield from zip(call[first:], kinds, strict=False)
+
+
+def selected(function: Function, one: Instruction, selector: Selector) -> list[int]:
+    """The registers of the argument that a selector means."""
+    given = list(arguments_of(function, one))
+    by_place = [register for place, (register, kind) in enumerate(given) if kind is None and place == selector.position]
+    return by_place or [register for register, kind in given if kind == selector.keyword and kind is not None]
 
 
 def uncast(function: Function, register: int) -> int:

@@ -15,10 +15,13 @@ from typing import NamedTuple
 from streamlint.facts.aliases import Aliases
 from streamlint.facts.call_graph import CallGraph, Calls
 from streamlint.facts.functions import ClassInfo, Function
+from streamlint.facts.instructions import selected
 from streamlint.facts.program import Unit
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import RoundRow, first_part, last_part
+
+_NO_FUNCTIONS = frozenset({op.CONST, op.UNARY, op.BINARY, op.INPLACE, op.COMPARE, op.BUILD, op.DICT, op.FORMAT, op.SLICE})
 
 
 class Round(NamedTuple):
@@ -141,7 +144,7 @@ class Rounds:
                 continue
             if row.beside:  # the value shows itself: that some library has rounds is enough
                 is_shown = self.may_have(function.unit) and (
-                    self.aliases.uses(function, one[3], frozenset(row.beside)) or self._is_given_pass(function, one)
+                    self.aliases.uses(function, one[3], frozenset(row.beside)) or self._is_given_pass(function, one, row)
                 )
             else:
                 is_shown = any(self.is_used_near(function.unit, first_part(name)) for name in row.names)
@@ -156,9 +159,12 @@ class Rounds:
         known = [self.facts.models.call(name) for name in row.names]
         return all(each is not None and each.get("result") == "none" for each in known)
 
-    def _is_given_pass(self, function: Function, one: Instruction) -> bool:
-        """Whether a method is given a function of the program that goes backward: an optimizer asks it for the loss."""
-        nodes = [self.facts.values(function, register) for register in one[6:]]
+    def _is_given_pass(self, function: Function, one: Instruction, row: RoundRow) -> bool:
+        """Whether a method is given a function of the program that goes backward, and no more: an optimizer asks it for the loss."""
+        given = selected(function, one, row.function) if row.function is not None else []
+        if len(given) != 1 or len(one) > 7 or not self._may_be_function(function, given[0]):
+            return False
+        nodes = [self.facts.values(function, given[0])]
         waiting = [value.function for node in nodes for value in self.facts.functions_in(node.values)]
         met = set[Function]()
         while waiting:
@@ -169,6 +175,20 @@ class Rounds:
             if any(each.row.does == "backward" for each in self.of(callee)):
                 return True
             waiting += [edge.callee for edge in self.graph.calls(callee).edges if edge.is_followed]
+        return False
+
+    def _may_be_function(self, function: Function, register: int) -> bool:
+        """Whether what computes a value may give a function: no constant, operator or display does."""
+        waiting, seen = [register], set[int]()
+        while waiting:
+            register = waiting.pop()
+            one = function.definitions[register] if register >= 0 and register not in seen else None
+            seen.add(register)
+            if one is None or one[0] in _NO_FUNCTIONS:
+                continue
+            if one[0] not in (op.PHI, op.COPY):
+                return True
+            waiting += op.reads(one)
         return False
 
     # --- which libraries a file can have values of

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from streamlint.facts.call_graph import CallGraph
-from streamlint.facts.flags import is_own
+from streamlint.facts.flags import Flag, is_own
 from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.loops import Body
 from streamlint.ir import Instruction
@@ -25,11 +25,11 @@ class Bodies(Protocol):
         """The control flow of a function."""
 
 
-def set_before(bodies: Bodies, function: Function, place: Instruction, depth: int = _MOST_CALLERS) -> dict[int | str, bool]:
+def set_before(bodies: Bodies, function: Function, place: Instruction, depth: int = _MOST_CALLERS) -> dict[Flag, bool | str]:
     """The switches of its receiver whose setting is known where a method comes to an instruction, by all methods that call it."""
     if function.owner is None or not function.has_receiver or depth == 0 or not _has_switches(bodies, function.owner):
         return {}
-    found: dict[int | str, bool] | None = None
+    found: dict[Flag, bool | str] | None = None
     for caller, call in _callers(bodies, function):
         if call[0] != op.INVOKE or not is_own(caller, call[3]):
             return _own(bodies, function, place)
@@ -58,13 +58,13 @@ def _has_switches(bodies: Bodies, owner: ClassInfo) -> bool:
     return False
 
 
-def _own(bodies: Bodies, function: Function, place: Instruction) -> dict[int | str, bool]:
+def _own(bodies: Bodies, function: Function, place: Instruction) -> dict[Flag, bool | str]:
     """What a method itself sets once, and before it comes to an instruction."""
     stored: dict[str, list[Instruction]] = {}
     for one in function.by_opcode[op.SET_ATTR]:
         if is_own(function, one[2]):
             stored.setdefault(function.text(one[3]), []).append(one)
-    found: dict[int | str, bool] = {}
+    found: dict[Flag, bool | str] = {}
     for name, stores in stored.items():
         value = function.definitions[stores[0][4]]
         constant = function.unit.ir.constants[value[3]] if value is not None and value[0] == op.CONST else None

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from streamlint.facts.facts import Facts
 from streamlint.facts.functions import Function
-from streamlint.facts.handlers import selected
+from streamlint.facts.instructions import selected
 from streamlint.facts.objects import ClassObject, External, Instance
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from streamlint.facts.flags import decided
+from streamlint.facts.flags import Wanted, decided
 from streamlint.facts.functions import Function
 from streamlint.facts.hot import TRAINING
 from streamlint.facts.objects import Site
@@ -67,8 +67,8 @@ class Trims:
         """Whether a parameter decides whose value is not known: it is the callers' choice."""
         function = site.function
         body = self.rounds.body(function)
-        wanted = body.conditions.flags()
-        known = decided(made[number - 1].function, {}, made[number - 1].instruction, function, wanted) if number else {}
+        wanted = Wanted(body.conditions.wanted().truths)
+        known = decided(made[number - 1].function, {}, made[number - 1].instruction, function, wanted, lambda *_: False) if number else {}
         switches: set[tuple[int, int]] = set()
         for block in loop.body if loop is not None else body.graph.order:
             end = function.code.blocks[block][-1]

@@ -171,7 +171,7 @@ ROUND = (
         "function",
         "place",
         "Of a `handler`, or of a `caller`, whose rounds do not train: the function that is called in each round; `result`: what the result "
-        "is called with.",
+        "is called with. Of an `optimizer`: the function that its step takes, and nothing else.",
     ),
     key("event", "place", "Of a `handler`: the argument that says when the function is called."),
     key("events", "texts", "Names of the events that happen in each round."),

@@ -15,6 +15,7 @@ from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.hot import HotRegions, Region
 from streamlint.facts.objects import Container, Instance, Object, Unknown
 from streamlint.facts.program import Unit
+from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import Loop
 from streamlint.waits.elsewhere import Elsewhere
@@ -103,19 +104,19 @@ class HostRounds:
     @cached_property
     def _moved(self) -> list[Object]:
         """The modules that the program moves or hands to what may move them, and those that they hold."""
-        found = dict.fromkeys(self._receivers(self.facts.models.known("places")))
+        found = dict.fromkeys(self._receivers(self.facts.models.known("places"), self._placing.moves))
         for value in (waiting := list(found)):
             held = [each for each in (*self._held(value), *filter(self._is_module, self._elements(value))) if each not in found]
             found.update(dict.fromkeys(held))
             waiting += held
         return list(found)
 
-    def _receivers(self, names: frozenset[str]) -> list[Object]:
-        """The modules of which methods of these names are called, or that such methods are given."""
+    def _receivers(self, names: frozenset[str], counts: Callable[[Function, Instruction], bool] = lambda *_: True) -> list[Object]:
+        """The modules of which methods of these names are called, or that such methods are given, where the use ``counts``."""
         found: dict[Object, None] = {}
         for unit in dict.fromkeys(unit for name in sorted(names) for unit in self.facts.program.mentioning(name)):
             for name in names & unit.attribute_uses.keys() if not unit.is_cpp else ():
-                for function, one in unit.attribute_uses[name]:
+                for function, one in (use for use in unit.attribute_uses[name] if counts(*use)):
                     registers = [one[3], *(one[6:] if one[0] == op.INVOKE else ())]
                     values = (value for each in registers if each >= 0 for value in self.facts.values(function, each).values)
                     found.update(dict.fromkeys(each for value in values for each in (value, *self._elements(value))))

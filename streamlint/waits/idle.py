@@ -22,6 +22,7 @@ from streamlint.waits.questions import alike
 from streamlint.waits.quiet import Quiet
 from streamlint.waits.steady import steadiness_of
 from streamlint.waits.wait import CAST, DEVICE, FETCH, NUMBER, READ, UPLOAD, Wait
+from streamlint.waits.without import edges_without
 
 _FETCHES = frozenset({"float", "int", "bool", "complex", "str", "repr", "print", "format"})
 """Casts that do nothing but fetch; others compare tensors first."""
@@ -73,6 +74,7 @@ class Idle:
         self.steadiness = steadiness_of(hot)
         self._at: dict[Function, dict[Instruction, Wait]] = {}
         self._uploads: dict[Function, dict[Instruction, Wait]] = {}
+        self._without: dict[Function, frozenset[tuple[int, int]]] = {}
         self._short: dict[Function, frozenset[Instruction]] = {}
         self._prepares: dict[Function, dict[Instruction, set[Wait]]] = {}
         self._summaries: dict[tuple[Function, bool, frozenset[tuple[Fact, bool]]], Reach] = {}
@@ -176,7 +178,7 @@ class Idle:
         body = self.hot.body(function)
         waits: dict[Wait, None] = {}
         passes = False
-        seen: set[int] = set()
+        seen, left = set[int](), set[int]()
         waiting = list(starts)
         while waiting:
             block, index = waiting.pop()
@@ -190,10 +192,13 @@ class Idle:
                 if reach is not None and not reach.passes:
                     break
             else:
-                if block in (limits.head, 0):
+                if block == 0 or (block == limits.head and block in left):
                     passes = True
                     continue
+                left.add(block)
                 for before in body.graph.predecessors[block]:
+                    if block == limits.head and not body.graph.dominates(block, before):
+                        continue  # the first round
                     if before not in seen and self._is_way(function, before, block, limits):
                         seen.add(before)
                         waiting.append((before, len(function.code.blocks[before])))
@@ -256,6 +261,10 @@ class Idle:
         """Whether a round may take an edge."""
         lost = self.hot.body(function).lost
         if (before, after) in limits.without or before in lost or after in lost:
+            return False
+        if function not in self._without:
+            self._without[function] = edges_without(self.hot.facts, function)
+        if (before, after) in self._without[function]:
             return False
         if limits.within is not None and not (before in limits.within and after in limits.within):
             return False

@@ -15,6 +15,7 @@ from streamlint.waits.operands import argument_registers, is_element_type
 
 _DEVICE, _TO = "device", "to"
 _OF_LOCALS = frozenset({op.BIND, op.UNBIND, op.UNDEF, op.LOAD, op.STORE, op.SET_NAME, op.DEL_NAME, op.CLASS, op.FUNCTION})
+_ADDING = (op.BINARY, op.UNARY)
 _COMPUTING = (op.BINARY, op.UNARY, op.COMPARE, op.ITEM)
 
 
@@ -53,7 +54,7 @@ class Placing:
             return is_named
         if any(self._is_of_device(name) and name not in (_DEVICE, _TO) for name in _names(_asked_for(unit))):
             return True
-        return any(self._places(function, one) for function in unit.functions for one in function.code.instructions())
+        return any(self.places(function, one) for function in unit.functions for one in function.code.instructions())
 
     def _is_of_device(self, name: str) -> bool:
         """Whether a name or a text is one that puts something on a device; prose is none."""
@@ -61,7 +62,12 @@ class Placing:
             return True
         return name.isidentifier() and any(_has_word(name, word) for word in self._words)
 
-    def _places(self, function: Function, one: Instruction) -> bool:
+    def moves(self, function: Function, one: Instruction) -> bool:
+        """Whether the use of a method that moves something may put it elsewhere than on the host."""
+        given = argument_registers(function, one) if one[0] == op.INVOKE and function.text(one[4]) == _TO else []
+        return not given or not all(self._is_host(function, register) for kind, register in given if kind in (None, _DEVICE))
+
+    def places(self, function: Function, one: Instruction) -> bool:
         """Whether an instruction puts something elsewhere than where a tensor is, or names a device."""
         if one[0] == op.ATTR and function.text(one[4]) == _DEVICE:
             return not self._is_of_tensor(function, one)
@@ -72,11 +78,21 @@ class Placing:
         name, given = last_name(function, one), argument_registers(function, one)
         if name == _TO and one[0] == op.INVOKE:
             return not all(kind not in (None, _DEVICE) or self._is_beside(function, register) for kind, register in given)
-        return name == _DEVICE or any(kind == _DEVICE and not self._is_beside(function, register) for kind, register in given)
+        if _is_device(function, one):
+            return not self._is_one_beside(function, one[2])
+        return any(kind == _DEVICE and not self._is_beside(function, register) for kind, register in given)
 
     def _is_beside(self, function: Function, register: int) -> bool:
         """Whether a register holds the device of a tensor, nothing or the host, or what names no device: the type of elements."""
         return all(self._is_one_beside(*each) for each in _values(function, register))
+
+    def _is_host(self, function: Function, register: int) -> bool:
+        """Whether a register holds a device that is the host's wherever it may come from."""
+        for home, held in _values(function, register):
+            one = home.definitions[held] if held >= 0 else None
+            if one is None or not (home.constant(held) == "cpu" or (_is_device(home, one) and self._is_one_beside(home, held))):
+                return False
+        return True
 
     def _is_one_beside(self, function: Function, register: int) -> bool:
         one = function.definitions[register] if register >= 0 else None
@@ -84,20 +100,27 @@ class Placing:
             return False
         if one[0] == op.CONST:
             return function.unit.ir.constants[one[3]] in (None, "cpu", True, False)
+        if _is_device(function, one):
+            return all(self._is_beside(function, register) for _, register in argument_registers(function, one)[:1])
         if one[0] == op.ATTR and function.text(one[4]) == _DEVICE:
             return self._is_of_tensor(function, one)
-        return (one[0] == op.ATTR and function.text(one[4]) == "dtype") or is_element_type(self.facts, function, register)
+        if (one[0] == op.ATTR and function.text(one[4]) == "dtype") or is_element_type(self.facts, function, register):
+            return True
+        return self._is_tensor(function, register, _ADDING)  # where another tensor is
 
     def _is_of_tensor(self, function: Function, one: Instruction) -> bool:
         """Whether the object of an attribute is a tensor: by what is known of it, or by how the function uses it."""
-        if any(isinstance(value, Memory) for value in self.facts.values(function, one[3]).values):
+        return self._is_tensor(function, one[3], _COMPUTING)
+
+    def _is_tensor(self, function: Function, register: int, computing: tuple[int, ...]) -> bool:
+        if any(isinstance(value, Memory) for value in self.facts.values(function, register).values):
             return True
-        if function.owner is not None and function.is_parameter(one[3], 0):
+        if function.owner is not None and function.is_parameter(register, 0):
             return False
-        held = function.definitions[one[3]] if one[3] >= 0 else None
-        uses = function.uses[one[3]] if held is not None and held[0] not in (op.NAME, op.IMPORT) else ()
-        members = (function.text(use[4]) for use in uses if use[0] in (op.ATTR, op.INVOKE) and use[3] == one[3])
-        return not function.known("shows-tensor").isdisjoint(members) or any(use[0] in _COMPUTING for use in uses)
+        held = function.definitions[register] if register >= 0 else None
+        uses = function.uses[register] if held is not None and held[0] not in (op.NAME, op.IMPORT) else ()
+        members = (function.text(use[4]) for use in uses if use[0] in (op.ATTR, op.INVOKE) and use[3] == register)
+        return not function.known("shows-tensor").isdisjoint(members) or any(use[0] in computing for use in uses)
 
 
 def _values(function: Function, register: int) -> Iterator[tuple[Function, int]]:
@@ -110,14 +133,22 @@ def _values(function: Function, register: int) -> Iterator[tuple[Function, int]]
         seen.add(place)
         one = home.definitions[held] if held >= 0 else None
         behind = [(home, each) for each in one[3:]] if one is not None and one[0] == op.PHI else []
-        behind += _stored(home, one) if one is not None and one[0] == op.LOAD else ()
+        behind += _stored(home, one) if one is not None and one[0] in (op.LOAD, op.NAME) else ()
         waiting += behind
         if not behind:
             yield place
 
 
+def _is_device(function: Function, one: Instruction) -> bool:
+    """Whether an instruction makes a device: ``torch.device("cpu")``."""
+    return one[0] in (op.CALL, op.INVOKE) and last_name(function, one) == _DEVICE and len(argument_registers(function, one)) > 0
+
+
 def _stored(function: Function, one: Instruction) -> Iterator[tuple[Function, int]]:
-    """What functions put into the variable that a closure reads."""
+    """What functions put into the variable that a closure reads, and what a file puts into its own."""
+    if one[0] == op.NAME:
+        yield from function.unit.globals.get(function.text(one[3]), ())
+        return
     name, owner = function.unit.ir.constants[one[3]]
     home = function.unit.function(owner)
     for each in (home, *home.below):

@@ -127,12 +127,20 @@ class _Hosts:
             return self._part(self._rank(at.at(one[3])), function, one[4])
         if opcode == op.ATTR:
             row = self.facts.models.member(TENSOR, function.text(one[4]))
-            return self._viewed(at, one[3], function.text(one[4])) if row is not None and row.effect in _SAME else _NOT
+            is_beside = row is not None and (row.effect in _SAME or (row.effect == "factory" and row.get("space") == "like"))
+            return self._viewed(at, one[3], function.text(one[4])) if is_beside else _NOT
+        if opcode == op.NAME:
+            return self._named(function, function.text(one[3]))
         if opcode == op.PARAM:
             return self._given(at, one)
         if opcode == op.UNPACK:
             return self._unpacked(at, one)
         return self._called(at, one) if opcode in (op.CALL, op.INVOKE) else _NOT
+
+    def _named(self, function: Function, name: str) -> int:
+        """What a file keeps in a name of its own, where nothing gives tensors of the file other memory."""
+        made = function.unit.globals.get(name, ()) if not function.unit.attribute_stores.get("data") else ()
+        return min((self._rank(_At(home, register, ())) for home, register in made), default=_NOT)
 
     def _together(self, at: _At, registers: Iterable[int]) -> int:
         """What comes of several values, of which tensors with dimensions are on one device."""

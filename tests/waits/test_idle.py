@@ -175,7 +175,7 @@ def check(loss):
 def check(loss):
     if loss.item() > 3:
         raise ValueError
-    return loss * 2
+    return loss * torch.rand(1000, device=loss.device)
 """
     + loop("check(loss)\ntotal += loss.item()  # here"),
 }
