@@ -1,4 +1,4 @@
-"""The tracks: generated cases, those written by hand, and look-alikes."""
+"""The tracks: generated cases, those written by hand or without knowing the linter, and look-alikes."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from benchmarks.streambench import fixes
 from benchmarks.streambench.cases import BAD, CLEAN, SEED, Case, cases, places
 from benchmarks.streambench.pieces import BenchError, lines_of
 
-HAND, QUIET = (Path(__file__).with_name(name) for name in ("hand", "quiet"))
-OWN = ("micro", "hand", "quiet")
+WRITTEN = {name: Path(__file__).with_name(name) for name in ("hand", "blind", "quiet")}
+OWN = ("micro", *WRITTEN)
 TRACKS = (*OWN, "fixes")
 
 
@@ -27,7 +27,7 @@ def read(tracks: Sequence[str] = OWN, seed: int = SEED, mirrors: Path | None = N
                 raise BenchError("the track fixes wants clones of the repositories: --mirrors DIR")
             found += fixes.cases(mirrors)
         else:
-            found += written(HAND if track == "hand" else QUIET, track)
+            found += written(WRITTEN[track], track)
     return found
 
 

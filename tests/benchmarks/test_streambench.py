@@ -63,6 +63,7 @@ def test_tracks(everything: list[Any]) -> None:
     assert len(micro) > 2000
     assert {case.hazard for case in micro} == set(importlib.import_module("benchmarks.streambench.tools").HAZARDS)
     assert sum(case.track == "hand" for case in everything) >= 30
+    assert sum(case.track == "blind" for case in everything) >= 200
     assert sum(case.track == "quiet" for case in everything) >= 60
     assert len({case.name for case in everything}) == len(everything)
     assert all(bool(case.marks) != (case.track == "quiet") and case.clean and case.why for case in everything)
@@ -95,13 +96,26 @@ def test_chains(bench: Any, small: Any) -> None:
 
 
 def test_programs_can_be_read(everything: list[Any]) -> None:
-    """Python parses; braces of C++ are balanced; each third case, which keeps all templates and ways."""
-    for case in everything[::3]:
+    """Python parses; braces of C++ are balanced; all that are written, and each third generated case, which keeps templates and ways."""
+    micro = [case for case in everything if case.track == "micro"]
+    for case in (*micro[::3], *(case for case in everything if case.track != "micro")):
         for path, text in {**case.bad, **{f"clean/{name}": text for name, text in case.clean.items()}}.items():
             if path.endswith(".py"):
                 ast.parse(text)
             else:
                 assert text.count("{") == text.count("}"), (case.name, path)
+
+
+def test_pairs_that_were_written(everything: list[Any]) -> None:
+    """A hazard of a rule, two versions of the same files that differ, no mark left in a text, and a name that says track and hazard."""
+    known = importlib.import_module("benchmarks.streambench.tools").HAZARDS
+    for case in everything:
+        if case.track == "blind":
+            assert case.hazard in known, case.name
+            assert case.bad.keys() == case.clean.keys(), case.name
+            assert case.bad != case.clean, case.name
+            assert "#: " not in "".join((*case.bad.values(), *case.clean.values())), case.name
+            assert case.name.startswith(f"blind-{case.hazard.lower()}-"), case.name
 
 
 def test_score(bench: Any, small: Any) -> None:
