@@ -28,6 +28,8 @@ GIVEN, RECYCLED, LEFT = "given", "recycled", "left"
 left to them."""
 
 _HOLDING_UP = (Synchronized, Waited, Exchanged, Read)
+_EQUAL = {"==": True, "is": True, "!=": False, "is not": False}
+"""Which way of a comparison says that both are one."""
 
 
 class RaceOrders(RaceMemory):
@@ -221,6 +223,14 @@ class RaceOrders(RaceMemory):
         if state.block not in state.frame.function.loop_heads and self._is_filled(state, condition):
             return True  # it is not empty
         return self._is_there(state, condition)
+
+    def learned(self, state: State, condition: int, holds: bool) -> frozenset[Tracked]:
+        """Where the stream of the work equals another one, the names of that are names of it."""
+        one = state.frame.function.definitions[condition] if condition >= 0 else None
+        if one is None or one[0] != op.COMPARE or _EQUAL.get(state.frame.function.text(one[3])) is not holds:
+            return frozenset()
+        others = [other for mine, other in ((one[4], one[5]), (one[5], one[4])) if self._has(state, STREAM, mine)]
+        return frozenset().union(*(self.lanes.of(state.frame, one, Stream(NAMED, other)).tracked(STREAM) for other in others))
 
     def _is_there(self, state: State, condition: int) -> bool | None:
         """A handle or event behind the work, or its stream, is asked whether it is None: where a path goes on, it is not."""

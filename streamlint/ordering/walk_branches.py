@@ -12,7 +12,7 @@ from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Loop
 from streamlint.ordering.conditions import Frame, deciding
 from streamlint.ordering.exhausted import Exhausted
-from streamlint.ordering.flow import OBJECTS
+from streamlint.ordering.flow import OBJECTS, Tracked
 from streamlint.ordering.liveness import Liveness
 from streamlint.ordering.made_streams import MadeStreams, as_asked
 from streamlint.ordering.rounds import next_round
@@ -90,7 +90,7 @@ class Branches(Calls):
             if not known and loop is None:
                 after = self._guessed(state, key, holds, block, other)
             if after.guesses <= MOST_GUESSES:
-                yield from self._entering(after, block)
+                yield from self._entering(after._replace(tracked=after.tracked | self.learned(state, condition, holds)), block)
 
     def _truths(self, state: State, condition: int, key: Key) -> set[bool]:
         """The truths that a condition may have by what a path has decided, or by what it asks; empty where that is not known."""
@@ -117,6 +117,10 @@ class Branches(Calls):
         """The truth of a condition that says that the memory is gone, or what orders it: what holds one of them is not None."""
         asked = asked_for_none(state.frame.function, condition)
         return asked[1] if asked is not None and has_memory(state, self.places.names(state.frame.function, asked[0]), OBJECTS) else None
+
+    def learned(self, state: State, condition: int, holds: bool) -> frozenset[Tracked]:
+        """What a path knows of the operation by the way that it takes at a branch."""
+        return frozenset()
 
     def _is_first(self, state: State, loop: Loop) -> bool:
         """Whether a path stands at the head of a loop before the first round."""
