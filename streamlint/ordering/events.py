@@ -185,6 +185,8 @@ class EmptyWaits(EventWalk):
 
     def _is_reported(self, number: int, reached: _Reached, record: tuple[Site, tuple[Site, ...], Place | None] | None) -> bool:
         root = self._roots[number].function
+        if self._is_made_late(root, reached):
+            return False
         if reached.above and self.events.is_static(root, reached.above[-1]):
             return False
         is_of_object = self._site.function.code.name == "__init__"
@@ -196,6 +198,15 @@ class EmptyWaits(EventWalk):
         if not is_of_object or not reached.calls:
             return True
         return reached.stream is not None and (reached.stream == record[2] or self._works_later(root, record, reached.stream))
+
+    def _is_made_late(self, root: Function, reached: _Reached) -> bool:
+        """Whether a wait also finds the event that an earlier call has made, stored, and recorded: only the first wait is empty."""
+        wait = reached.calls[0].instruction if reached.calls else reached.site.instruction
+        made = self._site.instruction
+        if reached.above or root.is_cpp or root.runs_before(made, wait):
+            return False
+        stored = (place for one in root.code.instructions() for place, held in self.places.assigned(root, one) if held == made[2])
+        return any(place.path for place in stored) and self.events.is_recorded(self._site)
 
     def _works_later(self, root: Function, record: tuple[Site, tuple[Site, ...], Place | None], stream: Place) -> bool:
         """Whether the stream that waits gets work behind the record: work that the wait should have held back."""

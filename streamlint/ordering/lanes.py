@@ -271,7 +271,7 @@ class Lanes:
         at: Instruction | None = one
         if stream.register >= 0:  # ``current_stream()`` means the one where it was called
             made = frame.function.definitions[stream.register]
-            if made is None or made[0] not in (op.CALL, op.INVOKE):
+            if made is None or not self._is_asked(frame.function, stream.register):
                 return Lane(CURRENT, (), frozenset(), True, stream.library)
             at = made
         inner: Frame | None = frame
@@ -282,6 +282,17 @@ class Lanes:
                 return self.of(inner, at, found, depth)
             at, inner = inner.call, inner.caller
         return Lane(CURRENT, (), frozenset(), True, stream.library)
+
+    def _is_asked(self, function: Function, register: int, depth: int = 4) -> bool:
+        """Whether a stream is asked for where a register gets it: by a call, or by a property or method that does so each time."""
+        one = function.definitions[register] if register >= 0 else None
+        if one is None or one[0] not in (op.CALL, op.INVOKE, op.ATTR):
+            return False
+        callees = [edge.callee for edge in self.transfer.edges(function, one) if edge.is_followed and not edge.is_handed]
+        if one[0] == op.ATTR and not callees:
+            return False
+        ends = [(callee, end[2]) for callee in callees for end in callee.by_opcode[op.RETURN] if depth]
+        return all(self._is_asked(callee, given, depth - 1) for callee, given in ends)
 
     def _blocking(self, stream: Stream, values: list[Object], made: frozenset[Site]) -> bool | None:
         """Whether a stream is ordered with the null stream."""

@@ -86,6 +86,26 @@ class Currents:
             stream = self.at(edge.callee, ends[0]) if len(ends) == 1 else None
             if stream is not None and stream.kind == NAMED and stream.register >= 0:
                 yield edge.callee, stream
+            if edge.is_followed and edge.callee is not function and not (function.is_cpp or ends):
+                yield from ((edge.callee, made) for made in self._returned(edge.callee))
+
+    def _returned(self, function: Function) -> list[Stream]:
+        """The stream of the one scope that a function may give back, beside scopes of nothing."""
+        ends = [function.definitions[end[2]] for end in function.by_opcode[op.RETURN] if end[2] >= 0]
+        ways = [
+            way
+            for end in ends
+            if end is not None
+            for way in ([function.definitions[each] for each in end[3:]] if end[0] == op.PHI else [end])
+        ]
+        given = [
+            call.stream_in(register)
+            for way in ways
+            if way is not None and way[0] in (op.CALL, op.INVOKE) and last_name(function, way) in self._names
+            for call in self.transfer.modelled(function, way)
+            if (register := _chosen_by(call, "scope")) is not None and _parameter(function, register) is None
+        ]
+        return given if len(given) == 1 and given[0].kind == NAMED else []
 
     def entered_by(self, function: Function, one: Instruction) -> Iterator[tuple[Function, Stream]]:
         """The methods of the program that enter an object as a context manager, each with the stream that is current behind it."""
