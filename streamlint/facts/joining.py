@@ -45,6 +45,10 @@ class Joining:
         """Whether an instruction waits for the end of threads that run as a part of its function."""
         return any(one in ends for ends in self._of(function).values())
 
+    def ended(self, function: Function, one: Instruction) -> Iterator[Instruction]:
+        """The instructions that start the threads for whose end an instruction waits."""
+        yield from (start for start, ends in self._of(function).items() if one in ends)
+
     def started(self, function: Function, calls: Iterable[LibraryCall]) -> Iterator[Function]:
         """The functions that a thread runs which is started by calls of its method."""
         for call in calls:
@@ -90,7 +94,8 @@ class Joining:
             if any(isinstance(value, LibraryObject) and self._is_pool(value) for value in self._values(function, one[3])):
                 yield one, one[3]
         for one in function.by_opcode[op.AWAIT]:
-            made = function.definitions[one[3]]
+            held = _behind(function, one[3])
+            made = function.definitions[held] if held >= 0 else None
             if made is not None and made[0] in (op.CALL, op.INVOKE) and any(row.get("awaited") for row in self.facts.rows(function, made)):
                 yield one, one[3]
         for one in function.by_opcode[op.DESTROY] if self._joins_at_end else ():

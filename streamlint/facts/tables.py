@@ -103,9 +103,7 @@ class Tables:
         found = [one for one in meant if isinstance(one, ClassInfo) and name in one.assigned]
         return f"{found[0].unit.path}:{found[0].name}.{name}" if len(found) == 1 else None
 
-    def told(
-        self, caller: Function, known: Flags, call: Instruction, callee: Function, wanted: Iterable[int]
-    ) -> dict[int | str, bool | str]:
+    def told(self, caller: Function, known: Flags, call: Instruction, callee: Function, wanted: Iterable[int]) -> Flags:
         """The texts that a call gives for parameters."""
         given = ((index, _given(caller, call, callee, index)) for index in wanted if call[0] in (op.CALL, op.INVOKE))
         texts = ((index, self.text(caller, known, register)) for index, register in given if register is not None)

@@ -43,7 +43,8 @@ class DefaultStream(StreamFiles):
         """Why work on the null stream matters; empty where it does not."""
         if not choice.at.function.is_cpp and choice.at.function.unit is not function.unit:
             given_by_cython = function.is_cpp and is_cython(choice.at.function.unit)
-            return self._reason_cython(work, choice) if given_by_cython else self._reason_crossing(choice)
+            crossing = self._reason_cython(work, choice) if given_by_cython else self._reason_crossing(choice)
+            return crossing if function.is_cpp or crossing else self._reason_python(function, one, work, choice)
         if not function.is_cpp:
             return self._reason_python(function, one, work, choice)
         if self.streams.per_thread(function.unit) is True or self.is_teardown(function) or self._is_made(function, one, work):

@@ -12,7 +12,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.conditions import Frame
 from streamlint.ordering.event_walk import Unordered
-from streamlint.ordering.flow import BUFFER, Tracked
+from streamlint.ordering.flow import BUFFER, DONE, LATE, Tracked
 from streamlint.ordering.places import Place, register_place
 from streamlint.ordering.states import MOST_GUESSES, State
 from streamlint.transfer import device
@@ -206,9 +206,9 @@ class CaptureWalk(Unordered):
         one = function.definitions[condition] if condition >= 0 else None
         if one is None or ENDED in state.tracked:
             return None
-        if one[0] in (op.CALL, op.INVOKE):
-            rows = [call.row for call in self.transfer.modelled(function, one)]
-            return False if any(row.effect == "capture" and row.get("part") == "asked" for row in rows) else None
+        names = self.places.names(function, condition)
+        if answer := next((held.kind for held in state.tracked if held.kind in (DONE, LATE) and held.place in names), ""):
+            return answer == DONE
         if one[0] != op.COMPARE or function.text(one[3]) not in ("==", "!="):
             return None
         words = [word for side in one[4:6] if (word := word_of(self.facts, function, side)) in ("captured", "not-captured")]
@@ -216,6 +216,11 @@ class CaptureWalk(Unordered):
             return None
         holds = (words[0] == "captured") == (function.text(one[3]) == "==")
         return not holds
+
+    def derived(self, state: State, one: Instruction) -> frozenset[Tracked]:
+        """The negation of an answer says the opposite."""
+        done = self.done_where(state, one[4]) if one[0] == op.UNARY and state.frame.function.text(one[3]) in ("not", "!") else None
+        return frozenset() if done is None else frozenset({Tracked(LATE if done else DONE, register_place(one[2]))})
 
 
 def _parts(function: Function, register: int) -> tuple[int, ...]:

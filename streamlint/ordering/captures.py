@@ -16,9 +16,9 @@ from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector
 from streamlint.ordering.capture_streams import CaptureStreams, work_behind
 from streamlint.ordering.capture_walk import ENDED, OPEN, OPERATING, ORIGIN, Capture, Refused
-from streamlint.ordering.flow import EVENT, STREAM, Tracked
+from streamlint.ordering.flow import EVENT, LATE, STREAM, Tracked
 from streamlint.ordering.pinning_loaders import PinningLoaders
-from streamlint.ordering.places import Place
+from streamlint.ordering.places import Place, register_place
 from streamlint.ordering.states import State
 from streamlint.ordering.walk import ORDERED
 from streamlint.transfer import device
@@ -157,6 +157,8 @@ class Captures(CaptureStreams):
             return self._end(state)
         if part == "begin":
             return ORDERED  # a capture in a capture: its own streams are not distinguished
+        if part == "asked" and ENDED not in state.tracked:
+            return state.tracked | {Tracked(LATE, register_place(call.result))}
         if part == "relax":
             return state.tracked | {Tracked("relaxed", OPEN.place)}
         return None

@@ -17,13 +17,14 @@ from streamlint.ordering.conditions import Frame
 from streamlint.ordering.first_rounds import FirstRounds
 from streamlint.ordering.flow import STREAM, Tracked
 from streamlint.ordering.kept_members import KeptMembers
-from streamlint.ordering.on_path import as_passed
+from streamlint.ordering.on_path import as_passed, default_on
 from streamlint.ordering.places import ANY, Element, Place, Places, rest_behind
 from streamlint.ordering.rotation import turning
 from streamlint.ordering.stream_owners import Owner, StreamOwners
 from streamlint.ordering.streams import Currents
 from streamlint.ordering.walk_names import aside
 from streamlint.transfer.actions import CURRENT, HANDLE, NAMED, NULL, UNKNOWN, Stream, Viewed
+from streamlint.transfer.modelled import stream_held
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.operands import argument_registers, operand_of
 
@@ -104,6 +105,10 @@ class Lanes:
             return self.of(frame.caller, frame.call, passed, depth)
         function, register = frame.function, behind_number(frame.function, stream.register)
         holder, held = as_passed(self.transfer, frame, register)
+        if (default := default_on(self.transfer, holder, held)) is not None and holder.caller is not None and holder.call is not None:
+            left_out = stream_held(*default, list(self.transfer.values(*default)), stream.library)
+            if left_out.register < 0:
+                return self.of(holder.caller, holder.call, left_out, depth)
         block = function.homes[one][0] if holder is frame and one in function.homes else NOBODY
         values = self._streams(holder.function, held, block)
         values += [value for value in self._behind_external(values) if value not in values]
@@ -270,10 +275,10 @@ class Lanes:
     def _current(self, frame: Frame, one: Instruction, stream: Stream, depth: int) -> Lane:
         at: Instruction | None = one
         if stream.register >= 0:  # ``current_stream()`` means the one where it was called
-            made = frame.function.definitions[stream.register]
-            if made is None or not self._is_asked(frame.function, stream.register):
+            asked = self._asked(frame, stream.register)
+            if asked is None:
                 return Lane(CURRENT, (), frozenset(), True, stream.library)
-            at = made
+            frame, at = asked
         inner: Frame | None = frame
         while inner is not None and at is not None:
             is_own = _is_of_arrays(inner.function, stream.library)
@@ -282,6 +287,19 @@ class Lanes:
                 return self.of(inner, at, found, depth)
             at, inner = inner.call, inner.caller
         return Lane(CURRENT, (), frozenset(), True, stream.library)
+
+    def _asked(self, frame: Frame, register: int) -> tuple[Frame, Instruction] | None:
+        """Where ``current_stream()`` was called on a path that a register holds the result of: by its function, or by a caller."""
+        made = frame.function.definitions[register]
+        if made is not None and self._is_asked(frame.function, register):
+            return frame, made
+        sites = {value.site for value in self.transfer.values(frame.function, register) if isinstance(value, LibraryObject)}
+        site, inner = sites.pop() if len(sites) == 1 else None, frame.caller
+        while site is not None and inner is not None:
+            if inner.function is site.function:
+                return inner, site.instruction
+            inner = inner.caller
+        return None
 
     def _is_asked(self, function: Function, register: int, depth: int = 4) -> bool:
         """Whether a stream is asked for where a register gets it: by a call, or by a property or method that does so each time."""

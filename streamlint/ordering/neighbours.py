@@ -80,7 +80,7 @@ class Neighbours:
     def _ends(self, call: ModelledCall, passed: tuple[Site, ...], brought: int, reads: frozenset[Site]) -> set[tuple[str, _At]]:
         """What comes behind a call, and where the stretch of code begins in which it comes."""
         function, found = call.function, set[tuple[str, _At]]()
-        status = {(function, call.result)} if function.is_cpp and not call.memory(call.result) else set[tuple[Function, int]]()
+        status = {(function, call.result)} if not call.memory(call.result) else set[tuple[Function, int]]()
         held = {(function, each) for each in self._shared(function, brought)}
         work = _Search(call, call.stream(), status, held, reads)
         waiting, seen = [self._behind(Site(function, call.instruction), passed)], set[_At]()

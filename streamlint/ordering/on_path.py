@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from streamlint.facts.functions import Function
+from streamlint.facts.handing import DICT, LIST
 from streamlint.facts.instructions import COPIES
 from streamlint.ir import opcodes as op
 from streamlint.ordering.choice import given_to
 from streamlint.ordering.conditions import Frame
 from streamlint.transfer.transfer import Transfer
+from streamlint.waits.operands import all_given
 
 
 def as_passed(transfer: Transfer, frame: Frame, register: int) -> tuple[Frame, int]:
@@ -19,6 +21,17 @@ def as_passed(transfer: Transfer, frame: Frame, register: int) -> tuple[Frame, i
             break
         frame, register = frame.caller, given
     return frame, register
+
+
+def default_on(transfer: Transfer, frame: Frame, register: int) -> tuple[Function, int] | None:
+    """Where the default stands that a path has for a value: a parameter for which the call on the path gives nothing."""
+    index = _parameter(transfer, frame.function, register)
+    if index is None or frame.caller is None or frame.call is None:
+        return None
+    caller, call = frame.caller.function, frame.call
+    is_spread = call[0] in (op.CALL, op.INVOKE) and any(kind in (LIST, DICT) for kind, _ in all_given(caller, call, frame.function))
+    is_left_out = not is_spread and given_to(caller, call, frame.function, index) is None
+    return frame.function.default_place(index) if is_left_out else None
 
 
 def _parameter(transfer: Transfer, function: Function, register: int) -> int | None:

@@ -88,13 +88,16 @@ class RaceCallers(RaceOrders):
         it is that of the object whose method the call runs."""
         is_open = self._lane.blocking is None or AMBIENT in self._lane.places
         is_one_of = len(self._lane.made) > 1 and self._is_parameter()
-        if not (is_open or is_one_of) and not (self._lane.made and self._lane.owner is None):
+        if not (is_open or self._is_parameter()) and not (self._lane.made and self._lane.owner is None):
             return up
         home = self._site.function
         frame = Frame(functions[-1], None, None, 0)
         for function, call in zip(reversed(functions[:-1]), reversed(up.path), strict=True):
             frame = Frame(function, frame, call, frame.depth + 1)
         given = self.lanes.of(frame, self._site.instruction, self._stream(home, self._work))
+        if given.kind == CURRENT:  # the call leaves it out
+            self._chosen[up.path] = given
+            return up._replace(tracked=frozenset(held for held in up.tracked if held.kind != STREAM) | given.tracked(STREAM))
         if given.owner is not None:
             up = up._replace(tracked=frozenset(owned(held, given) for held in up.tracked))
         if not (is_open or is_one_of) or given.kind != NAMED or given.blocking is None:

@@ -283,6 +283,28 @@ def _is_pointer(call: ModelledCall, value: int, kind: int) -> bool:
     return any(one.name.rpartition(".")[2] == "c_void_p" for one in named) and not are_plain(list(call.values(value)))
 
 
+class HandedCall(ModelledCall):
+    """A call of a library that a thread does, which was handed the function and its arguments: what it gives is in no register."""
+
+    __slots__ = ("handed",)
+
+    def __init__(self, facts: Facts, function: Function, call: LibraryCall, row: Row, handed: Called) -> None:
+        super().__init__(facts, function, call, row)
+        self.handed = handed
+
+    @property
+    def result(self) -> int:
+        return op.NONE
+
+    @property
+    def receiver(self) -> int | None:
+        return receiver_of(self.function, self.handed.callee) if self.call.receiver is not None else None
+
+    @property
+    def called(self) -> Called:
+        return self.handed
+
+
 def stream_held(function: Function, register: int, values: list[Object], library: str) -> Stream:
     """The stream that a register holds which may have some values, as a call of a library takes it."""
     if _are_all(values, None) or _are_all(values, 0):

@@ -10,7 +10,7 @@ from streamlint.facts.call_graph import CallGraph, LibraryCall
 from streamlint.facts.functions import Function
 from streamlint.facts.instructions import last_name
 from streamlint.facts.language import MAKING_CONTAINERS
-from streamlint.facts.objects import Elements, LibraryObject, Memory, Object, Site
+from streamlint.facts.objects import Elements, External, LibraryObject, Memory, Object, Site
 from streamlint.facts.program import Unit
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -33,7 +33,7 @@ from streamlint.transfer.actions import MASKING, VARIABLE, Action, Asked, Copied
 from streamlint.transfer.call_sites import CallSites
 from streamlint.transfer.calls import CALLING
 from streamlint.transfer.members import member
-from streamlint.transfer.modelled import ModelledCall, operands_of
+from streamlint.transfer.modelled import HandedCall, ModelledCall, operands_of
 from streamlint.transfer.replaced import replaced, replacing
 from streamlint.waits import indices
 from streamlint.waits.operands import operand_of
@@ -134,6 +134,21 @@ class Transfer(CallSites):
             yield from finder(self, function, one)
         if one[0] in CALLING:
             yield from self._of_call(function, one)
+        if one[0] in _ENDING and not function.is_cpp:
+            yield from self._of_threads(function, one)
+
+    def _of_threads(self, function: Function, one: Instruction) -> Iterator[Action]:
+        """What the threads have waited for, of a function of a library that they run, for whose end an instruction waits."""
+        handing = self.facts.program.handing
+        for start in self.graph.joining.ended(function, one) if handing is not None else ():
+            handed = handing.of(function, start) if handing is not None else None
+            values = self.values(function, handed.callee) if handed is not None and handed.callee >= 0 else ()
+            for value in (each for each in values if isinstance(each, External)):
+                row = self.facts.row_of(value)
+                if row is not None and handed is not None and row.effect == "synchronize":
+                    yield from order.synchronize(
+                        HandedCall(self.facts, function, LibraryCall(start, row, value.name, value.receiver), row, handed)
+                    )
 
     def _operator(self, function: Function, one: Instruction) -> Iterator[Action]:
         return language.operator(function, one)
@@ -372,6 +387,8 @@ _FINDERS: dict[int, Callable[[Transfer, Function, Instruction], Iterator[Action]
     op.EXIT: Transfer._end_of_scope,
 }
 """By opcode: what finds the actions of an instruction, beside those of a call."""
+_ENDING = frozenset({op.AWAIT, op.EXIT, op.INVOKE})
+"""The opcodes of what may wait for threads."""
 
 
 def _is_container(value: Object) -> bool:
