@@ -164,6 +164,12 @@ class Function:
         made = self.parent.by_opcode[op.FUNCTION] if self.parent is not None else []
         return next((one for one in made if one[3] == self.code.number), None)
 
+    def default(self, index: int) -> int | None:
+        """The register of `parent` with the default of a parameter, or with what the function has captured for it."""
+        made, parameters = self.definition, self.code.parameters
+        number = 4 + sum(1 for one in parameters[:index] if one.default)
+        return made[number] if made is not None and parameters[index].default and number < len(made) else None
+
     @cached_property
     def decorations(self) -> list[Instruction]:
         """The calls of `parent` that apply decorators to the function, innermost first."""

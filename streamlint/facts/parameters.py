@@ -214,15 +214,10 @@ class Parameters(Constructions):
     def default(self, frame: Frame, index: int, node: Node) -> None:
         """The default of a parameter, or what a closure has captured."""
         function = frame.function
-        parameters = function.code.parameters
-        made = function.definition
-        if made is None or function.parent is None or not parameters[index].default:
-            return
-        number = sum(1 for one in parameters[:index] if one.default)
-        registers = made[4:]
-        if number < len(registers):
+        register = function.default(index)
+        if register is not None and function.parent is not None:
             home = frame.outer if frame.outer is not None and frame.outer.function is function.parent else self.base(function.parent)
-            self.solver.edge(self.register(home, registers[number]), node)
+            self.solver.edge(self.register(home, register), node)
 
 
 def length_of(value: Container) -> int | None:

@@ -46,6 +46,15 @@ class Fields:
             stored = [listed]
         return stored, made
 
+    def is_bare(self, function: Function, register: int, made: Instruction) -> bool:
+        """Whether an object is made of nothing, and no call gets it but the launches that it is for."""
+        if made[0] != op.DECLARE and (made[0] != op.CONSTRUCT or len(made) > 5):
+            return False
+        root = self.places.of(function, register).root
+        calls = (one for opcode in (op.CALL, op.INVOKE, op.CONSTRUCT) for one in function.by_opcode[opcode] if one is not made)
+        others = (one for one in calls if not any(call.row.effect == "launch" for call in self.transfer.modelled(function, one)))
+        return not any(self.places.of(function, each).root == root for one in others for each in op.reads(one) if each >= 0)
+
     def _set_by_methods(self, function: Function, base: Place, field: str) -> list[int]:
         """The arguments that methods of the object put into a member of it (``config.on(stream)``)."""
         calls = [one for one in function.by_opcode[op.INVOKE] if self.places.of(function, one[3]) == base] if function.is_cpp else []

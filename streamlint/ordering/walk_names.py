@@ -75,6 +75,9 @@ class WalkNames:
     def sources(self, function: Function, one: Instruction, callee: Function, index: int) -> tuple[Place, ...]:
         """Where the value of a parameter is found in the function that calls."""
         one = (scope_call(function, one) if callee.by_opcode[op.YIELD] else None) or one
+        if index < len(callee.code.parameters) and callee.code.parameters[index].kind == "captured":
+            held = callee.default(index) if callee.parent is function else None
+            return self.places.names(function, held) if held is not None and held >= 0 else ()
         if is_of_c(function, callee):
             return spread_to(self.places, function, one, callee, index)
         if one[0] in _IMPLICIT:
