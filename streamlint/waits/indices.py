@@ -59,7 +59,7 @@ def is_gathered(facts: Facts, function: Function, one: Instruction) -> bool:
         return False
     values = list(facts.values(function, one[3]).values)
     held = any(isinstance(value, Memory) for value in values)
-    return held or (by_tensor and all(isinstance(value, Unknown) for value in values))
+    return held or all(isinstance(value, Unknown) for value in values)  # no other container takes a list or a tensor
 
 
 def _is_tensor_index(facts: Facts, function: Function, register: int) -> bool:
@@ -68,6 +68,8 @@ def _is_tensor_index(facts: Facts, function: Function, register: int) -> bool:
         return False
     if made[0] == op.ITEM and not any(_is_slice(function, part) for part in parts_of(function, made[4])):
         return False
+    if function.invokes(made, "same-elements"):
+        return True
     return any(isinstance(value, Memory) for value in facts.values(function, register).values)
 
 
