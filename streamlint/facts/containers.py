@@ -155,7 +155,7 @@ def put_by(function: Function, use: Instruction) -> Iterator[tuple[int, Key | No
 def _mapping_of_pair(function: Function, key: int, value: int) -> int:
     """The mapping over whose pairs a loop runs that puts each value under its own name again; NONE where there is none."""
     first, second = (function.definitions[each] if each >= 0 else None for each in (key, value))
-    if first is None or second is None or first[0] != op.UNPACK or first[3:] != (second[3], 0, 2, op.NONE):
+    if first is None or second is None or (first[0], second[0]) != (op.UNPACK, op.UNPACK) or first[3:] != (second[3], 0, 2, op.NONE):
         return op.NONE
     steps: list[Instruction | None] = [second]
     while (one := steps[-1]) is not None and one[0] in (op.UNPACK, op.NEXT, op.ITER):

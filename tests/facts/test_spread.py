@@ -36,3 +36,14 @@ def test_behind_two_that_are_spread_nothing_has_a_place() -> None:
     text = "class A: pass\ndef use(first, second, third): pass\ndef run(x):\n    use(*(1,), *x, A())\n"
     assert "object of A" in given(text, 1)
     assert "object of A" in given(text, 2)
+
+
+@pytest.mark.parametrize(
+    ("made", "words"), [("A()", "object of A"), ("value", "object of A"), ("{}", "container (dict)"), ("int", "int of a library")]
+)
+def test_what_a_loop_over_pairs_puts_under_their_names_is_found(made: str, words: str) -> None:
+    text = (
+        "class A: pass\ndef use(table): pass\ndef run(pairs):\n    table = {'a': A()}\n    other = {}\n"
+        f"    for name, value in table.items():\n        other[name] = {made}\n    use(other['a'])\n"
+    )
+    assert words in given(text, 0)
