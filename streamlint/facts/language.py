@@ -412,3 +412,5 @@ LANGUAGE: dict[str, Rule] = {name: rule for rule, names in _NAMES for name in na
 """What functions of the language and its library give back. A name without a module is a builtin."""
 MAKING_CONTAINERS = frozenset(name for name, rule in LANGUAGE.items() if rule in _KINDS)
 """Classes whose constructors look at nothing of what they are made with, and wait for nothing."""
+MAKING_DICTS = frozenset(name.rpartition(".")[2] for name, rule in LANGUAGE.items() if rule is _DICT)
+"""The last parts of the names of those that make dicts."""

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
+from streamlint.facts.language import MAKING_DICTS
 from streamlint.facts.objects import Container, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -163,7 +164,7 @@ class Flow:
         elif name == "zip":
             for index, register in enumerate(given):
                 yield from self.moved(tracked, places.names(function, register), target.behind(ANY, Element(index)), (ANY,))
-        elif name in ("dict", "OrderedDict", "defaultdict", "SimpleNamespace"):
+        elif name in MAKING_DICTS:
             yield from self._of_dict(function, one, tracked, target)
         elif given:
             yield from self._of_function(function, name, tracked, places.names(function, given[0]), target)
