@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from functools import cached_property
+from functools import cached_property, partial
 from math import prod
 from typing import NamedTuple
 
@@ -265,8 +265,8 @@ class HotWaits:
             return NEEDED  # one read of what it is called for
         if self._is_guess(region):
             return NO_LOOP
-        may_step = self._may_step(first.function)
-        if self._measuring.measures(wait, region, may_step) or (self._measuring.is_stopped(first) and not may_step):
+        may_step = partial(self._may_step, first.function)
+        if self._measuring.measures(wait, region, may_step) or (self._measuring.is_stopped(first) and not may_step()):
             return MEASURES
         return WARMS_UP if warms_up(self.hot, region) else None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from streamlint.facts.call_graph import CallGraph, LibraryCall
 from streamlint.facts.functions import Function
@@ -30,7 +30,7 @@ class Measuring:
         self.graph = graph
         self._timers: dict[Function, bool | None] = {}
 
-    def measures(self, wait: Wait, region: Region, may_step: bool) -> bool:
+    def measures(self, wait: Wait, region: Region, may_step: Callable[[], bool]) -> bool:
         """Whether the code around a wait tests or measures: by its file, by what its function gives, or for a device-wide wait by a clock
         beside it. A peak of memory is known without a wait: who looks at one in rounds that step (``may_step``) does not measure.
         """
@@ -40,10 +40,10 @@ class Measuring:
         if any(_FILES.intersection(re.split(r"[^a-z]+", one.function.unit.path.rpartition("/")[2].lower())) for one in chain):
             return True
         places = (*(one.call for one in chain[1:]), wait.instruction)  # the calls that lead to the wait, and that itself
-        ways = zip(chain, places, strict=True)
-        return wait.what in (DEVICE, CACHE) and any(
-            at is not None and self._is_measured(one.function, at, not may_step) for one, at in ways
-        )
+        if wait.what not in (DEVICE, CACHE):
+            return False
+        steps, ways = may_step(), zip(chain, places, strict=True)
+        return any(at is not None and self._is_measured(one.function, at, not steps) for one, at in ways)
 
     def is_stopped(self, region: Region) -> bool:
         """Whether each round of a loop looks at a clock twice: it measures what the round runs, and for a loop that steps nothing that is

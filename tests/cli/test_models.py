@@ -95,7 +95,7 @@ def test_json_holds_every_row(project: Path, capsys: pytest.CaptureFixture[str])
     assert len(rows) == len(shipped()) + 3
     copy = next(row for row in rows if "torch.Tensor.copy_" in row["names"])
     assert (copy["kind"], copy["effect"], copy["library"], copy["language"], copy["own"]) == ("call", "copy", "torch", "python", False)
-    assert [key["name"] for key in copy["keys"]] == ["dst", "src", "direction", "asynchronous"]
+    assert [key["name"] for key in copy["keys"]] == ["dst", "src", "direction", "asynchronous", "result"]
     own = [row for row in rows if row["own"]]
     assert [(row["file"], row["line"]) for row in own] == [("pyproject.toml", 6), ("pyproject.toml", 19), ("pyproject.toml", 14)]
 

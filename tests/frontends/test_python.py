@@ -109,8 +109,8 @@ EXPRESSIONS = {
     "{k: v for k, v in d.items()}": "Comprehension(dict, Mapping([[k, v]]), [Clause(Collection(tuple, [k, v]), d.items())])",
     "lambda a, *b, c=1, **d: a": "Lambda(<lambda>(a, *b, kw c=1, **d): [Return(a)])",
     "f'{a!r:>{w}} {b():{c}.{d}}'": "Format([a, w, b(), c, d])",
-    "f'plain'": "Format()",
-    "'a' f'{x}' 'b'": "Format([x])",
+    "f'plain'": "Format([plain])",
+    "'a' f'{x}' 'b'": "Format([x], [a, b])",
     "True, None": "Collection(tuple, [True, None])",
     "...": "Ellipsis",
 }
