@@ -24,6 +24,7 @@ from pathlib import Path
 import pytest
 from documents import DOCUMENTS, SUFFIXES, Mark, Section, options_of, read
 from rename import File, misled, rename
+from thorough import count
 from wording import misworded
 
 from streamlint.config.options import Source
@@ -105,9 +106,11 @@ def test_document(section: Section, folder: Path) -> None:
 
 
 PYTHON = [section for section in SECTIONS if any(file.language == "python" for file in section.files)]
+EACH = count(2, 1)
+"""Sections are linted with other names or with misleading ones in turn; with ``STREAMLINT_TESTS_THOROUGH=1`` each is with both."""
 
 
-@pytest.mark.parametrize("section", PYTHON, ids=ids(PYTHON))
+@pytest.mark.parametrize("section", PYTHON[::EACH], ids=ids(PYTHON[::EACH]))
 def test_names_mean_nothing(section: Section, folder: Path) -> None:
     """A rule that went by the names of variables would change its mind."""
     files = rename(section.files)
@@ -116,7 +119,7 @@ def test_names_mean_nothing(section: Section, folder: Path) -> None:
     assert not wrong, f"{section.id}\n{wrong}"
 
 
-@pytest.mark.parametrize("section", PYTHON, ids=ids(PYTHON))
+@pytest.mark.parametrize("section", PYTHON[EACH - 1 :: EACH], ids=ids(PYTHON[EACH - 1 :: EACH]))
 def test_misleading_names_mean_nothing(section: Section, folder: Path) -> None:
     """Nor do names that hold a word which the engine looks for."""
     files = misled(section.files)
