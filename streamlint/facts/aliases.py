@@ -81,7 +81,7 @@ class Aliases:
         """What callers hand over for a parameter."""
         parameter = function.code.parameters[index]
         for caller, call in self.facts.call_places(function):
-            if call[0] not in (op.CALL, op.INVOKE) or function not in self.facts.enters(caller, call):
+            if call[0] not in (op.CALL, op.INVOKE) or function not in self.facts.callee_functions(caller, call):
                 continue
             offset = 1 if function.has_receiver else 0
             for position, (register, kind) in enumerate(arguments_of(caller, call)):
@@ -90,7 +90,7 @@ class Aliases:
 
     def _handed(self, function: Function, register: int, call: Instruction) -> Iterator[Place]:
         """The parameters that a call hands a register over for."""
-        for callee in self.facts.enters(function, call):
+        for callee in self.facts.callee_functions(function, call):
             offset = 1 if callee.has_receiver else 0
             for position, (given, kind) in enumerate(arguments_of(function, call)):
                 if given != register:

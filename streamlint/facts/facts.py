@@ -132,6 +132,11 @@ class Facts(Bindings):
         self.solver.solve()
         return list(dict.fromkeys(one for value in list(node.values) for one in self.members_of(value)))
 
+    def callee_functions(self, function: Function, instruction: Instruction) -> dict[Function, None]:
+        """The functions that a call enters: asked for, whatever was asked before."""
+        self.values(function, instruction[2])
+        return self.enters(function, instruction)
+
     def rows(self, function: Function, instruction: Instruction) -> Iterator[Row]:
         """The rows of the functions of libraries that a call instruction may call."""
         for value in self.callees(function, instruction):

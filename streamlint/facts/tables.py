@@ -74,7 +74,7 @@ class Tables:
 
     def _calls(self, function: Function) -> list[tuple[Function, Instruction]]:
         places = self.facts.call_places(function)
-        return [(caller, call) for caller, call in places if function in self.facts.enters(caller, call)]
+        return [(caller, call) for caller, call in places if function in self.facts.callee_functions(caller, call)]
 
     def _told(
         self, caller: Function, call: Instruction, function: Function, named: Instruction, index: int, called: Function

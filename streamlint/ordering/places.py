@@ -156,7 +156,7 @@ class Places:
 
     def _given_back(self, function: Function, register: int, one: Instruction) -> Place:
         """C++: the object of a method, or the member of it, that the only method which a call can run gives back: ``buffer.data()``."""
-        callees = list(self.facts.enters(function, one))
+        callees = list(self.facts.callee_functions(function, one))
         ends = [end for callee in callees for end in callee.by_opcode[op.RETURN]] if len(callees) == 1 else []
         given = self.of(callees[0], ends[0][2]) if len(ends) == 1 and ends[0][2] >= 0 else register_place(register)
         path = tuple(key for key in given.path if key not in (ADDRESS, POINTEE))

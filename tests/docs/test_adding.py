@@ -29,6 +29,7 @@ def copy(tmp_path: Path) -> Path:
         "tests/conftest.py",
         "tests/documents.py",
         "tests/rename.py",
+        "tests/thorough.py",
         "tests/wording.py",
         "tests/rules/test_documents.py",
     ):
