@@ -140,6 +140,10 @@ class Flow:
             for name in self.places.names(function, register):
                 yield from self.moved(by_root.get(name.root, ()), (name,), target)
 
+    def joined(self, function: Function, phi: Instruction, tracked: frozenset[Tracked]) -> Iterator[Tracked]:
+        """What all edges together bring to where they meet: of thousands, each brings what begins at its own register."""
+        yield from self._gathered(function, tracked, ((register, register_place(phi[2])) for register in dict.fromkeys(phi[3:])))
+
     def _key(self, function: Function, one: Instruction) -> Element:
         """Where a comprehension puts what a round has made: under the key of each, all rounds do the same."""
         constant = function.constant(one[3]) if one[0] == op.PUT else None

@@ -142,9 +142,7 @@ class Lifetimes:
         return found
 
     def _after(self, function: Function, one: Instruction, tracked: frozenset[Tracked]) -> Iterator[Tracked]:
-        edges = range(len(one) - 3) if one[0] == op.PHI else (0,)
-        for edge in edges:
-            yield from self.flow.after(function, one, tracked, edge)
+        yield from self.flow.joined(function, one, tracked) if one[0] == op.PHI else self.flow.after(function, one, tracked, 0)
         if op.DEFINES[one[0]] and one[0] in CALLING | {op.ATTR}:
             for action in self.transfer.of(function, one):
                 if isinstance(action, Viewed) and action.register >= 0:

@@ -12,6 +12,7 @@ from streamlint.facts.facts import Facts
 from streamlint.facts.functions import Function
 from streamlint.facts.instructions import COPIES, assigned_at_once, uncast
 from streamlint.facts.objects import Instance, LibraryObject
+from streamlint.facts.program import Unit
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.c_api import taken_apart
@@ -106,6 +107,7 @@ class Places:
         self._apart: dict[Function, dict[object, int]] = {}
         self.records = RecordFields(facts)
         self._old = OldValues()
+        self._global: dict[tuple[Unit, str], Place] = {}
 
     def of(self, function: Function, register: int) -> Place:
         """Where the value of a register is found: by the names that it was read by."""
@@ -232,9 +234,15 @@ class Places:
             if self.facts.member_of(function, name) is not None and function.method is not None:
                 return Place(("parameter", 0) if function.method is function else ("this",), (name,))
             return Place(("global", -1, name))
-        unit = function.unit
+        found = self._global.get((function.unit, name))
+        if found is None:
+            found = self._global[function.unit, name] = self._of_global(function.unit, name)
+        return found
+
+    def _of_global(self, unit: Unit, name: str) -> Place:
+        """A global name of the file that makes it, whichever files import it from one another."""
         for _ in range(4):
-            made = [holder.definitions[register] for holder, register in unit.globals.get(name, ())]
+            made = (holder.definitions[register] for holder, register in unit.globals.get(name, ()))
             taken = next((one for one in made if one is not None and one[0] == op.IMPORT and one[4] != op.NONE), None)
             target = self.facts.program.imported(unit.body.text(taken[3]), unit) if taken is not None else None
             if taken is None or target is None:
