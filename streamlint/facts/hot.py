@@ -11,6 +11,7 @@ from collections import defaultdict, deque
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
+from streamlint.facts.call_graph import Edge
 from streamlint.facts.conditions import Rare
 from streamlint.facts.decoding import feeds_back, may_feed_back
 from streamlint.facts.effects import DERIVES, OF_ROUNDS, Effect, Effects
@@ -40,6 +41,8 @@ MOST_NAMED = 24
 """Sets of flags that one is entered with that takes members by their names: each of them leads to others."""
 MOST_REASONS = 3
 """Loops and steps for which a function is entered with the same flags."""
+
+_RESUMING: Final = frozenset({op.NEXT, op.AWAIT, op.YIELD_FROM})
 
 Key = tuple[tuple[Flag, bool | str], ...]
 
@@ -283,26 +286,28 @@ class HotRegions:
 
     def _enter(self, region: Region, around: tuple[Function, ...]) -> None:
         """What a region calls is hot too. A closure enters the functions that it is ``around``, unless they were entered by themselves."""
-        body, passed = self.body(region.function), self.wrapped.passes_on(region.function) if around else ()
-        for edge in self.graph.calls(region.function).edges:
-            one, callee = edge.instruction, edge.callee
-            if not edge.is_followed or body.home[one] not in region.blocks or not self.named.is_meant(region.function, region.flags, edge):
-                continue
-            if one in passed and (callee not in around or self.wrapped.always_passes_on(region.function)):
-                continue
-            is_resumed = one[0] in (op.NEXT, op.AWAIT, op.YIELD_FROM)
-            if is_resumed and callee.code.name == "__iter__" and not callee.is_generator:
-                continue
-            meant = tuple(self.wrapped.meant(region.function, one, callee))
-            self._waiting.append(_Call(callee, region, one, is_resumed and one[0] == op.NEXT, meant))
-            self._waiting += [_Call(each, region, one) for each in meant if self.wrapped.always_passes_on(callee)]
-        known = set(self.graph.calls(region.function).edges)
-        for edge in self.graph.resumptions(region.function):
-            if edge not in known and body.home[edge.instruction] in region.blocks:
-                self._waiting.append(_Call(edge.callee, region, edge.instruction, True))
-        for behind in self.gradients.behind(region.function) if self.goes_backward(region) else ():
-            if body.home[behind.instruction] in region.blocks:
-                self._waiting.append(_Call(behind.function, region, behind.instruction))
+        function, home = region.function, self.body(region.function).home
+        known = dict.fromkeys(self.graph.calls(function).edges)
+        for edge in known:
+            if edge.is_followed and home[edge.instruction] in region.blocks and self._is_entered(region, edge, around):
+                meant = tuple(self.wrapped.meant(function, edge.instruction, edge.callee))
+                self._waiting.append(_Call(edge.callee, region, edge.instruction, edge.instruction[0] == op.NEXT, meant))
+                self._waiting += [_Call(each, region, edge.instruction) for each in meant if self.wrapped.always_passes_on(edge.callee)]
+        resumed = (edge for edge in self.graph.resumptions(function) if edge not in known)
+        later = [_Call(edge.callee, region, edge.instruction, True) for edge in resumed]
+        if self.goes_backward(region):
+            later += [_Call(each.function, region, each.instruction) for each in self.gradients.behind(function)]
+        self._waiting += [call for call in later if home[call.instruction] in region.blocks]
+
+    def _is_entered(self, region: Region, edge: Edge, around: tuple[Function, ...]) -> bool:
+        """Whether a call of a region enters a function for it: not the one that the region is ``around``, which was entered by itself, and
+        not what only makes an iterator."""
+        function, call, callee = region.function, edge.instruction, edge.callee
+        if not self.named.is_meant(function, region.flags, edge):
+            return False
+        if around and call in self.wrapped.passes_on(function) and (callee not in around or self.wrapped.always_passes_on(function)):
+            return False
+        return call[0] not in _RESUMING or callee.code.name != "__iter__" or callee.is_generator
 
     def goes_backward(self, region: Region) -> bool:
         """Whether the rounds behind a region run backward passes over what they compute."""
