@@ -16,6 +16,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import Loop
 from streamlint.ordering.lifetimes import Held, made_by
+from streamlint.ordering.places import Place
 from streamlint.transfer.modelled import ModelledCall
 
 RULE = StreamChurn
@@ -60,22 +61,22 @@ class Streams(Churning):
 
     def _is_set_aside(self, held: Held, loop: Loop) -> bool:
         """Whether behind the loop nothing but waits is done with a stream, which lists of the function hold, and nobody else."""
-        function, home = held.function, self.rounds.body(held.function).home
-        if self._leaves(held):
+        if self._leaves(held) or any(place.root[0] != "register" for place in held.places):
             return False
-        registers = {int(str(place.root[1])): place for place in held.places if place.root[0] == "register"}
-        registers.update((int(str(place.root[1])), place) for place in held.places if place.root[0] == "register" and not place.path)
-        for register, place in registers.items():
-            one = function.definitions[register]
-            if one is None or (one[0] == op.PHI and home[one] == loop.header):
-                return False
-            if home[one] in loop.body:
-                continue
-            is_allowed = self._is_of_list if place.path else self._is_at_rest
-            uses = (use for use in function.uses[register] if not (home[use] in loop.body and use[0] == op.ITEM and use[2] in registers))
-            if (place.path and one[0] not in _HOLDING) or not all(is_allowed(function, use, register) for use in uses):
-                return False
-        return len(registers) > 1 and all(place.root[0] == "register" for place in held.places)
+        inner_first = sorted(held.places, key=lambda place: not place.path)  # a register that holds the stream itself overrides
+        registers = {int(str(place.root[1])): place for place in inner_first}
+        return len(registers) > 1 and all(self._only_rests(held.function, loop, registers, register) for register in registers)
+
+    def _only_rests(self, function: Function, loop: Loop, registers: dict[int, Place], register: int) -> bool:
+        """Whether a register, of those that hold a stream or a list of it, is of the loop alone, or serves only waits behind it."""
+        home, one, is_list = self.rounds.body(function).home, function.definitions[register], bool(registers[register].path)
+        if one is None or (one[0] == op.PHI and home[one] == loop.header):
+            return False
+        if home[one] in loop.body:
+            return True
+        is_allowed = self._is_of_list if is_list else self._is_at_rest
+        uses = (use for use in function.uses[register] if not (home[use] in loop.body and use[0] == op.ITEM and use[2] in registers))
+        return (not is_list or one[0] in _HOLDING) and all(is_allowed(function, use, register) for use in uses)
 
     def _is_of_list(self, function: Function, use: Instruction, register: int) -> bool:
         """Whether a use of a list takes something out of it or puts something into it."""
