@@ -29,6 +29,7 @@ _LOOKS_AT = frozenset({"len", "isinstance", "id", "hash", "bool", "type", "hasat
 _WHOLE = frozenset({"list", "tuple", "iter", "reversed", "values"})
 _TAKES = frozenset({"get", "pop"})
 _PUTTING = {op.PUT: 4, op.SET_ITEM: 4, op.APPEND: 3}
+_KEEPING = frozenset({*_PUTTING, op.BUILD, op.DICT, op.SET_ATTR, op.STORE})
 _KEEPS = frozenset({"event", "wait", "synchronize", "query", "destroy", "elapsed"})
 
 
@@ -151,32 +152,37 @@ class _Trace:
 
     def _used(self, held: Held, use: Instruction) -> Iterator[Held]:
         """What holds the event behind a use of what holds it."""
-        function, register, path = held
         opcode = use[0]
         if opcode in _SAME or opcode == op.ITER:
             yield held._replace(register=use[2])
         elif opcode in (op.CALL, op.INVOKE):
             yield from self._called(held, use)
-        elif opcode in _PUTTING and use[_PUTTING[opcode]] == register:
-            yield from self._put(held, use)
+        elif opcode in (op.ITEM, op.NEXT, op.UNPACK, op.ATTR):
+            yield from self._taken(held, use)
+        elif opcode in _KEEPING:
+            yield from self._kept(held, use)
+        elif opcode == op.RETURN:
+            yield from self._returned(held)
+        elif opcode not in _SILENT:
+            raise _Escapes
+
+    def _kept(self, held: Held, use: Instruction) -> Iterator[Held]:
+        """What holds the event where a container, an attribute or a shared variable is given it."""
+        function, register, path = held
+        opcode = use[0]
+        if opcode in _PUTTING:
+            yield from self._put(held, use) if use[_PUTTING[opcode]] == register else ()
         elif opcode == op.BUILD:
             yield from (Held(function, use[2], (Element(index), *path)) for index, each in enumerate(use[4:]) if each == register)
         elif opcode == op.DICT:
-            for key, value in zip(use[3::2], use[4::2], strict=False):
-                if value == register:
-                    yield Held(function, use[2], (self.places.element(function, key), *path) if key != op.NONE else path)
-        elif opcode == op.SET_ATTR and use[4] == register:
-            yield from self._read_as(function, use[2], function.text(use[3]), path)
-        elif opcode == op.STORE:
+            keys = (key for key, value in zip(use[3::2], use[4::2], strict=False) if value == register)
+            yield from (Held(function, use[2], (self.places.element(function, key), *path) if key != op.NONE else path) for key in keys)
+        elif opcode == op.SET_ATTR:
+            yield from self._read_as(function, use[2], function.text(use[3]), path) if use[4] == register else ()
+        else:
             name = function.unit.ir.constants[use[2]]
             loads = ((each, one) for each in function.unit.functions for one in each.by_opcode[op.LOAD])
             yield from (Held(each, one[2], path) for each, one in loads if each.unit.ir.constants[one[3]] == name)
-        elif opcode == op.RETURN:
-            yield from self._returned(held)
-        elif opcode in (op.ITEM, op.NEXT, op.UNPACK, op.ATTR):
-            yield from self._taken(held, use)
-        elif opcode not in _SILENT and opcode not in (*_PUTTING, op.SET_ATTR):
-            raise _Escapes
 
     def _taken(self, held: Held, use: Instruction) -> Iterator[Held]:
         """A part of what leads to the event."""
