@@ -274,30 +274,34 @@ class Conditions:
         self, frame: Frame, decided: Iterable[tuple[Frame, Key, bool]], caller: Frame, call: Instruction
     ) -> frozenset[tuple[Frame, Key, bool]] | None:
         """What was decided of parameters, as the caller says it; None where the call says otherwise."""
-        function, found = frame.function, set()
-        for where, key, holds in decided:
-            if where != frame:
-                continue
-            if len(key) > 1 and key[0] == op.NAME and str(key[1]) in function.code.template:
-                held = _template_argument(function, str(key[1]), caller.function, call)
-                if isinstance(held, bool) and held != holds:
-                    return None
-                if isinstance(held, tuple) and held[0] in caller.function.code.template:
-                    found.add((caller, (op.NAME, str(held[0]), *key[2:]), holds))
-            elif is_kept_variable(function, key, caller.function):
-                found.add((caller, key, holds))
-            elif (asked := self._none_key(function, key)) is not None:
-                is_none = self._gives_none(function, asked[0], caller, call)
-                if is_none is not None and (is_none == asked[1]) != holds:
-                    return None
-            elif (index := self._parameter(function, key)) is not None and call[0] in (op.CALL, op.INVOKE):
-                given = self._given(function, index, caller, call, _DEEPEST)
-                if given is not None and bool(given[0]) != holds:
-                    return None
-                register = operand_of(caller.function, call, function, index)
-                if given is None and register is not None and register >= 0:
-                    found.add((caller, alike(caller.function, register), holds))
+        found = set()
+        for key, holds in ((key, holds) for where, key, holds in decided if where == frame):
+            said = self._by_caller(frame.function, key, caller, call)
+            if isinstance(said, tuple):
+                found.add((caller, said, holds))
+            elif said not in (None, holds):
+                return None
         return frozenset(found)
+
+    def _by_caller(self, function: Function, key: Key, caller: Frame, call: Instruction) -> Key | bool | None:
+        """Whether a condition holds by what a call gives, or else the caller's condition that decides it; None if neither is known."""
+        if len(key) > 1 and key[0] == op.NAME and str(key[1]) in function.code.template:
+            held = _template_argument(function, str(key[1]), caller.function, call)
+            if isinstance(held, tuple):
+                return (op.NAME, str(held[0]), *key[2:]) if held[0] in caller.function.code.template else None
+            return held if isinstance(held, bool) else None
+        if is_kept_variable(function, key, caller.function):
+            return key
+        if (asked := self._none_key(function, key)) is not None:
+            is_none = self._gives_none(function, asked[0], caller, call)
+            return None if is_none is None else is_none == asked[1]
+        index = self._parameter(function, key)
+        if index is None or call[0] not in (op.CALL, op.INVOKE):
+            return None
+        if (given := self._given(function, index, caller, call, _DEEPEST)) is not None:
+            return bool(given[0])
+        register = operand_of(caller.function, call, function, index)
+        return alike(caller.function, register) if register is not None and register >= 0 else None
 
 
 def _template_argument(function: Function, name: str, caller: Function, call: Instruction) -> object:
