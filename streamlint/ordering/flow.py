@@ -203,22 +203,27 @@ class Flow:
         places, target = self.places, register_place(one[2])
         receiver = places.names(function, one[3])
         if name in function.known("puts") and self._is_container(function, one[3]):
+            key = NEWEST if is_newest(function, one) else ANY
             for register in given:
-                key = NEWEST if is_newest(function, one) else ANY
                 yield from self.moved(tracked, places.names(function, register), places.of(function, one[3]).behind(key))
         elif name in function.known("extends"):
             yield from self._of_dict(function, one, tracked, places.of(function, one[3]))
         elif name in function.known("takes", "ends"):
-            key = places.element(function, given[0]) if given and name in function.known("looks-up", "pops-key") else ANY
-            sources = [source for source in receiver if Tracked(REPLACED, source.behind(key)) not in tracked]
-            if takes_first(function, one):
-                key, tracked = ANY, frozenset(held for held in tracked if may_be_taken(places, function, one, held.place))
-            yield from self.moved(tracked, sources, target, (key,))
+            looked_up = given[0] if given and name in function.known("looks-up", "pops-key") else None
+            yield from self._taken(function, one, looked_up, tracked)
         elif name == "items":
             for held in self.moved(tracked, receiver, target, (ANY,)):
                 yield held._replace(place=target.behind(ANY, Element(1), *held.place.path))
         elif name in _ALL or name in function.known("whole") or (name == "result" and self._is_outcome(function, one)):
             yield from self.moved(tracked, receiver, target)
+
+    def _taken(self, function: Function, one: Instruction, looked_up: int | None, tracked: frozenset[Tracked]) -> Iterator[Tracked]:
+        """The element that a method takes out of a container, by its key or not, unless another was put in its place."""
+        key = self.places.element(function, looked_up) if looked_up is not None else ANY
+        sources = [each for each in self.places.names(function, one[3]) if Tracked(REPLACED, each.behind(key)) not in tracked]
+        if takes_first(function, one):
+            key, tracked = ANY, frozenset(held for held in tracked if may_be_taken(self.places, function, one, held.place))
+        yield from self.moved(tracked, sources, register_place(one[2]), (key,))
 
     def _recorded(self, function: Function, one: Instruction, tracked: frozenset[Tracked], target: Place) -> Iterator[Tracked]:
         """What a record is made of, each to its field."""
