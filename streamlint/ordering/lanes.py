@@ -105,13 +105,9 @@ class Lanes:
             return self.of(frame.caller, frame.call, passed, depth)
         function, register = frame.function, behind_number(frame.function, stream.register)
         holder, held = as_passed(self.transfer, frame, register)
-        if (default := default_on(self.transfer, holder, held)) is not None and holder.caller is not None and holder.call is not None:
-            left_out = stream_held(*default, list(self.transfer.values(*default)), stream.library)
-            if left_out.register < 0:
-                return self.of(holder.caller, holder.call, left_out, depth)
-        block = function.homes[one][0] if holder is frame and one in function.homes else NOBODY
-        values = self._streams(holder.function, held, block)
-        values += [value for value in self._behind_external(values) if value not in values]
+        if (lane := self._left_out(holder, held, stream.library, depth)) is not None:
+            return lane
+        values = self._held(holder.function, held, function.homes[one][0] if holder is frame and one in function.homes else NOBODY)
         values = _in_use(values, function.is_cpp)
         wrapped = (*self._wrapped(function, register), *self._initial(function, register))
         kept = self.members.of(function, register, one)
@@ -119,16 +115,26 @@ class Lanes:
         names = _seen_from(frame, depth, own)
         made = _made(values)
         details = {value.detail for value in values if isinstance(value, LibraryObject)}
-        is_element = any(isinstance(key, Element) for name in names for key in name.path)
-        is_one_of = is_element and _is_one_of(values, details)
-        if _may_be_current(details - {"current", "default"} if is_one_of else details):
+        is_one_of = _is_one_of(names, values, details)
+        is_given = not (made or wrapped) and self._is_given(function, register)  # a getter may give the current one
+        if is_given or _may_be_current(details - {"current", "default"} if is_one_of else details):
             names = (*names, AMBIENT)
-        is_given = not (made or wrapped) and self._is_given(function, register)
-        if is_given:
-            names = (*names, AMBIENT)  # a getter may give the current one
         takes_turns = is_one_of and turning(function, register) is not None and self._is_of_list(function, register)
         owner = self.owners.of(frame, own, made)
         return Lane(NAMED, names, made, self._blocking(stream, values, made), stream.library, is_given, is_one_of, takes_turns, owner)
+
+    def _left_out(self, holder: Frame, held: int, library: str, depth: int) -> Lane | None:
+        """The lane that a parameter means by its default, where the call on the path leaves it out; None of a stream that is given."""
+        default = default_on(self.transfer, holder, held)
+        if default is None or holder.caller is None or holder.call is None:
+            return None
+        stream = stream_held(*default, list(self.transfer.values(*default)), library)
+        return self.of(holder.caller, holder.call, stream, depth) if stream.register < 0 else None
+
+    def _held(self, function: Function, register: int, block: int) -> list[Object]:
+        """What a register holds in a block, and the streams whose handles that wraps."""
+        values = self._streams(function, register, block)
+        return values + [value for value in self._behind_external(values) if value not in values]
 
     def _is_given(self, function: Function, register: int) -> bool:
         """Whether a call or several ways give a stream that has no other name."""
@@ -352,8 +358,10 @@ def _seen_from(frame: Frame, depth: int, names: tuple[Place, ...]) -> tuple[Plac
     return names if frame.depth == depth else tuple(aside(name, frame.depth) for name in names)
 
 
-def _is_one_of(values: Iterable[Object], details: set[str]) -> bool:
-    """Whether an element of a container is one of several streams: that one of them is the current one tells nothing of each."""
+def _is_one_of(names: Iterable[Place], values: Iterable[Object], details: set[str]) -> bool:
+    """Whether a stream is an element of a container of several: that one of them is the current one tells nothing of each."""
+    if not any(isinstance(key, Element) for name in names for key in name.path):
+        return False
     has_others = bool(details & {*_CREATED, ""}) or any(isinstance(value, Unknown) for value in values)
     return has_others and bool(details & {"current", "default"})
 
