@@ -406,15 +406,19 @@ class Pending(Holding):
         asked_for = asked_for_none(function, one[2])
         if asked_for is not None and self.has(state, EVENT, asked_for[0]):  # where the path goes on, the event behind the work is there
             return asked_for[1]
-        is_equal = function.text(one[3]) in ("==", "is")
-        for asked, other in (one[4:6], one[5:3:-1]):
-            said = function.definitions[other]
-            constant = function.unit.ir.constants[said[3]] if said is not None and said[0] == op.CONST else None
-            if isinstance(constant, bool) and (self.has(state, DONE, asked) or self.has(state, LATE, asked)):
-                return is_equal == (constant == self.has(state, DONE, asked))
-            if self.has(state, STATUS, asked):
-                return is_equal == (constant == 0 or _is_success(self.facts, function, other))
-        return None
+        equal = (self._is_answer(state, *pair) for pair in (one[4:6], one[5:3:-1]))
+        is_equal = next((each for each in equal if each is not None), None)
+        return None if is_equal is None else is_equal == (function.text(one[3]) in ("==", "is"))
+
+    def _is_answer(self, state: State, asked: int, other: int) -> bool | None:
+        """Whether the answer of a query about the work, as a path knows it, equals another value; None for what is no such answer."""
+        function = state.frame.function
+        said = function.definitions[other]
+        constant = function.unit.ir.constants[said[3]] if said is not None and said[0] == op.CONST else None
+        is_done = self.has(state, DONE, asked)
+        if isinstance(constant, bool) and (is_done or self.has(state, LATE, asked)):
+            return constant == is_done
+        return constant == 0 or _is_success(self.facts, function, other) if self.has(state, STATUS, asked) else None
 
     def done_where(self, state: State, condition: int) -> bool | None:
         if self.has(state, DONE, condition):
