@@ -130,21 +130,11 @@ class Places:
         one = function.definitions[register] if register >= 0 else None
         if one is None:
             return register_place(register)
-        opcode = one[0]
-        if opcode in COPIES:
-            return self.of(function, one[COPIES[opcode]])
-        if opcode == op.UNPACK and (same := assigned_at_once(function, one)) is not None:
+        if (same := self._same(function, one)) is not None:
             return self.of(function, same)
-        if opcode == op.PARAM:
-            return Place(("parameter", one[3]))
-        if opcode == op.ENTER and self._is_itself(function, one):
-            return self.of(function, one[3])
-        if opcode == op.UNDEF and function.is_cpp and function.method is not None:
-            return self.of_name(function, function.text(one[3]))  # a member that the initialisers of a constructor name
-        if opcode == op.CALL and function.has_receiver and not function.is_cpp and function.dotted(one[3]) == "super":
-            return Place(("parameter", 0))
-        if opcode == op.LOAD and (index := self._argument(function, one)) is not None:
-            return Place(("parameter", 1), (Element(index),))
+        if (given := self._given(function, one)) is not None:
+            return given
+        opcode = one[0]
         if opcode == op.DEREF:
             return self.of(function, one[3]).behind(POINTEE)
         if opcode == op.INVOKE and function.is_cpp:
@@ -155,6 +145,25 @@ class Places:
         if named is None:
             return register_place(register)
         return named.behind(ADDRESS) if opcode in _ADDRESSED else named
+
+    def _same(self, function: Function, one: Instruction) -> int | None:
+        """The register whose value an instruction gives another name."""
+        if one[0] in COPIES:
+            return one[COPIES[one[0]]]
+        if one[0] == op.ENTER:
+            return one[3] if self._is_itself(function, one) else None
+        return assigned_at_once(function, one) if one[0] == op.UNPACK else None
+
+    def _given(self, function: Function, one: Instruction) -> Place | None:
+        """The place of what a function is given: a parameter, its object, or in C++ an argument that the C API has taken out of a tuple."""
+        if one[0] == op.PARAM:
+            return Place(("parameter", one[3]))
+        if one[0] == op.CALL and function.has_receiver and not function.is_cpp and function.dotted(one[3]) == "super":
+            return Place(("parameter", 0))
+        if one[0] == op.UNDEF and function.is_cpp and function.method is not None:
+            return self.of_name(function, function.text(one[3]))  # a member that the initialisers of a constructor name
+        index = self._argument(function, one) if one[0] == op.LOAD else None
+        return Place(("parameter", 1), (Element(index),)) if index is not None else None
 
     def _given_back(self, function: Function, register: int, one: Instruction) -> Place:
         """C++: the object of a method, or the member of it, that the only method which a call can run gives back: ``buffer.data()``."""
