@@ -86,31 +86,41 @@ class RaceCallers(RaceOrders):
     def _passed_down(self, functions: tuple[Function, ...], up: State) -> State:
         """A path that has left a function by a call: the stream of the work is the one that this call passes down, of all that calls do;
         it is that of the object whose method the call runs."""
-        is_open = self._lane.blocking is None or AMBIENT in self._lane.places
-        is_one_of = len(self._lane.made) > 1 and self._is_parameter()
-        if not (is_open or self._is_parameter()) and not (self._lane.made and self._lane.owner is None):
+        mine = self._lane
+        is_open = mine.blocking is None or AMBIENT in mine.places or self._is_one_of()
+        if not (is_open or self._is_parameter() or (mine.made and mine.owner is None)):
             return up
-        home = self._site.function
-        frame = Frame(functions[-1], None, None, 0)
-        for function, call in zip(reversed(functions[:-1]), reversed(up.path), strict=True):
-            frame = Frame(function, frame, call, frame.depth + 1)
-        given = self.lanes.of(frame, self._site.instruction, self._stream(home, self._work))
+        given = self._given_by(functions, up)
         if given.kind == CURRENT:  # the call leaves it out
             self._chosen[up.path] = given
             return up._replace(tracked=frozenset(held for held in up.tracked if held.kind != STREAM) | given.tracked(STREAM))
         if given.owner is not None:
             up = up._replace(tracked=frozenset(owned(held, given) for held in up.tracked))
-        if not (is_open or is_one_of) or given.kind != NAMED or given.blocking is None:
+        if not is_open or given.kind != NAMED or given.blocking is None:
             return up
         self._chosen[up.path] = given
-        if is_one_of and given.made < self._lane.made:
-            others = {(*MADE, site) for site in self._lane.made - given.made}
-            up = up._replace(tracked=frozenset(held for held in up.tracked if held.kind != STREAM or held.place.root[:3] not in others))
-        return up if AMBIENT in given.places else up._replace(tracked=up.tracked - {Tracked(STREAM, AMBIENT)})
+        return up._replace(tracked=self._without_others(up.tracked, given))
+
+    def _given_by(self, functions: tuple[Function, ...], up: State) -> Lane:
+        """The stream of the work as the calls give it by which a path has left functions."""
+        frame = Frame(functions[-1], None, None, 0)
+        for function, call in zip(reversed(functions[:-1]), reversed(up.path), strict=True):
+            frame = Frame(function, frame, call, frame.depth + 1)
+        return self.lanes.of(frame, self._site.instruction, self._stream(self._site.function, self._work))
+
+    def _without_others(self, tracked: frozenset[Tracked], given: Lane) -> frozenset[Tracked]:
+        """What is tracked without the streams that the work has by other calls: of several, and the current one."""
+        others = {(*MADE, site) for site in self._lane.made - given.made} if self._is_one_of() and given.made < self._lane.made else set()
+        left = frozenset(held for held in tracked if held.kind != STREAM or held.place.root[:3] not in others)
+        return left if AMBIENT in given.places else left - {Tracked(STREAM, AMBIENT)}
 
     def _is_parameter(self) -> bool:
         """Whether callers hand the stream of the work down."""
         return any(place.root[0] == "parameter" and not place.path for place in self._lane.places)
+
+    def _is_one_of(self) -> bool:
+        """Whether callers hand one of several streams down."""
+        return len(self._lane.made) > 1 and self._is_parameter()
 
     def _repeated_invocation(self, state: State) -> Iterator[State]:
         """What no known code calls runs once more: a method on the same object, if the stream never leaves that, and a hook."""
