@@ -187,9 +187,13 @@ class Sharing:
             yield from ((function, each) for each in operands_of(function, use))
         if (use[0] == op.CALL or function.invokes(use, "takes", "ends", "whole")) and register in self._taken(function, use):
             yield function, use[2]
-        for edge in self.transfer.edges(function, use) if use[0] != op.ATTR else ():
+        yield from self._inside(function, register, use) if use[0] != op.ATTR else ()
+
+    def _inside(self, function: Function, register: int, call: Instruction) -> Iterator[Held]:
+        """The parameters of the functions that a call enters which it gives a register."""
+        for edge in self.transfer.edges(function, call):
             if edge.is_followed:
-                yield from self._given(function, use, edge.callee, register)
+                yield from self._given(function, call, edge.callee, register)
 
     def _passed_back(self, function: Function) -> Iterator[Held]:
         """What calls of a function hold that it gives a value back to."""
