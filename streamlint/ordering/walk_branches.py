@@ -68,10 +68,7 @@ class Branches(Calls):
         """The blocks behind a branch to which a path may go."""
         function = state.frame.function
         condition, turned = unnegated(function, end[2])
-        done = self.done_where(state, condition)
-        done = self._gone_where(state, condition) if done is None else done
-        if done is None and self.resumes and self.generators.goes_on(state, condition):
-            done = False
+        done = self._of_operation(state, condition)
         if done is not None:
             yield from self._entering(state, end[4] if done != turned else end[3])
             return
@@ -91,6 +88,15 @@ class Branches(Calls):
                 after = self._guessed(state, key, holds, block, other)
             if after.guesses <= MOST_GUESSES:
                 yield from self._entering(after._replace(tracked=after.tracked | self.learned(state, condition, holds)), block)
+
+    def _of_operation(self, state: State, condition: int) -> bool | None:
+        """The truth of a condition that asks about what is followed: whether it is over, gone, or what a generator still has in hand."""
+        done = self.done_where(state, condition)
+        if done is None:
+            done = self._gone_where(state, condition)
+        if done is None and self.resumes and self.generators.goes_on(state, condition):
+            return False
+        return done
 
     def _truths(self, state: State, condition: int, key: Key) -> set[bool]:
         """The truths that a condition may have by what a path has decided, or by what it asks; empty where that is not known."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cached_property
 
 from streamlint.facts.call_graph import Edge
@@ -57,16 +57,19 @@ class Calls(Hooks):
         if one[0] == op.EXIT:
             yield from self._resumed(state, one)
         edges = self.transfer.edges(frame.function, one)
-        units = {edge.callee.unit.number for edge in edges if edge.callee.is_cpp}
-        chosen = units & state.chosen if len(units) > 1 else frozenset()
-        for edge in edges:
-            callee = edge.callee
-            if not self._is_run(frame, one, edge) or (chosen and callee.unit.number not in chosen):
-                continue  # of what builds choose from, a path has one
+        for chosen, callee in self._run_by(state, one, edges):
             classes = self._narrowed(state, one, callee) if len(edges) > 1 else state.classes
             if classes is not None:
-                own = state.chosen | {callee.unit.number} if len(units) > 1 else state.chosen
-                yield from self._inside(state._replace(chosen=own, classes=classes), one, index, callee)
+                yield from self._inside(state._replace(chosen=chosen, classes=classes), one, index, callee)
+
+    def _run_by(self, state: State, one: Instruction, edges: Collection[Edge]) -> Iterator[tuple[frozenset[int], Function]]:
+        """The functions that a path may enter, each with the files that it has chosen then: of what builds choose from, it has one."""
+        units = {edge.callee.unit.number for edge in edges if edge.callee.is_cpp}
+        among = units if len(units) > 1 else set()
+        chosen = state.chosen & among
+        for callee in (edge.callee for edge in edges if self._is_run(state.frame, one, edge)):
+            if not chosen or callee.unit.number in chosen:
+                yield state.chosen | ({callee.unit.number} if among else set()), callee
 
     def _is_run(self, frame: Frame, one: Instruction, edge: Edge) -> bool:
         """Whether a path goes by an edge of the call graph, on which it is not in the callee already."""
