@@ -43,14 +43,13 @@ class WalkNames:
     def _given(self, state: State, one: Instruction, callee: Function) -> frozenset[Tracked]:
         """What is tracked, by the names that a callee has for it; the rest is put aside under the caller's names."""
         function = state.frame.function
-        lent = list(_lent(function, one, callee)) if one[0] == op.EXIT else []
-        one = (scope_call(function, one) if callee.by_opcode[op.YIELD] else None) or one
+        lent = list(_lent(function, one, callee))
+        one = _call_of(function, one, callee)
         found = {held for held in state.tracked if held.place.root[0] in ("global", "cell", "aside")}
         own = state.tracked - found
         if not own:
             return frozenset(found)
-        passed = self._given_to(function, one, callee)
-        passed = [*passed, *(((outer,), register_place(inner)) for outer, inner in lent)] if lent else passed
+        passed = [*self._given_to(function, one, callee), *(((outer,), register_place(inner)) for outer, inner in lent)]
         keys, constants = self.keys(function, one, callee, is_down=True), self.constants(function, one, callee)
         for held in own:
             inner = [moved for sources, target in passed for moved in self.flow.moved([held], sources, target)]
@@ -74,7 +73,7 @@ class WalkNames:
 
     def sources(self, function: Function, one: Instruction, callee: Function, index: int) -> tuple[Place, ...]:
         """Where the value of a parameter is found in the function that calls."""
-        one = (scope_call(function, one) if callee.by_opcode[op.YIELD] else None) or one
+        one = _call_of(function, one, callee)
         if index < len(callee.code.parameters) and callee.code.parameters[index].kind == "captured":
             held = callee.default(index) if callee.parent is function else None
             return self.places.names(function, held) if held is not None and held >= 0 else ()
@@ -82,16 +81,15 @@ class WalkNames:
             return spread_to(self.places, function, one, callee, index)
         if one[0] in _IMPLICIT:
             return self._of_implicit(function, one, index)
-        receiver = self._receiver(function, one, callee) if index == 0 and callee.has_receiver else None
-        if receiver is not None:
+        if index == 0 and callee.has_receiver and (receiver := self._receiver(function, one, callee)) is not None:
             return receiver
-        if one[0] not in (op.CALL, op.INVOKE) and (not function.is_cpp or handed_over(function, one) is None):
-            place = 5 + index - (1 if callee.has_receiver else 0)
-            return self.places.names(function, one[place]) if 5 <= place < len(one) else ()
         return self._of_call(function, one, callee, index)
 
     def _of_call(self, function: Function, one: Instruction, callee: Function, index: int) -> tuple[Place, ...]:
         """Where the argument of a call is found, or what the object that is called holds for it."""
+        if one[0] not in (op.CALL, op.INVOKE) and (not function.is_cpp or handed_over(function, one) is None):
+            place = 5 + index - (1 if callee.has_receiver else 0)
+            return self.places.names(function, one[place]) if 5 <= place < len(one) else ()
         if (held := prepared(self.places, function, one, callee, index)) is not None:
             return held
         register = operand_of(function, one, callee, index)
@@ -269,6 +267,11 @@ def scope_call(function: Function, one: Instruction) -> Instruction | None:
     """The call of a generator that an instruction ends as a context manager."""
     made = function.definitions[one[3]] if one[0] == op.EXIT and one[3] >= 0 and not function.is_cpp else None
     return made if made is not None and made[0] in (op.CALL, op.INVOKE) else None
+
+
+def _call_of(function: Function, one: Instruction, callee: Function) -> Instruction:
+    """The instruction that gives a function its arguments: of a generator that the end of a scope runs on, the call that has made it."""
+    return (scope_call(function, one) if callee.by_opcode[op.YIELD] else None) or one
 
 
 def _lent(function: Function, one: Instruction, generator: Function) -> Iterator[tuple[Place, int]]:
