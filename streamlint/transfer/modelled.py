@@ -236,13 +236,19 @@ def operands_of(function: Function, one: Instruction, receiver: bool = True) -> 
 def packed_arguments(call: ModelledCall) -> list[int]:
     """The arguments of a kernel in an array of their addresses: ``void* given[] = {&rows, &count}``."""
     packed, function = call.one("packed"), call.function
-    if packed is not None and not function.is_cpp:
-        typed = _typed(call, packed)
-        if typed is not None:
-            return typed
-        steps = behind(function, [packed], partial(_packed_in, call))
-        return [one[2] for one in steps if one[0] != op.BUILD and not _packed_in(call, one) and call.memory(one[2])]
-    one = function.definitions[packed] if packed is not None and packed >= 0 else None
+    if packed is None or packed < 0:
+        return []
+    if function.is_cpp:
+        return _built(function, packed)
+    if (typed := _typed(call, packed)) is not None:
+        return typed
+    steps = behind(function, [packed], partial(_packed_in, call))
+    return [one[2] for one in steps if one[0] != op.BUILD and not _packed_in(call, one) and call.memory(one[2])]
+
+
+def _built(function: Function, register: int) -> list[int]:
+    """C++: the elements of the array that a register holds, by a variable that is assigned once."""
+    one = function.definitions[register]
     if one is not None and one[0] == op.LOAD:
         stored = [function.definitions[each[3]] for each in function.by_opcode[op.STORE] if each[2] == one[3]]
         one = stored[0] if len(stored) == 1 else None

@@ -263,26 +263,33 @@ class Kept(Base):
 
     def _of_loader(self, origin: Origin, one: Instruction | None) -> Origin:
         """The batches of a loader: where the loader was made."""
-        known = origin.known
+        function = origin.known.function
         for _ in range(4):
             if one is None or one[0] not in (op.NEXT, op.UNPACK, op.ITEM, op.ITER, op.INVOKE, op.CALL):
                 break
-            if self._is_prepared(known.function, one):
+            if self._is_prepared(function, one):
                 return origin._replace(space="device", pinning="unknown")
-            register = one[3] if one[0] not in (op.CALL,) else one[-1]
-            node = self.facts.values(known.function, register)
-            loaders = [value for value in node.values if isinstance(value, LibraryObject) and value.kind == "loader"]
-            # one that is only declared to be a loader tells nothing of its pinning
-            telling = [value for value in loaders if value.detail == f"{origin.space}/{origin.pinning}"] or loaders
-            for value in telling:
-                sites = [site for site in node.trace(value) if op.DEFINES[site.instruction[0]]]
-                if any(self._is_prepared(*site) for site in sites) or (sites and self._is_on_device(sites[-1])):
-                    return origin._replace(space="device", pinning="unknown")
-                if sites:
-                    last = sites[-1]
-                    return origin._replace(known=Known(last.function, last.instruction[2], known.context), how="loader")
-            one = known.function.definitions[register] if register >= 0 else None
+            register = one[-1] if one[0] == op.CALL else one[3]
+            if (found := self._by_loader(origin, register)) is not None:
+                return found
+            one = function.definitions[register] if register >= 0 else None
         return origin
+
+    def _by_loader(self, origin: Origin, register: int) -> Origin | None:
+        """The batches of the loader that a register holds; None where it holds none that is made in the program."""
+        known = origin.known
+        node = self.facts.values(known.function, register)
+        loaders = [value for value in node.values if isinstance(value, LibraryObject) and value.kind == "loader"]
+        # one that is only declared to be a loader tells nothing of its pinning
+        telling = [value for value in loaders if value.detail == f"{origin.space}/{origin.pinning}"] or loaders
+        made = ([site for site in node.trace(value) if op.DEFINES[site.instruction[0]]] for value in telling)
+        sites = next(filter(None, made), None)
+        if sites is None:
+            return None
+        last = sites[-1]
+        if any(self._is_prepared(*site) for site in sites) or self._is_on_device(last):
+            return origin._replace(space="device", pinning="unknown")
+        return origin._replace(known=Known(last.function, last.instruction[2], known.context), how="loader")
 
     def _is_on_device(self, made: Site) -> bool:
         """Whether all that a loader's own function puts into its batches is on a device already."""
