@@ -182,27 +182,39 @@ class Idle:
         waiting = list(starts)
         while waiting:
             block, index = waiting.pop()
-            for one in reversed(function.code.blocks[block][:index]):
-                if one in skipped or self._is_short(function, one):
-                    continue
-                reach = self._reach(function, one, limits.facts, depth, False)
-                if reach is not None and reach.queues:
-                    return _QUEUES
-                waits.update(dict.fromkeys(reach.waits if reach is not None else ()))
-                if reach is not None and not reach.passes:
-                    break
-            else:
-                if block == 0 or (block == limits.head and block in left):
-                    passes = True
-                    continue
-                left.add(block)
-                for before in body.graph.predecessors[block]:
-                    if block == limits.head and not body.graph.dominates(block, before):
-                        continue  # the first round
-                    if before not in seen and self._is_way(function, before, block, limits):
-                        seen.add(before)
-                        waiting.append((before, len(function.code.blocks[before])))
+            reach = self._back_along(function, function.code.blocks[block][:index], limits, skipped, depth)
+            if reach.queues:
+                return _QUEUES
+            waits.update(dict.fromkeys(reach.waits))
+            if not reach.passes:
+                continue
+            if block == 0 or (block == limits.head and block in left):
+                passes = True
+                continue
+            left.add(block)
+            for before in body.graph.predecessors[block]:
+                is_first = block == limits.head and not body.graph.dominates(block, before)  # the first round
+                if not is_first and before not in seen and self._is_way(function, before, block, limits):
+                    seen.add(before)
+                    waiting.append((before, len(function.code.blocks[before])))
         return Reach(tuple(waits), passes)
+
+    def _back_along(
+        self, function: Function, instructions: Sequence[Instruction], limits: _Limits, skipped: Iterable[Instruction], depth: int
+    ) -> Reach:
+        """What a way back comes to in the instructions of a block, the last one first."""
+        waits: dict[Wait, None] = {}
+        for one in reversed(instructions):
+            is_passed = one in skipped or self._is_short(function, one)
+            reach = None if is_passed else self._reach(function, one, limits.facts, depth, False)
+            if reach is None:
+                continue
+            if reach.queues:
+                return _QUEUES
+            waits.update(dict.fromkeys(reach.waits))
+            if not reach.passes:
+                return Reach(tuple(waits))
+        return Reach(tuple(waits), True)
 
     def _on(
         self, function: Function, start: tuple[int, int], limits: _Limits, depth: int, needed: Callable[[Wait], bool] | None = None

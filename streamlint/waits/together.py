@@ -126,9 +126,7 @@ class _Hosts:
         if opcode == op.ITEM:
             return self._part(self._rank(at.at(one[3])), function, one[4])
         if opcode == op.ATTR:
-            row = self.facts.models.member(TENSOR, function.text(one[4]))
-            is_beside = row is not None and (row.effect in _SAME or (row.effect == "factory" and row.get("space") == "like"))
-            return self._viewed(at, one[3], function.text(one[4])) if is_beside else _NOT
+            return self._of_attribute(at, one[3], function.text(one[4]))
         if opcode == op.NAME:
             return self._named(function, function.text(one[3]))
         if opcode == op.PARAM:
@@ -136,6 +134,12 @@ class _Hosts:
         if opcode == op.UNPACK:
             return self._unpacked(at, one)
         return self._called(at, one) if opcode in (op.CALL, op.INVOKE) else _NOT
+
+    def _of_attribute(self, at: _At, register: int, name: str) -> int:
+        """What an attribute of a tensor gives: ``x.T``, ``x.data``."""
+        row = self.facts.models.member(TENSOR, name)
+        is_beside = row is not None and (row.effect in _SAME or (row.effect == "factory" and row.get("space") == "like"))
+        return self._viewed(at, register, name) if is_beside else _NOT
 
     def _named(self, function: Function, name: str) -> int:
         """What a file keeps in a name of its own, where nothing gives tensors of the file other memory."""
