@@ -140,7 +140,7 @@ class Body:
     def _has_few_rounds(self, index: int) -> bool:
         source = self._iterated(index)
         if source is None:
-            return is_search(self.function, self.graph, self.home, self.graph.loops[index])
+            return is_search(self.function, self.home, self.graph.loops[index])
         one = self.function.definitions[source]
         if one is not None and one[0] in (op.BUILD, op.DICT) and len(one) > _EMPTY[one[0]]:  # what is empty is filled elsewhere
             return True

@@ -8,13 +8,13 @@ from streamlint.facts.aliases import Aliases
 from streamlint.facts.functions import Function
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ir.graph import Graph, Loop
+from streamlint.ir.graph import Loop
 
 _SCALING = frozenset({"*", "*=", "//", "//=", "<<", "<<=", ">>", ">>="})
 _DEEPEST = 4
 
 
-def is_search(function: Function, graph: Graph, home: Mapping[Instruction, int], loop: Loop) -> bool:
+def is_search(function: Function, home: Mapping[Instruction, int], loop: Loop) -> bool:
     """Whether a loop doubles or halves what its condition compares: it comes round a few times, until it has found something."""
     compared = {register for one in function.code.blocks[loop.header] if one[0] == op.COMPARE for register in one[4:6]}
     variables = [one for one in function.code.blocks[loop.header] if one[0] == op.PHI and one[2] in compared]

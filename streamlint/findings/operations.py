@@ -59,13 +59,12 @@ class Holding:
     """The GIL is held by a function that Python calls. ``kind``: binding (which can release it), or function (it must itself).
 
     ``place`` is the binding, or the function. ``handles_objects``: it works with Python's objects, so that it cannot run without the GIL
-    as a whole. ``for_tests``: its module says of all its functions that they are there for tests.
+    as a whole.
     """
 
     kind: str
     place: Span
     handles_objects: bool = False
-    for_tests: bool = False
 
 
 @record(eq=False, slots=True)

@@ -69,7 +69,7 @@ class DefaultStream(StreamFiles):
         race = self.is_race(choice.at)
         if not race and self._is_timed(holder):
             return ""
-        is_in_scope = self._has_stream_in_scope(holder, choice) or self._works_on_another(holder)
+        is_in_scope = self._has_stream_in_scope(holder) or self._works_on_another(holder)
         if is_in_scope and not is_chosen_by_branch(self.streams.launches, function, one, work):
             return "a stream is in scope"
         if self._is_held_up(holder, place, beside):
@@ -203,7 +203,7 @@ class DefaultStream(StreamFiles):
 
     # --- what the surroundings say
 
-    def _has_stream_in_scope(self, holder: Function, choice: Choice) -> bool:
+    def _has_stream_in_scope(self, holder: Function) -> bool:
         for function in self._choosers(holder):
             if self.streams.in_scope.makes(function):
                 return False

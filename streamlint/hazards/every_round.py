@@ -194,7 +194,7 @@ class EveryRound:
         if rounds is not None and rounds <= few:
             return True
         body = self.body(function)
-        if is_search(function, body.graph, body.home, loop) or self._shifts(function, loop):
+        if is_search(function, body.home, loop) or self._shifts(function, loop):
             return True
         return self._asks(function, loop) or self._replaces(function, loop)
 

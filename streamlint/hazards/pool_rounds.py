@@ -25,8 +25,6 @@ from streamlint.waits.operands import operand_of
 _FEW = 4
 _DEEPEST = 4
 _CALLS = (op.CALL, op.INVOKE)
-Where = tuple[Function, Place] | None
-"""A stream by its name in the outermost function that has one for it; None for the null stream."""
 
 
 class PoolRound(NamedTuple):

@@ -71,7 +71,7 @@ def _finding(rule: GilHeldAcrossCudaCall, context: Context, entry: Entry, held: 
     span, place = span_of(held.site), _place(entry, held)
     if entry.binding is not None:
         handles = _handles_objects(context.facts, entry.function)
-        holding = Holding("binding", place, handles_objects=handles, for_tests=entry.is_for_tests)
+        holding = Holding("binding", place, handles_objects=handles)
         trail = tuple(calls)
     else:
         code = entry.function.code

@@ -50,7 +50,7 @@ class CaptureStreams(CaptureWalk):
         where, waiting = self._where(state, one, operation.stream)
         is_event = self._is_event(state.frame.function, operation)
         source, sources = self._event(state, operation) if is_event else self._awaited(state, one, operation)
-        if is_event and source == "out" and where == "in" and self._was_recorded(state, sources):
+        if is_event and source == "out" and where == "in" and self._was_recorded(sources):
             self._refuse(state, one, operation, "outside-wait", Status.ISOLATION)
             return tracked
         if source == "unknown" and where == "in" and not any(place.root[1] == "site" for place in sources):
@@ -156,7 +156,7 @@ class CaptureStreams(CaptureWalk):
         made = tuple(Place(("global", "site", site)) for site in sites if site is not None)
         return made or (self.places.names(function, register) if register >= 0 else ())
 
-    def _was_recorded(self, state: State, events: tuple[Place, ...]) -> bool:
+    def _was_recorded(self, events: tuple[Place, ...]) -> bool:
         """Whether an event was recorded before the capture began, in the function that begins it."""
         function, begin = self._capture.begin.function, self._capture.begin.instruction
         here = function.homes[begin]

@@ -284,7 +284,7 @@ class Choices:
         if given:
             for value in given:
                 yield from self.of_register(function, value, at, calls, is_up)
-        elif made is not None and self._has_null_default(function, held, made, field):
+        elif made is not None and self._has_null_default(function, held, field):
             how = OMITTED if not calls and self.fields.is_bare(function, register, made) else "default"
             yield Choice(NULL, how, Site(function, made) if calls else at, calls)
         else:
@@ -299,7 +299,7 @@ class Choices:
             if given is not None and given >= 0 and Site(caller, call) not in calls:
                 yield from self.of_field(caller, given, field, Site(caller, call), (Site(caller, call), *calls))
 
-    def _has_null_default(self, function: Function, register: int, made: Instruction, field: str) -> bool:
+    def _has_null_default(self, function: Function, register: int, field: str) -> bool:
         values = self.facts.values(function, register).values
         for value in values:
             if isinstance(value, Instance):

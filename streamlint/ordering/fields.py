@@ -38,7 +38,7 @@ class Fields:
             if function.text(each[3]) == field and self.places.of(function, each[2]) == base
         ]
         stored += self._set_by_methods(function, base, field) or self._chained(function, register, field)
-        made = self._made_at(function, register, base)
+        made = _made_at(function, register)
         source = made if made is None or made[0] != op.CAST else function.definitions[behind_copies(function, made[4])]
         if not stored and source is not None and source[0] == op.CALL and function.is_cpp:
             stored = self._given_back(function, source, field)
@@ -74,16 +74,6 @@ class Fields:
                 return found
             one = function.definitions[behind_copies(function, one[3])]
         return []
-
-    def _made_at(self, function: Function, register: int, base: Place) -> Instruction | None:
-        """The declaration, list or constructor that made an object of this function."""
-        one = function.definitions[register] if register >= 0 else None
-        if one is not None and one[0] in (op.ADDRESS, op.LOAD):
-            stores = [each for each in function.by_opcode[op.STORE] if each[2] == one[3]]
-            made = [function.definitions[each[3]] for each in stores]
-            own = [each for each in made if each is not None and each[0] != op.REBIND]
-            return own[0] if len(own) == 1 else None
-        return one if one is not None and one[0] in (op.DECLARE, op.CAST, op.CONSTRUCT, op.BUILD, op.CALL, op.DICT) else None
 
     def _listed(self, function: Function, made: Instruction, field: str) -> int | None:
         """The value of a field in the list that an object is made of."""
@@ -122,3 +112,14 @@ class Fields:
                 if given is not None and given >= 0:
                     found.append(given)
         return found
+
+
+def _made_at(function: Function, register: int) -> Instruction | None:
+    """The declaration, list or constructor that made an object of this function."""
+    one = function.definitions[register] if register >= 0 else None
+    if one is not None and one[0] in (op.ADDRESS, op.LOAD):
+        stores = [each for each in function.by_opcode[op.STORE] if each[2] == one[3]]
+        made = [function.definitions[each[3]] for each in stores]
+        own = [each for each in made if each is not None and each[0] != op.REBIND]
+        return own[0] if len(own) == 1 else None
+    return one if one is not None and one[0] in (op.DECLARE, op.CAST, op.CONSTRUCT, op.BUILD, op.CALL, op.DICT) else None

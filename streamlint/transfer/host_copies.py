@@ -73,7 +73,7 @@ class HostCopies:
             return
         if to == "host":
             if not call.is_on_host(source):
-                yield from self._down(call, source, out)
+                yield from self._down(call, out)
             return
         origins = self.origins.of(call.function, source)
         if row.get("leaves"):
@@ -121,7 +121,7 @@ class HostCopies:
         calls = self.origins.transfer.modelled(known.function, one) if one[0] == op.INVOKE else ()
         return any(each.row.effect == "module_to" for each in calls)
 
-    def _down(self, call: ModelledCall, source: int, out: int | None) -> Iterator[HostCopy]:
+    def _down(self, call: ModelledCall, out: int | None) -> Iterator[HostCopy]:
         if out is not None:
             yield from (HostCopy(call, "d2h", origin, LITERAL) for origin in self.origins.of(call.function, out))
         elif call.row.get("host_memory", "pageable") == "pageable":

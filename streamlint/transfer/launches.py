@@ -221,7 +221,7 @@ class Launches(LaunchRows):
                 return
             source, target = call.one("src", call.one("of", call.receiver)), call.one("dst", call.one("out", call.result))
             _, asynchronous = call.switch("asynchronous")
-            reads, writes = _sides(direction, source, target)
+            reads, writes = _sides(source, target)
             yield Queued(how, operand, "copy", call.name, row.library, reads, writes, direction, asynchronous is False, True, call)
         elif effect == "memset":
             target = call.one("dst")
@@ -305,8 +305,8 @@ class Launches(LaunchRows):
             yield from self._presumed(function, one, reads)
 
 
-def _sides(direction: str, source: int | None, target: int | None) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The registers of the device's memory that a copy reads and writes, and of the host's."""
+def _sides(source: int | None, target: int | None) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The registers of the memory that a copy reads, and of what it writes."""
     return () if source is None else (source,), () if target is None else (target,)
 
 

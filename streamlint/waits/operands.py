@@ -177,21 +177,18 @@ def kept_by(function: Function, call: Instruction) -> Called | None:
     return handing.kept(function, call) if handing is not None else None
 
 
-def operand_of(function: Function, call: Instruction, callee: Function, index: int, given: Iterable[Given] | None = None) -> int | None:
-    """The register that a call gives for a parameter of a function; None where it gives none, or spreads its arguments.
-
-    ``given``: all arguments, where they are not those of the call alone.
-    """
+def operand_of(function: Function, call: Instruction, callee: Function, index: int) -> int | None:
+    """The register that a call gives for a parameter of a function; None where it gives none, or spreads its arguments."""
     if index >= len(callee.code.parameters) or offset_of(function, call, callee) is None:
         return None
     parameter, bound = callee.code.parameters[index], bound_of(function, call, callee)
-    held = handed_over(function, call) if given is None else None
+    held = handed_over(function, call)
     if held is not None and function.is_cpp:
         bound = 0
     if bound > index:
         return _receiver_given(function, call, held) if callee.has_receiver else None
     place = bound
-    for kind, register in all_given(function, call, callee) if given is None else given:
+    for kind, register in all_given(function, call, callee):
         if kind == parameter.name or (kind is None and place == index and parameter.kind == "plain"):
             return register
         place = len(callee.code.parameters) if kind == LIST else place + (kind is None)  # behind what is spread none has a place
