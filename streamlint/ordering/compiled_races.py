@@ -51,7 +51,6 @@ class CompiledRaces(Races):
         currents.compiled = self.compiled
         self.currents, self.lanes = currents, Lanes(transfer, self.places, currents)
         self.races: dict[Site, CompiledRace] = {}
-        self._is_reported = True
 
     def _follow_work(self, function: Function, one: Instruction, work: Worked) -> None:
         if function not in self.compiled:
@@ -61,15 +60,11 @@ class CompiledRaces(Races):
         is_left_out = isinstance(action, Waited) or (isinstance(action, Synchronized) and action.of is not None)
         return None if is_left_out and state.frame.function in self.compiled else super()._judge(state, one, action)
 
-    def _worked(self, state: State, one: Instruction, work: Worked) -> str | None:
-        self._is_reported = True
-        answer = super()._worked(state, one, work)
-        return answer if self._is_reported else None
-
-    def _report(self, state: State, one: Instruction, use: Worked, other: Lane) -> None:
+    def _report(self, state: State, one: Instruction, use: Worked, other: Lane) -> bool:
         function = state.frame.function
         region, entered = self.compiled.get(function), self.written.at(function, one)
-        self._is_reported = region is not None and entered is not None and not self._unknown_work
-        if region is not None and entered is not None and self._is_reported:
-            second = Site(function, one)
-            self.races.setdefault(second, CompiledRace(self._site, second, entered, region))
+        if region is None or entered is None or self._unknown_work:
+            return False
+        second = Site(function, one)
+        self.races.setdefault(second, CompiledRace(self._site, second, entered, region))
+        return True

@@ -160,7 +160,6 @@ class RacesBehindNull(Races, PassingNull):
         super().__init__(transfer)
         self.waits = {}
         self.missed: dict[tuple[Site, NullWait | None], MissedWork] = {}
-        self._is_reported = True
 
     def is_wanted(self, lane: Lane) -> bool:
         """Whether work on a stream is followed."""
@@ -177,16 +176,12 @@ class RacesBehindNull(Races, PassingNull):
     def _judge(self, state: State, one: Instruction, action: Action) -> Answer:
         return _joined(state, super()._judge(state, one, action), self.noted(state, one, action))
 
-    def _worked(self, state: State, one: Instruction, work: Worked) -> str | None:
-        self._is_reported = True
-        answer = super()._worked(state, one, work)
-        return answer if self._is_reported else None
-
-    def _report(self, state: State, one: Instruction, use: Worked, other: Lane) -> None:
+    def _report(self, state: State, one: Instruction, use: Worked, other: Lane) -> bool:
         function = state.frame.function
         is_legacy = self.is_legacy(function, one)
         wait = None if is_legacy else self.passed_wait(state)
-        self._is_reported = is_legacy or wait is not None
-        if self._is_reported:
-            second = Site(function, one)
-            self.missed.setdefault((second, wait), MissedWork(self._site, self._lane, second, wait, state.frame.calls))
+        if not is_legacy and wait is None:
+            return False
+        second = Site(function, one)
+        self.missed.setdefault((second, wait), MissedWork(self._site, self._lane, second, wait, state.frame.calls))
+        return True

@@ -174,9 +174,9 @@ class RaceJudge(RaceCallers):
             return ORDERED if use.moves or (use.writes and self._is_all(state, use.writes)) else None
         if not self._is_unordered(state, one, work, lane) or not self._is_on_device(function, work, use, lane):
             return None
-        if not self._unknown_work or any(self.given.is_private(each, lane) for each in _functions(state.frame)):
-            self._report(state, one, work, lane)
-        return ORDERED
+        if self._unknown_work and not any(self.given.is_private(each, lane) for each in _functions(state.frame)):
+            return ORDERED
+        return ORDERED if self._report(state, one, work, lane) else None
 
     def _runs(self, state: State, work: Worked) -> bool:
         """Whether work runs a module whose memory is tracked, or reads gradients or parameters of it."""
@@ -278,16 +278,17 @@ class RaceJudge(RaceCallers):
             self._report(state, function.code.blocks[state.block][-1], use, AMBIENT_LANE)
             self._unknown_work = ""
 
-    def _report(self, state: State, one: Instruction, use: Worked, other: Lane) -> None:
+    def _report(self, state: State, one: Instruction, use: Worked, other: Lane) -> bool:
         second = Site(state.frame.function, one)
         lane, calls, whose = self._mine(state), state.frame.calls, self._unknown_work
         race = Race(self._site, second, self._work, use, lane, other, self._writes, (), calls, state.doubts, whose)
         known = self._found.get(second)
         if known is not None and not self._is_shown:
-            return
+            return True
         self._ways.setdefault(second, {})[calls] = None
         if known is None or (race.unknown_work == known.unknown_work and race.doubts <= known.doubts) or not race.unknown_work:
             self._found[second] = race
+        return True
 
 
 def _functions(frame: Frame) -> Iterator[Function]:

@@ -139,8 +139,8 @@ class Repeated(Walk):
             held = held._replace(type=key)
         return held._replace(place=rotation.earlier(held.place, register)) if rotation.is_stale(held.place, register) else held
 
-    def _report(self, state: State, one: Instruction, use: Worked, other: Lane) -> None:
-        """Note that the work meets other work."""
+    def _report(self, state: State, one: Instruction, use: Worked, other: Lane) -> bool:
+        """Note that the work meets other work; whether that is what is looked for, so that the path ends there."""
         raise NotImplementedError
 
 

@@ -45,7 +45,6 @@ class RacesBehindVoid(Races):
         self.waits = {wait.at: wait for wait in waits}
         self.pairs: dict[Site, dict[Pair, Lane]] = {}
         self._waiters: dict[Place, _Named] = {}
-        self._is_reported = True
 
     def comes_to(self, function: Function, partners: frozenset[Function] | None) -> bool:
         """Whether a path from a function may come to a race, and to such a wait before."""
@@ -69,11 +68,6 @@ class RacesBehindVoid(Races):
         self._waiters[passed.place] = self._as_passed(state, one, action.stream)
         return (answer if isinstance(answer, frozenset) else state.tracked) | {passed}
 
-    def _worked(self, state: State, one: Instruction, work: Worked) -> str | None:
-        self._is_reported = True
-        answer = super()._worked(state, one, work)
-        return answer if self._is_reported else None
-
     def _as_passed(self, state: State, one: Instruction, stream: Stream) -> _Named:
         """A stream by the names of the function that the path has it from."""
         frame, register = state.frame, stream.register
@@ -81,8 +75,8 @@ class RacesBehindVoid(Races):
             frame, register = as_passed(self.transfer, frame, register)
         return _Named(self.lanes.of(frame, one, stream._replace(register=register)), frame.function)
 
-    def _report(self, state: State, one: Instruction, use: Worked, other: Lane) -> None:
-        second, self._is_reported = Site(state.frame.function, one), False
+    def _report(self, state: State, one: Instruction, use: Worked, other: Lane) -> bool:
+        second, is_reported = Site(state.frame.function, one), False
         for held in state.tracked:
             if held.kind != _PASSED:
                 continue
@@ -92,8 +86,9 @@ class RacesBehindVoid(Races):
             mine = _Named(self._mine(state), state.frame.function)
             is_mine = _are_one(waiter, passed) or (self.waits[site].why != DEFAULT and _are_one(waiter, mine))
             if is_mine:
-                self._is_reported = True
+                is_reported = True
                 self.pairs.setdefault(site, {}).setdefault((self._site, second), self._lane)
+        return is_reported
 
 
 def _are_one(one: _Named, other: _Named) -> bool:
