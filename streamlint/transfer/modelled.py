@@ -16,7 +16,7 @@ from streamlint.models import Row
 from streamlint.models.vocabulary import Selector
 from streamlint.transfer.actions import CURRENT, NAMED, NULL, UNKNOWN, Stream
 from streamlint.transfer.partials import called
-from streamlint.waits.operands import argument_registers, behind, constants_of, makes_wait
+from streamlint.waits.operands import argument_registers, behind, constants_of, makes_wait, selected_of
 
 _DEVICES = {"cpu-device": "host", "cuda-device": "device"}
 _PACKING = frozenset({"factory", "view", "same", "read", "none"})
@@ -101,14 +101,7 @@ class ModelledCall:
             return receiver if receiver is not None else given[0][1] if given else None
         if selector.kind == "result":
             return one[2]
-        by_position: list[int] = []
-        for kind, register in given:
-            if kind is not None:
-                break
-            by_position.append(register)
-        if selector.position is not None and selector.position < len(by_position):
-            return by_position[selector.position]
-        return next((register for kind, register in given if isinstance(kind, str) and kind == selector.keyword), None)
+        return selected_of(given, selector)
 
     def stream(self, key: str = "stream") -> Stream:
         """The stream that a field means."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from itertools import takewhile
 
 from streamlint.facts.autograd import offset_of
 from streamlint.facts.facts import Facts
@@ -103,11 +104,12 @@ def selected(function: Function, one: Instruction, selector: Selector, is_method
         return receiver if is_method else (given[0][1] if given else None)
     if selector.kind != "argument":
         return None
-    by_position: list[int] = []
-    for kind, register in given:
-        if kind is not None:
-            break
-        by_position.append(register)
+    return selected_of(given, selector)
+
+
+def selected_of(given: Sequence[Given], selector: Selector) -> int | None:
+    """The register of the argument that a selector means: by its position, if nothing is spread or named before, or by its keyword."""
+    by_position = [register for _, register in takewhile(lambda each: each[0] is None, given)]
     if selector.position is not None and selector.position < len(by_position):
         return by_position[selector.position]
     return next((register for kind, register in given if isinstance(kind, str) and kind == selector.keyword), None)
