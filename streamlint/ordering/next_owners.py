@@ -12,6 +12,7 @@ from streamlint.ordering.places import Places
 from streamlint.ordering.streams import Currents
 from streamlint.transfer.actions import CURRENT, NAMED, Stream
 from streamlint.transfer.transfer import CALLING, Transfer
+from streamlint.waits.operands import ahead
 
 _KEPT_IN_HAND = frozenset({op.BIND, op.ENTER, op.EXIT, op.PHI, op.COPY})
 
@@ -51,19 +52,8 @@ class NextOwners:
         """Whether a stream that a function has made stays there: it is a method's receiver, a library's argument, and nothing else."""
         if made.function is not function or not op.DEFINES[made.instruction[0]]:
             return False
-        seen: set[int] = set()
-        waiting = [made.instruction[2]]
-        while waiting:
-            register = waiting.pop()
-            if register in seen:
-                continue
-            seen.add(register)
-            for use in function.uses.get(register, ()):
-                if use[0] in (op.PHI, op.COPY):
-                    waiting.append(use[2])
-                elif use[0] not in _KEPT_IN_HAND and not self._is_lent(function, use):
-                    return False
-        return True
+        uses = (use for _, use in ahead(function, made.instruction[2], (op.PHI, op.COPY)))
+        return all(use[0] in _KEPT_IN_HAND or self._is_lent(function, use) for use in uses)
 
     def _is_lent(self, function: Function, use: Instruction) -> bool:
         """Whether a use is a call of a library, which gives the stream back."""
