@@ -10,6 +10,7 @@ from streamlint.facts.objects import Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.event_places import EventPlaces
+from streamlint.ordering.flow import is_at
 from streamlint.ordering.places import Place, rest_behind
 from streamlint.ordering.states import State
 from streamlint.ordering.walk import Walk
@@ -43,6 +44,10 @@ class EventWalk(Unordered):
 
     def names_of(self, function: Function, register: int) -> tuple[Place, ...]:
         return (*super().names_of(function, register), *self.events.names(function, register)) if register >= 0 else ()
+
+    def is_event(self, state: State, kind: str, register: int) -> bool:
+        """Whether a register holds an event or a stream that is tracked as of a kind."""
+        return is_at(state.tracked, self.events.names(state.frame.function, register), kind)
 
     @cached_property
     def _sites(self) -> frozenset[Site]:

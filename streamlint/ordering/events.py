@@ -17,7 +17,7 @@ from streamlint.ordering.absent_records import AbsentRecords
 from streamlint.ordering.conditions import Frame
 from streamlint.ordering.event_walk import EventWalk
 from streamlint.ordering.flow import EVENT, Tracked, owned
-from streamlint.ordering.places import Place, rest_behind
+from streamlint.ordering.places import Place
 from streamlint.ordering.states import State
 from streamlint.transfer.actions import Action, Asked, Lost, Recorded, Stream, Synchronized
 from streamlint.transfer.transfer import CALLING, Transfer
@@ -87,22 +87,20 @@ class EmptyWaits(EventWalk):
     def _judge(self, state: State, one: Instruction, action: Action) -> str | frozenset[Tracked] | None:
         function = state.frame.function
         if isinstance(action, Recorded):
-            if self._holds(state, EVENT, action.event):
+            if self.is_event(state, EVENT, action.event):
                 return self._recorded(state, one, action)
         elif isinstance(action, (Waited, Synchronized, Asked)) and isinstance(action.of, int):
             site, calls = Site(function, one), state.frame.calls
-            if self._holds(state, RECORDED, action.of):
+            if self.is_event(state, RECORDED, action.of):
                 self._late.add((site, calls))
-            elif self._holds(state, EVENT, action.of):
+            elif self.is_event(state, EVENT, action.of):
                 stream = self._resolved(state.frame, self._stream(state, one, action.stream)) if isinstance(action, Waited) else None
                 reached = _Reached(site, calls, state.path, stream, getattr(action, "name", "query"), isinstance(action, Asked))
                 if reached not in self._reached:
                     self._reached.append(reached)
                     self._roots.append(state.frame.root)
                 return state.tracked | {Tracked(WAITED, Place(("aside", -1, self._reached.index(reached))))}
-        elif (
-            isinstance(action, Lost) and owned(function, one) is None and any(self._leads(state, register) for register in action.registers)
-        ):
+        elif isinstance(action, Lost) and owned(function, one) is None and any(self.leads(state, EVENT, each) for each in action.registers):
             return _with(state.tracked, EVENT, RECORDED)
         return None
 
@@ -132,15 +130,6 @@ class EmptyWaits(EventWalk):
             if place is not None and place.root[0] == "register" and not place.path:
                 place = self.events.stream_place(frame.function, int(str(place.root[1])))
         return place
-
-    def _holds(self, state: State, kind: str, register: int) -> bool:
-        names = self.events.names(state.frame.function, register)
-        return any(held.kind == kind and rest_behind(place, held.place) == () for place in names for held in state.tracked)
-
-    def _leads(self, state: State, register: int) -> bool:
-        """Whether a register holds the event, or an object that leads to it."""
-        names = self.places.names(state.frame.function, register) if register >= 0 else ()
-        return any(held.kind == EVENT and rest_behind(place, held.place) is not None for place in names for held in state.tracked)
 
     def _up(self, state: State, register: int) -> Iterator[State]:
         """The callers, unless the event outlives the call that made it: it is made on a condition, or the function's results are kept."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
@@ -42,6 +42,16 @@ class Tracked(NamedTuple):
     type: str = ""
     announced: Site | None = None
     part: tuple[tuple[tuple[object, ...], int], ...] = ()
+
+
+def is_at(tracked: Collection[Tracked], names: Iterable[Place], *kinds: str) -> bool:
+    """Whether something tracked of some kinds stands at one of some places."""
+    return any(held.kind in kinds and rest_behind(name, held.place) == () for name in names for held in tracked)
+
+
+def leads_to(tracked: Collection[Tracked], names: Iterable[Place], *kinds: str) -> bool:
+    """Whether something tracked of some kinds stands at one of some places, or inside of what stands there."""
+    return any(held.kind in kinds and rest_behind(name, held.place) is not None for name in names for held in tracked)
 
 
 class Flow:
@@ -91,8 +101,7 @@ class Flow:
         if not isinstance(key, Element) or key.key is None or isinstance(key.key, tuple):
             return
         whole = Place(target.root, (*target.path[:-1], ANY))
-        is_kept = any(held.kind == BUFFER and rest_behind(whole, held.place) is not None for held in tracked)
-        if is_kept and not any(self.moved(tracked, self.places.names(function, register), target)):
+        if leads_to(tracked, (whole,), BUFFER) and not any(self.moved(tracked, self.places.names(function, register), target)):
             yield Tracked(REPLACED, target)
 
     def _added(self, function: Function, one: Instruction, tracked: frozenset[Tracked], before: int) -> Iterator[Tracked]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from streamlint.ordering.flow import BUFFER, REPLACED, Tracked
 from streamlint.ordering.places import ADDRESS, Element, Place, rest_behind
@@ -28,18 +28,6 @@ class Holding(Walk):
                 if rest == (ADDRESS,) and VARIABLE in depth:
                     return held
         return None
-
-    def has(self, state: State, kind: str, register: int) -> bool:
-        """Whether a register holds a tracked object of a kind."""
-        return register >= 0 and self._has_place(state, kind, self.places.names(state.frame.function, register))
-
-    def _has_place(self, state: State, kind: str, names: Iterator[Place] | tuple[Place, ...]) -> bool:
-        return any(held.kind == kind and rest_behind(place, held.place) == () for place in names for held in state.tracked)
-
-    def _leads_to(self, state: State, kind: str, register: int) -> bool:
-        """Whether a register holds something tracked of a kind, or an object that leads to it."""
-        names = self.places.names(state.frame.function, register) if register >= 0 else ()
-        return any(held.kind == kind and rest_behind(place, held.place) is not None for place in names for held in state.tracked)
 
     def _is_given(self, state: State, register: int) -> bool:
         """Whether a register holds anything that is tracked, or an object that leads to it."""

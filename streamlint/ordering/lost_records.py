@@ -16,8 +16,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Loop
 from streamlint.ordering.event_walk import EventWalk
-from streamlint.ordering.flow import EVENT, STREAM, Tracked
-from streamlint.ordering.places import Place, rest_behind
+from streamlint.ordering.flow import EVENT, STREAM, Tracked, is_at
 from streamlint.ordering.states import State
 from streamlint.ordering.streams import sites_of
 from streamlint.ordering.walk import ORDERED
@@ -182,13 +181,13 @@ class LostRecords(EventWalk):
 
     def _judge(self, state: State, one: Instruction, action: Action) -> str | frozenset[Tracked] | None:
         if isinstance(action, Recorded):
-            if self._is_event(state, EVENT, action.event):
+            if self.is_event(state, EVENT, action.event):
                 return self._recorded(state, one, action)
         elif isinstance(action, (Waited, Synchronized)):
             return self._waited(state, one, action)
         elif isinstance(action, Lost):
             for register in action.registers:
-                if self._is_event(state, EVENT, register) or self._is_event(state, AGAIN, register):
+                if self.is_event(state, EVENT, register) or self.is_event(state, AGAIN, register):
                     self._keep(state)
                     return ORDERED
         return None
@@ -208,7 +207,7 @@ class LostRecords(EventWalk):
             return stream.kind == mine.kind or "unknown" in (stream.kind, mine.kind) or CURRENT in (stream.kind, mine.kind)
         function = state.frame.function
         places = {*self.places.names(function, stream.register), self.events.stream_place(function, stream.register)}
-        if any(held.kind == STREAM and rest_behind(place, held.place) == () for place in places for held in state.tracked):
+        if is_at(state.tracked, places, STREAM):
             return True
         first, is_first = sites_of(list(self.transfer.values(self._site.function, mine.register)))
         second, is_second = sites_of(list(self.transfer.values(function, stream.register)))
@@ -220,17 +219,17 @@ class LostRecords(EventWalk):
             of = of.register
         if of is None:
             return ORDERED  # the host waits for the device
-        if self._is_event(state, AGAIN, of):
+        if self.is_event(state, AGAIN, of):
             again = next(held.announced for held in state.tracked if held.kind == AGAIN)
             self._found = LostRecord(self._site, self._name, again, Site(function, one))
             return ORDERED
-        if self._is_event(state, EVENT, of):
+        if self.is_event(state, EVENT, of):
             if self._is_within(state):
                 self._kept = True
             elif self._loop is not None and self._wait is None:
                 self._wait = Site(function, one)
             return ORDERED
-        if self._is_event(state, STREAM, of):
+        if self.is_event(state, STREAM, of):
             if isinstance(action, Synchronized):
                 self._keep(state)
                 return ORDERED
@@ -249,10 +248,6 @@ class LostRecords(EventWalk):
             block = caller.function.homes[frame.call][0]
             frame = caller
         return self._loop is not None and frame.function is self._home and block in self._loop.body
-
-    def _is_event(self, state: State, kind: str, register: int) -> bool:
-        names: tuple[Place, ...] = self.events.names(state.frame.function, register)
-        return any(held.kind == kind and rest_behind(place, held.place) == () for place in names for held in state.tracked)
 
 
 def _is_number(function: Function, register: int) -> bool:

@@ -12,7 +12,7 @@ from streamlint.facts.objects import External, LibraryObject, Memory, Object, Si
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.conditions import Frame
-from streamlint.ordering.flow import BUFFER, DONE, EVENT, LATE, SIGNAL, STATUS, STREAM, Tracked
+from streamlint.ordering.flow import BUFFER, DONE, EVENT, LATE, SIGNAL, STATUS, STREAM, Tracked, is_at
 from streamlint.ordering.holding import Holding
 from streamlint.ordering.on_device import may_be_anything, may_be_there
 from streamlint.ordering.parts import Sum
@@ -191,7 +191,7 @@ class Pending(Holding):
             held = self.places.of(where.frame.function, stream.register)  # without casts
             register = int(str(held.root[1])) if held.root[0] == "register" and not held.path else stream.register
             for each in {stream.register: None, **dict.fromkeys(self.transfer.shared(where.frame.function, register))}:
-                if self._has_place(state, STREAM, self._names(state.frame, where.frame, each)):
+                if is_at(state.tracked, self._names(state.frame, where.frame, each), STREAM):
                     return True
         if stream.kind != NAMED and mine.kind != NAMED:
             return True  # the null stream, or whatever is current
@@ -236,7 +236,7 @@ class Pending(Holding):
         if self.orders(state, one, action) or self.meets(state, one, action):
             return ORDERED
         if isinstance(action, Touched):
-            return ORDERED if any(self._leads_to(state, SIGNAL, register) for register in action.registers) else None
+            return ORDERED if any(self.leads(state, SIGNAL, register) for register in action.registers) else None
         if isinstance(action, Lost):
             return self._lost(state, one, action)
         more = self._passed_on(state, one, action)

@@ -19,7 +19,7 @@ from streamlint.ir import opcodes as op
 from streamlint.models import Row
 from streamlint.models.vocabulary import Selector
 from streamlint.ordering.conditions import Frame
-from streamlint.ordering.flow import EVENT, STREAM, Tracked
+from streamlint.ordering.flow import EVENT, STREAM, Tracked, is_at
 from streamlint.ordering.gil import FOR_GPU, Gil
 from streamlint.ordering.on_device import may_be_anything
 from streamlint.ordering.pending import Answer, Pending, Where
@@ -128,7 +128,7 @@ class QueuedCallbacks(Pending):
         if stream.kind != NAMED or mine.kind != NAMED:
             return stream.kind == mine.kind != UNKNOWN and stream.library == mine.library
         for frame, register in self._given_by(where.frame, stream.register):
-            if self._has_place(state, STREAM, tuple(self._names(state.frame, frame, register))):
+            if is_at(state.tracked, self._names(state.frame, frame, register), STREAM):
                 return True
         made, _ = sites_of(list(self.transfer.values(where.frame.function, stream.register)))
         return len(made) == 1 and made == state.sites

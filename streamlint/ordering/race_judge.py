@@ -139,7 +139,7 @@ class RaceJudge(RaceCallers):
             is_part = one[0] == op.BINARY  # which its own names tell of
             if not is_part and self._holds(state, action.register) and not self._is_fetched(function, one):
                 return frozenset({Tracked(BUFFER, register_place(one[2]))})
-        elif isinstance(action, Asked) and (self._has(state, EVENT, action.of) or self._has(state, STREAM, action.of)):
+        elif isinstance(action, Asked) and (self.has(state, EVENT, action.of) or self.has(state, STREAM, action.of)):
             return frozenset({Tracked(STATUS if action.is_status else DONE, register_place(one[2]))})
         return found
 

@@ -115,19 +115,12 @@ class RaceMemory(Repeated):
 
     def _holds(self, state: State, register: int) -> bool:
         """Whether a register holds the memory itself."""
-        return self._has(state, BUFFER, register)
+        return self.has(state, BUFFER, register)
 
     def _is_fetched(self, function: Function, one: Instruction) -> bool:
         """Whether an instruction gives memory of the host, to which it copies."""
         copies = (each for each in self.transfer.of(function, one) if isinstance(each, Copied) and each.direction == "d2h")
         return op.DEFINES[one[0]] and any(each.target == one[2] for each in copies)
-
-    def _has(self, state: State, kind: str, register: int) -> bool:
-        """Whether a register holds what is tracked as of a kind."""
-        if register < 0:
-            return False
-        names = self.places.names(state.frame.function, register)
-        return any(held.kind == kind and rest_behind(place, held.place) == () for place in names for held in state.tracked)
 
     def _is_all(self, state: State, registers: list[int]) -> bool:
         """Whether all that is tracked is written anew."""

@@ -135,7 +135,7 @@ class RaceOrders(RaceMemory):
         if self._unknown_work == GIVEN and self.places.of(state.frame.function, event).root[0] == "parameter":
             return True  # callers say where their work ends
         function = state.frame.function
-        is_behind = self._has(state, EVENT, event) or self._may_be_earlier(state, EVENT, self.places.names(function, event))
+        is_behind = self.has(state, EVENT, event) or self._may_be_earlier(state, EVENT, self.places.names(function, event))
         return is_behind or not self._recorded_events.is_recorded(function, event)
 
     def _leads_to_order(self, state: State, register: int, by: Instruction) -> bool:
@@ -216,9 +216,9 @@ class RaceOrders(RaceMemory):
 
     def done_where(self, state: State, condition: int) -> bool | None:
         """A query of the stream, or of an event behind the work."""
-        if self._has(state, DONE, condition):
+        if self.has(state, DONE, condition):
             return True
-        if self._has(state, STATUS, condition) or self._has(state, EVENT, condition):
+        if self.has(state, STATUS, condition) or self.has(state, EVENT, condition):
             return False
         if state.block not in state.frame.function.loop_heads and self._is_filled(state, condition):
             return True  # it is not empty
@@ -229,13 +229,13 @@ class RaceOrders(RaceMemory):
         one = state.frame.function.definitions[condition] if condition >= 0 else None
         if one is None or one[0] != op.COMPARE or _EQUAL.get(state.frame.function.text(one[3])) is not holds:
             return frozenset()
-        others = [other for mine, other in ((one[4], one[5]), (one[5], one[4])) if self._has(state, STREAM, mine)]
+        others = [other for mine, other in ((one[4], one[5]), (one[5], one[4])) if self.has(state, STREAM, mine)]
         return frozenset().union(*(self.lanes.of(state.frame, one, Stream(NAMED, other)).tracked(STREAM) for other in others))
 
     def _is_there(self, state: State, condition: int) -> bool | None:
         """A handle or event behind the work, or its stream, is asked whether it is None: where a path goes on, it is not."""
         asked = asked_for_none(state.frame.function, condition)
-        return asked[1] if asked is not None and (self._has(state, EVENT, asked[0]) or self._has(state, STREAM, asked[0])) else None
+        return asked[1] if asked is not None and (self.has(state, EVENT, asked[0]) or self.has(state, STREAM, asked[0])) else None
 
 
 def _reads(function: Function, register: int, depth: int = 4) -> Iterator[int]:

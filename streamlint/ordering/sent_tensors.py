@@ -59,10 +59,10 @@ class LaterWrites(Walk):
         if self._found or self._answers(state, one, action):
             return ORDERED
         function = state.frame.function
-        if isinstance(action, Viewed) and op.DEFINES[one[0]] and self._holds(state, action.register):
+        if isinstance(action, Viewed) and op.DEFINES[one[0]] and self.has(state, BUFFER, action.register):
             return state.tracked | {Tracked(BUFFER, register_place(one[2]))}
         written = action.register if isinstance(action, Written) else action.target if isinstance(action, Copied) else op.NONE
-        if written >= 0 and self._holds(state, written) and not (isinstance(action, Copied) and written == one[2]):
+        if written >= 0 and self.has(state, BUFFER, written) and not (isinstance(action, Copied) and written == one[2]):
             self._found.append(LaterWrite(self._put.site, Site(function, one), state.frame.calls, self._is_put_again(state, one)))
             return ORDERED
         return None
@@ -95,10 +95,6 @@ class LaterWrites(Walk):
         here, put = function.homes[one], function.homes[self._put.site.instruction]
         loop = graph.innermost[put[0]]
         return loop >= 0 and here[0] in graph.loops[loop].body
-
-    def _holds(self, state: State, register: int) -> bool:
-        names = self.places.names(state.frame.function, register) if register >= 0 else ()
-        return any(held.kind == BUFFER and rest_behind(place, held.place) == () for place in names for held in state.tracked)
 
     def _is_given(self, state: State, register: int) -> bool:
         names = self.places.names(state.frame.function, register) if register >= 0 else ()

@@ -16,7 +16,7 @@ from streamlint.ordering.conditions import context_of
 from streamlint.ordering.flow import EVENT, Tracked
 from streamlint.ordering.on_path import as_passed
 from streamlint.ordering.own_streams import OwnStreams
-from streamlint.ordering.places import Place, rest_behind
+from streamlint.ordering.places import Place
 from streamlint.ordering.states import State
 from streamlint.ordering.walk import ORDERED, Walk
 from streamlint.transfer.actions import NAMED, NULL, Action, Lost, Recorded, Stream, Synchronized
@@ -146,8 +146,7 @@ class UnorderedCollectives(Walk):
         if not self._is_asynchronous:
             held = self.transfer.values(state.frame.function, register)
             return any(isinstance(value, LibraryObject) and value.kind in ("stream", "event") for value in held)
-        names = self.places.names(state.frame.function, register) if register >= 0 else ()
-        return any(rest_behind(name, held.place) is not None for name in names for held in state.tracked if held.kind == EVENT)
+        return self.leads(state, EVENT, register)
 
     def raised(self, state: State, call: Instruction) -> State:
         """What is current around the call that leads to the collective is so for the collective."""

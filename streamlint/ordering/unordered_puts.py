@@ -18,7 +18,6 @@ from streamlint.ordering.beginnings import Beginnings, Begun
 from streamlint.ordering.conditions import Frame
 from streamlint.ordering.flow import BUFFER, Tracked
 from streamlint.ordering.lanes import Lane
-from streamlint.ordering.places import rest_behind
 from streamlint.ordering.races import Races
 from streamlint.ordering.states import MOST_GUESSES, State
 from streamlint.ordering.walk import ORDERED
@@ -101,7 +100,7 @@ class UnorderedPuts(Races):
     def arrive(self, state: State, one: Instruction) -> str | frozenset[Tracked] | None:
         function = state.frame.function
         put = self._puts.get(Site(function, one))
-        sent = [register for register in put.call.all("of") if self._leads(state, register)] if put is not None else []
+        sent = [register for register in put.call.all("of") if self.leads(state, BUFFER, register)] if put is not None else []
         if put is None or not sent:
             return None
         feeds = bool(put.call.row.get("feeder"))
@@ -126,11 +125,6 @@ class UnorderedPuts(Races):
             if place.function is not function and lane.kind == NAMED:
                 return lane
         return None
-
-    def _leads(self, state: State, register: int) -> bool:
-        """Whether a register holds the memory, or an object or container that leads to it."""
-        names = self.places.names(state.frame.function, register)
-        return any(held.kind == BUFFER and rest_behind(place, held.place) is not None for place in names for held in state.tracked)
 
     def _worked(self, state: State, one: Instruction, work: Worked) -> str | None:
         """Other work is no put; what an unknown call does with the stream is not known."""

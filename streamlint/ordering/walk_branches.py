@@ -12,14 +12,14 @@ from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Loop
 from streamlint.ordering.conditions import Frame, deciding
 from streamlint.ordering.exhausted import Exhausted
-from streamlint.ordering.flow import OBJECTS, Tracked
+from streamlint.ordering.flow import OBJECTS, Tracked, leads_to
 from streamlint.ordering.liveness import Liveness
 from streamlint.ordering.made_streams import MadeStreams, as_asked
 from streamlint.ordering.rounds import next_round
 from streamlint.ordering.states import MOST_GUESSES, State
 from streamlint.ordering.topics import implied, topic
 from streamlint.ordering.turns import asked_for_none
-from streamlint.ordering.walk_calls import Calls, has_memory
+from streamlint.ordering.walk_calls import Calls
 from streamlint.transfer.actions import Action, Asked, Stream
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.questions import Key, alike, asked_by
@@ -122,7 +122,8 @@ class Branches(Calls):
     def _gone_where(self, state: State, condition: int) -> bool | None:
         """The truth of a condition that says that the memory is gone, or what orders it: what holds one of them is not None."""
         asked = asked_for_none(state.frame.function, condition)
-        return asked[1] if asked is not None and has_memory(state, self.places.names(state.frame.function, asked[0]), OBJECTS) else None
+        names = self.places.names(state.frame.function, asked[0]) if asked is not None else ()
+        return asked[1] if asked is not None and leads_to(state.tracked, names, *OBJECTS) else None
 
     def learned(self, state: State, condition: int, holds: bool) -> frozenset[Tracked]:
         """What a path knows of the operation by the way that it takes at a branch."""

@@ -12,13 +12,13 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.conditions import Frame, deciding
 from streamlint.ordering.dispatch import Classes, Dispatch
-from streamlint.ordering.flow import BUFFER, Tracked
+from streamlint.ordering.flow import BUFFER, Tracked, leads_to
 from streamlint.ordering.generators import IN_HAND, Generators, taking
 from streamlint.ordering.global_names import GlobalNames
 from streamlint.ordering.iterated import as_given
 from streamlint.ordering.kept_members import KeptMembers
 from streamlint.ordering.passages import Passages
-from streamlint.ordering.places import ANY, Place, register_place, rest_behind
+from streamlint.ordering.places import ANY, Place, register_place
 from streamlint.ordering.states import State
 from streamlint.ordering.walk_hooks import Hooks
 from streamlint.ordering.walk_names import scope_call
@@ -162,7 +162,7 @@ class Calls(Hooks):
 
     def _is_in_hand(self, state: State, iterator: int) -> bool:
         """Whether the memory is what a generator has given already: it is not run once more for it."""
-        return has_memory(state, [name.behind(ANY) for name in self.places.names(state.frame.function, iterator)])
+        return leads_to(state.tracked, [name.behind(ANY) for name in self.places.names(state.frame.function, iterator)], BUFFER)
 
     def _yielded(self, state: State, one: Instruction, register: int) -> Iterator[State]:
         """Whoever takes the values of a generator goes on, one of them in hand; there it stands still until the next is taken."""
@@ -317,8 +317,3 @@ def _named(caller: Function, name: str) -> Iterator[Instruction]:
         made = caller.definitions[one[3]]
         if made is not None and made[0] == op.CALL and len(made) > 6 and caller.constant(made[6]) == name:
             yield one
-
-
-def has_memory(state: State, names: Iterable[Place], kinds: frozenset[str] = frozenset({BUFFER})) -> bool:
-    """Whether memory that is followed, or something of other kinds, stands at, or inside of, one of some places."""
-    return any(held.kind in kinds and rest_behind(name, held.place) is not None for name in names for held in state.tracked)

@@ -6,7 +6,7 @@ from streamlint.facts.functions import Function
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.conditions import Conditions
-from streamlint.ordering.flow import Tracked
+from streamlint.ordering.flow import Tracked, is_at, leads_to
 from streamlint.ordering.meanwhile import Meanwhile
 from streamlint.ordering.places import Place
 from streamlint.ordering.states import State
@@ -40,6 +40,14 @@ class Hooks(WalkNames):
         self.conditions = transfer.one_of(Conditions, transfer)
         self.currents = transfer.one_of(Currents, transfer)
         self.meanwhile = transfer.one_of(Meanwhile, transfer)
+
+    def has(self, state: State, kind: str, register: int) -> bool:
+        """Whether a register holds something tracked of a kind."""
+        return register >= 0 and is_at(state.tracked, self.places.names(state.frame.function, register), kind)
+
+    def leads(self, state: State, kind: str, register: int) -> bool:
+        """Whether a register holds something tracked of a kind, or an object or container that leads to it."""
+        return register >= 0 and leads_to(state.tracked, self.places.names(state.frame.function, register), kind)
 
     def actions(self, function: Function, one: Instruction) -> tuple[Action, ...]:
         """What an instruction does, in the order in which the judge hears of it."""

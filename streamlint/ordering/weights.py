@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from streamlint.facts.functions import Function
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ordering.flow import BUFFER, Tracked
+from streamlint.ordering.flow import BUFFER, Tracked, is_at
 from streamlint.ordering.parameters import Parameters
 from streamlint.ordering.places import Place, Places, register_place, rest_behind
 from streamlint.transfer.transfer import Transfer
@@ -65,9 +65,7 @@ class ModuleMemory:
             return tracked
         places = (place.behind(WEIGHTS) for place in self.parameters.owners(function, one[2]))
         weights = frozenset(Tracked(BUFFER, place) for place in places)
-        names = self.places.names(function, one[4])
-        is_it = any(held.kind == BUFFER and rest_behind(name, held.place) == () for name in names for held in tracked)
-        return tracked | weights if is_it else tracked - weights
+        return tracked | weights if is_at(tracked, self.places.names(function, one[4]), BUFFER) else tracked - weights
 
     def taken(self, function: Function, one: Instruction, tracked: frozenset[Tracked]) -> frozenset[Tracked]:
         """The weights of a part of modules that is taken out of them: ``for layer in self.layers``."""
