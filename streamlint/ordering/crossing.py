@@ -22,6 +22,8 @@ from streamlint.waits.operands import operand_of
 
 USED, DROPPED = "used", "dropped"
 """On another stream; and what has referred to the memory last."""
+MARK = Place(("global", "used"))
+"""Where both are noted."""
 _KEEPING = frozenset({"record_use"})
 _CROSSING = CHOOSING | _KEEPING
 _LENT = Element(("lent",))

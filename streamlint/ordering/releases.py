@@ -6,17 +6,17 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import External, FunctionObject, ModuleObject, Site, is_unknown
+from streamlint.facts.objects import External, ModuleObject, Site, is_unknown
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.beginnings import casts
 from streamlint.ordering.conditions import Frame
-from streamlint.ordering.crossing import DROPPED, USED, Crossing, as_lent, is_lent, is_lent_by
+from streamlint.ordering.crossing import DROPPED, MARK, USED, as_lent, is_lent, is_lent_by
 from streamlint.ordering.flow import BUFFER, EVENT, STREAM, Tracked
 from streamlint.ordering.given_storage import GivenStorage, GivenUse
 from streamlint.ordering.lanes import AMBIENT, WAITER, Lane
-from streamlint.ordering.places import ANY, Element, Place, rest_behind
-from streamlint.ordering.queues import may_be_taken, takes_first
+from streamlint.ordering.next_calls import NextCalls
+from streamlint.ordering.places import Place
 from streamlint.ordering.races import Races
 from streamlint.ordering.states import State
 from streamlint.ordering.walk import ORDERED
@@ -34,7 +34,6 @@ _PLAIN = frozenset(
     "type zip".split()
 )
 """Functions of the language that keep nothing but what `flow` knows."""
-_MARK = Place(("global", "used"))
 _OF_USE = frozenset({USED, DROPPED, STREAM, WAITER, EVENT})
 
 
@@ -54,7 +53,7 @@ class Release(NamedTuple):
     calls: tuple[Site, ...] = ()  # that lead to the use
 
 
-class Releases(Crossing):
+class Releases(NextCalls):
     """Finds memory that goes back to its pool too early."""
 
     ordering = (*Races.ordering, Kept)
@@ -116,7 +115,7 @@ class Releases(Crossing):
         self._work, self._writes, self._is_evident, self._by_callers = use.work, True, True, True
         self._lane, self._streams[site] = Lane(CURRENT, (), frozenset(), True, ""), use.lane
         tracked = {Tracked(BUFFER, place) for place in self.places.names(use.function, use.register)}
-        tracked |= {Tracked(USED, _MARK, "", site)} | use.lane.tracked(STREAM)
+        tracked |= {Tracked(USED, MARK, "", site)} | use.lane.tracked(STREAM)
         self.run(self.start(use.function, use.instruction, frozenset(tracked), frozenset()), self._judge)
 
     def _follow_allocation(self, function: Function, one: Instruction, work: Worked) -> None:
@@ -145,7 +144,7 @@ class Releases(Crossing):
         if isinstance(action, Kept):
             return ORDERED if self._touches(state, action.register) else None
         if isinstance(action, Signalled):
-            return ORDERED if any(self._leads(state, each) or self._captures(state, each) for each in action.registers) else None
+            return ORDERED if any(self.leads(state, BUFFER, each) or self._captures(state, each) for each in action.registers) else None
         if isinstance(action, Viewed):
             return self._viewed(state, one, action)
         if not self._is_in_use(state.tracked):
@@ -189,7 +188,7 @@ class Releases(Crossing):
         if not self._is_in_use(after.tracked) or self._alive(after):
             return after.tracked
         site = Site(state.frame.function, one)
-        return after.tracked | {Tracked(DROPPED, _MARK, "resize" if action.is_shared else "replace", site)}
+        return after.tracked | {Tracked(DROPPED, MARK, "resize" if action.is_shared else "replace", site)}
 
     def _unused(self, state: State) -> str | frozenset[Tracked]:
         """What is left when the use is over."""
@@ -213,7 +212,7 @@ class Releases(Crossing):
         touched = any(self._touches(state, each, int(work.assumed)) for each in (*work.reads, *work.writes))
         if work.assumed and one[0] == op.CALL and state.frame.function.dotted(one[3]) in _PLAIN:
             return None
-        if work.assumed and self._may_own(state.frame.function, one) and any(self._leads(state, each) for each in work.reads):
+        if work.assumed and self._may_own(state.frame.function, one) and any(self.leads(state, BUFFER, each) for each in work.reads):
             return ORDERED  # an unknown owner may keep it
         lane = self.lanes.of(state.frame, one, work.stream)
         if not touched:
@@ -235,7 +234,7 @@ class Releases(Crossing):
         kept = frozenset(held for held in state.tracked if held.kind not in _OF_USE)
         site = Site(state.frame.function, one)
         self._streams[site], self._calls[site] = lane, state.frame.calls
-        found = kept | {Tracked(USED, _MARK, "", site)} | lane.tracked(STREAM)
+        found = kept | {Tracked(USED, MARK, "", site)} | lane.tracked(STREAM)
         if op.DEFINES[one[0]] and (work.assumed or self._may_keep(state, work)):
             found |= {Tracked(BUFFER, Place(("register", one[2])))}
         return found
@@ -265,27 +264,6 @@ class Releases(Crossing):
             return False
         return any(not self._touches(state, each) and self.memory.may_be_memory(function, each) for each in work.reads)
 
-    def _leads(self, state: State, register: int) -> bool:
-        """Whether a register holds the memory, or an object that leads to it."""
-        if register < 0:
-            return False
-        names = self.places.names(state.frame.function, register)
-        return any(held.kind == BUFFER and rest_behind(each, held.place) is not None for each in names for held in state.tracked)
-
-    def _captures(self, state: State, register: int) -> bool:
-        """Whether a function that a register holds keeps the memory, or its object does."""
-        function = state.frame.function
-        one = function.definitions[register] if register >= 0 else None
-        if one is not None and one[0] == op.ATTR and self._leads(state, one[3]):
-            return True
-        for value in self.transfer.values(function, register) if register >= 0 else ():
-            inner = value.function if isinstance(value, FunctionObject) else None
-            places = (self.places.of(inner, each) for each in range(len(inner.definitions))) if inner is not None else ()
-            cells = [place for place in places if place.root[0] == "cell"]
-            if any(held.kind == BUFFER and rest_behind(cell, held.place) is not None for cell in cells for held in state.tracked):
-                return True
-        return False
-
     def orders(self, state: State, one: Instruction, action: Action) -> bool:
         """Also what tells the pool of the use."""
         if isinstance(action, Kept):
@@ -302,33 +280,6 @@ class Releases(Crossing):
         if self._is_in_use(state.tracked):
             self._report_release(state, one)
         return True
-
-    def _is_kept(self, state: State, held: Tracked) -> bool:
-        """Whether a place outlives a round: a container, an attribute, a variable that holds what the last round has made."""
-        if (held.place.path and not self._is_unpacked(state, held)) or held.place.root[0] in ("cell", "global", "aside"):
-            return True
-        if held.place.root[0] != "register":
-            return False
-        function = state.frame.function
-        register = int(str(held.place.root[1]))
-        made = function.definitions[register]
-        return made is not None and made[0] == op.PHI and any(use[0] != op.PHI for use in function.uses[register])
-
-    def _alive(self, state: State) -> bool:
-        """Whether something refers to the memory: a name, an attribute, an element, a variable of a caller."""
-        return any(self._refers(state, held) for held in state.tracked if held.kind == BUFFER)
-
-    def _is_unpacked(self, state: State, held: Tracked) -> bool:
-        """Whether a register holds a tuple that is taken apart, and nothing else refers to."""
-        uses = state.frame.function.uses[int(str(held.place.root[1]))] if held.place.root[0] == "register" else ()
-        return bool(uses) and all(use[0] == op.UNPACK for use in uses)
-
-    def _refers(self, state: State, held: Tracked) -> bool:
-        if held.place.path or held.place.root[0] != "register":
-            return not self._is_unpacked(state, held)
-        function = state.frame.function
-        register = int(str(held.place.root[1]))
-        return any(use[0] in (op.BIND, op.PHI) for use in function.uses[register])
 
     def arrive(self, state: State, one: Instruction) -> str | frozenset[Tracked] | None:
         """A generator that is resumed refers no longer to what it has lent, and allocates anew."""
@@ -353,25 +304,7 @@ class Releases(Crossing):
         after = self._let_go(state, one)
         if after.tracked == state.tracked or not self._is_in_use(after.tracked) or self._alive(after):
             return after
-        return after._replace(tracked=after.tracked | {Tracked(DROPPED, _MARK, "", Site(function, one))})
-
-    def _let_go(self, state: State, one: Instruction) -> State:
-        """The state without the references that an instruction ends."""
-        function = state.frame.function
-        if one[0] == op.UNBIND:
-            gone = {("register", each[3]) for each in function.by_opcode[op.BIND] if each[2] == one[2]}
-            return state._replace(tracked=frozenset(held for held in state.tracked if held.place.root not in gone or held.place.path))
-        if one[0] == op.INVOKE and function.text(one[4]) in function.known("empties") and not function.uses[one[2]]:
-            names, is_first = self.places.names(function, one[3]), takes_first(function, one)
-            kept = (
-                held
-                for held in state.tracked
-                if held.kind != BUFFER
-                or not any(rest_behind(each, held.place) for each in names)
-                or (is_first and not may_be_taken(self.places, function, one, held.place))
-            )
-            return state._replace(tracked=frozenset(kept))
-        return state
+        return after._replace(tracked=after.tracked | {Tracked(DROPPED, MARK, "", Site(function, one))})
 
     def _returned(self, state: State, register: int) -> Iterator[State]:
         after = list(super()._returned(state, register))
@@ -399,52 +332,6 @@ class Releases(Crossing):
             elif lane.kind == NAMED:
                 self._raised.append((up, lane))
 
-    def _repeated_invocation(self, state: State) -> Iterator[State]:
-        yield from ()
-
-    def _may_be_under_way(self, function: Function) -> bool:
-        """Whether the work of one call may be under way in the next: its stream lasts, and callers cannot wait for it."""
-        lane = next((place for place in self._lane.places if place.root == ("parameter", 0)), None)
-        if self._lane.kind == NAMED and lane is None:
-            return self.apart.map.lasts(self._lane)
-        if function.method is not function or not function.has_receiver:
-            return False
-        return lane is None or not (self.settled.leaves(function, lane) or self._may_wait_elsewhere(function, lane))
-
-    def _next_call(self, state: State, register: int, end: Instruction) -> Iterator[State]:
-        """A method runs once more on its object; what the last call has lent is used by its caller on the stream that is current there."""
-        function = state.frame.function
-        marker = next(function.code.instructions())
-        if function.is_cpp or state.path.count(marker) > 1 or function.code.name == "__init__":
-            return
-        if not self._may_be_under_way(function):
-            return
-        mine = frozenset(_later(held) for held in state.tracked if held.place.root == ("parameter", 0) or held.place.root[0] == "global")
-        if self._lane.kind == CURRENT and not any(held.kind == BUFFER for held in mine):
-            return
-        if self._lane.kind == NAMED and self._is_lent(state, register):
-            mine |= {Tracked(USED, _MARK, "", Site(function, end)), Tracked(STREAM, AMBIENT)}
-        if mine:
-            yield State(Frame(function, None, None, 0), 0, 0, 0, mine, state.guesses, frozenset(), frozenset(), (*state.path, marker))
-
-    def _is_lent(self, state: State, register: int) -> bool:
-        """Whether a caller gets the memory."""
-        names = self.places.names(state.frame.function, register) if register >= 0 else ()
-        return any(held.kind == BUFFER and rest_behind(each, held.place) is not None for each in names for held in state.tracked)
-
-    def _may_wait_elsewhere(self, function: Function, lane: Place) -> bool:
-        """Whether another method of the class lets the stream wait."""
-        for other in function.unit.functions:
-            if other is function or other.code.class_name != function.code.class_name or not other.has_receiver:
-                continue
-            if self.callers(other):
-                continue
-            for one in other.by_opcode[op.INVOKE]:
-                for action in self.transfer.of(other, one):
-                    if isinstance(action, Waited) and self.places.of(other, action.stream.register) == lane:
-                        return True
-        return False
-
     def _yielded(self, state: State, one: Instruction, register: int) -> Iterator[State]:
         """Whoever takes a value that a stream of the generator's own has made uses it on the stream that is current there."""
         function = state.frame.function
@@ -453,27 +340,14 @@ class Releases(Crossing):
                 yield after._replace(tracked=frozenset(map(as_lent, after.tracked))) if state.frame.caller is None else after
             return
         tracked = state.tracked
-        if self._is_lent(state, register):
+        if self.leads(state, BUFFER, register):
             if any(self._is_from_outside(place) for place in self._lane.places) and not self._lane.made:
                 return
-            tracked = tracked | {Tracked(USED, _MARK, "", Site(function, one)), Tracked(STREAM, AMBIENT)}
+            tracked = tracked | {Tracked(USED, MARK, "", Site(function, one)), Tracked(STREAM, AMBIENT)}
         yield state._replace(place=state.place + 1, tracked=tracked)
 
     def _is_from_outside(self, place: Place) -> bool:
         return place.root[0] == "parameter" and not place.path
-
-    def _outlives(self, state: State, register: int) -> bool:
-        """Whether the memory is referred to when its function is over."""
-        function = state.frame.function
-        names = self.places.names(function, register) if register >= 0 else ()
-        for held in state.tracked:
-            if held.kind == BUFFER:
-                root = held.place.root[0]
-                if root in ("global", "cell", "this") or (root == "parameter" and held.place.path):
-                    return True
-                if any(rest_behind(place, held.place) is not None for place in names):
-                    return True
-        return False
 
     def _report_release(self, state: State, again: Instruction, is_over: bool = False) -> None:
         if state.guesses:
@@ -494,9 +368,3 @@ class Releases(Crossing):
         """The first place in the program that is noted as one of a kind."""
         noted = [held.announced for held in state.tracked if held.kind == kind and held.announced is not None]
         return min(noted, key=lambda site: (site.function.unit.path, site.at), default=otherwise)
-
-
-def _later(held: Tracked) -> Tracked:
-    """A place as a later call finds it: an index that was computed is another one then."""
-    keys = (ANY if isinstance(key, Element) and not isinstance(key.key, (int, str)) else key for key in held.place.path)
-    return held._replace(place=Place(held.place.root, tuple(keys)))
