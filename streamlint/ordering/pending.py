@@ -4,29 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import cached_property
-from typing import NamedTuple, TypeGuard
+from typing import TypeGuard
 
 from streamlint.facts.facts import Facts
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import External, LibraryObject, Memory, Object, Site
+from streamlint.facts.objects import External, Memory, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ordering.conditions import Frame
-from streamlint.ordering.flow import BUFFER, DONE, EVENT, LATE, SIGNAL, STATUS, STREAM, Tracked, is_at
-from streamlint.ordering.holding import Holding
-from streamlint.ordering.on_device import may_be_anything, may_be_there
+from streamlint.ordering.copy_streams import CopyStreams
+from streamlint.ordering.flow import BUFFER, DONE, EVENT, LATE, SIGNAL, STATUS, STREAM, Tracked
+from streamlint.ordering.on_device import may_be_there
 from streamlint.ordering.parts import Sum
 from streamlint.ordering.places import ADDRESS, ANY, Element, Key, Place, register_place
 from streamlint.ordering.states import State
 from streamlint.ordering.streams import sites_of
 from streamlint.ordering.turns import asked_for_none
 from streamlint.ordering.walk import ORDERED, Walk
-from streamlint.ordering.walk_names import aside
 from streamlint.transfer.actions import (
     CURRENT,
-    NAMED,
-    NULL,
-    UNKNOWN,
     Action,
     Asked,
     Copied,
@@ -40,7 +35,7 @@ from streamlint.transfer.actions import (
     Viewed,
 )
 from streamlint.transfer.modelled import ModelledCall
-from streamlint.transfer.transfer import CALLING, Transfer
+from streamlint.transfer.transfer import CALLING
 from streamlint.waits.origins import TENSOR
 from streamlint.waits.questions import Key as Question
 from streamlint.waits.questions import alike
@@ -49,22 +44,11 @@ _NO_WAIT = ("h2h", "d2d")
 Answer = str | frozenset[Tracked] | None
 
 
-class Where(NamedTuple):
-    """A stream, and the function of the path in which its register stands."""
-
-    frame: Frame
-    stream: Stream
-
-
-class Pending(Holding):
+class Pending(CopyStreams):
     """Follows copies that the host has not seen end. A subclass says what reaches them too early (`meets`)."""
 
     meets_memory = True
     passive = (*Walk.passive, Lost)
-
-    def __init__(self, transfer: Transfer) -> None:
-        super().__init__(transfer)
-        self._ambients: dict[tuple[Function, int], frozenset[Site]] = {}
 
     def meets(self, state: State, one: Instruction, action: Action) -> bool:
         """Whether an action is what must not come before the copy has ended: it is reported, and the path ends."""
@@ -106,21 +90,6 @@ class Pending(Holding):
             if stored.root == place.root and made is not None and made[0] == op.PARAM:
                 yield Place(("parameter", made[3]), (ADDRESS,))
 
-    def _given_back(self, function: Function, register: int, depth: int = 3) -> Iterator[Place]:
-        """Where the memory is kept that a function of the program gives back: a member of its receiver, an argument."""
-        one = function.definitions[register] if register >= 0 else None
-        if one is None or one[0] not in (op.CALL, op.INVOKE, op.ITEM, op.ENTER, op.ATTR) or depth == 0:
-            return
-        for edge in self.transfer.edges(function, one):
-            callee = edge.callee
-            for returned in callee.by_opcode[op.RETURN]:
-                for inner in self.transfer.shared(callee, returned[2]) if returned[2] >= 0 else ():
-                    places = (self.places.of(callee, inner), *self._given_back(callee, inner, depth - 1))
-                    for place in places:
-                        if place.root[0] == "parameter":
-                            for source in self.sources(function, one, callee, int(str(place.root[1]))):
-                                yield source.behind(*place.path)
-
     def _views(self, function: Function, place: Place) -> Iterator[tuple[Place, str]]:
         """Other attributes of the same object that are views of an attribute, or that it is a view of, as its methods set them."""
         owner = function.method.owner if function.method is not None else None
@@ -137,98 +106,6 @@ class Pending(Holding):
                 of = self.places.of(store.function, register)
                 if of.root == place.root and len(of.path) == 1 and of != place:
                     yield of, TENSOR
-
-    # --- the stream
-
-    def _where(self, frame: Frame, one: Instruction, stream: Stream) -> Where:
-        """The stream of an operation; what is current by the scopes of the functions on the path, if it names none."""
-        while stream.kind == CURRENT:
-            current = self.currents.at(frame.function, one)
-            if current is not None:
-                return Where(frame, current)
-            if frame.caller is None or frame.call is None:
-                break
-            one = frame.call
-            frame = frame.caller
-        return Where(frame, stream)
-
-    def _on(self, state: State, where: Where) -> State:
-        """A state whose copy is on a stream."""
-        function, register = where.frame.function, where.stream.register
-        tracked = state.tracked
-        if register >= 0:
-            shared = self.transfer.shared(function, register)
-            tracked = tracked | {Tracked(STREAM, place) for each in shared for place in self._names(state.frame, where.frame, each)}
-            if where.frame == state.frame:  # a function of the program may have given it back
-                tracked = tracked | {Tracked(STREAM, place) for each in shared for place in self._given_back(function, each)}
-        values = list(self.transfer.values(function, register))
-        made, _ = sites_of(values)
-        state = state._replace(is_blocking=self._is_blocking(made, values))
-        return state._replace(tracked=tracked, stream=where.stream, sites=made)
-
-    def raised(self, state: State, call: Instruction) -> State:
-        """A path goes up to a caller: what is current there is the stream of a copy on the current stream."""
-        given = [held for held in state.tracked if held.kind == BUFFER and held.place.root[0] == "register"]
-        for held in given:
-            kept = self._given_back(state.frame.function, int(str(held.place.root[1])))
-            more = {held._replace(place=place.behind(*held.place.path)) for place in kept}
-            state = state._replace(tracked=state.tracked | more)
-        if state.stream.kind != CURRENT:
-            return state
-        return self._on(state, self._where(state.frame, call, state.stream._replace(register=op.NONE)))
-
-    def _names(self, frame: Frame, home: Frame, register: int) -> Iterator[Place]:
-        """The places of a register of a function that is on the path, as a function that it called sees them."""
-        for place in self.places.names(home.function, register):
-            yield place if frame == home or place.root[0] in ("global", "cell") else aside(place, home.depth)
-
-    def _is_same_stream(self, state: State, where: Where) -> bool:
-        """Whether a stream may be that of the copy; one of which nothing is known is."""
-        mine, stream = state.stream, where.stream
-        if UNKNOWN in (stream.kind, mine.kind):
-            return True
-        if stream.kind == NAMED:
-            held = self.places.of(where.frame.function, stream.register)  # without casts
-            register = int(str(held.root[1])) if held.root[0] == "register" and not held.path else stream.register
-            for each in {stream.register: None, **dict.fromkeys(self.transfer.shared(where.frame.function, register))}:
-                if is_at(state.tracked, self._names(state.frame, where.frame, each), STREAM):
-                    return True
-        if stream.kind != NAMED and mine.kind != NAMED:
-            return True  # the null stream, or whatever is current
-        if mine.kind == CURRENT:
-            made, _ = sites_of(list(self.transfer.values(where.frame.function, stream.register)))
-            return bool(made & self._ambient(state.frame.root.function))
-        if stream.kind == NULL:
-            return state.is_blocking
-        if stream.kind != NAMED or mine.kind != NAMED:
-            return False
-        values = list(self.transfer.values(where.frame.function, stream.register))
-        made, _ = sites_of(values)
-        if made & state.sites:
-            return True
-        place = self.places.of(where.frame.function, stream.register)
-        return not made and may_be_anything(values) and place.root[0] == "register" and not place.path
-
-    def _ambient(self, function: Function, depth: int = 4) -> frozenset[Site]:
-        """Where the streams were made that are current where a function is called."""
-        if (function, depth) not in self._ambients:
-            self._ambients[function, depth] = frozenset()  # of a cycle
-            found: set[Site] = set()
-            for caller, call in self.callers(function) if depth else ():
-                current = self.currents.at(caller, call)
-                if current is None:
-                    found |= self._ambient(caller, depth - 1)
-                elif current.register >= 0:
-                    found |= sites_of(list(self.transfer.values(caller, current.register)))[0]
-            self._ambients[function, depth] = frozenset(found)
-        return self._ambients[function, depth]
-
-    def _is_blocking(self, made: Iterable[Site], values: Iterable[Object]) -> bool:
-        """Whether streams wait for the null stream, and it for them."""
-        if any(isinstance(value, LibraryObject) and value.detail == "blocking" for value in values):
-            return True
-        calls = (call for site in made for call in self.transfer.modelled(site.function, site.instruction) if call.row.effect == "stream")
-        return any(not call.function.is_cpp and call.switch("blocking")[1] is True for call in calls)
 
     # --- what actions mean
 
@@ -424,8 +301,6 @@ class Pending(Holding):
         if self.has(state, DONE, condition):
             return True
         return False if self.has(state, STATUS, condition) or self.has(state, LATE, condition) else None
-
-    # --- what registers hold
 
 
 def _is_fetch(action: Action) -> TypeGuard[Copied]:

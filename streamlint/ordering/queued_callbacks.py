@@ -19,10 +19,11 @@ from streamlint.ir import opcodes as op
 from streamlint.models import Row
 from streamlint.models.vocabulary import Selector
 from streamlint.ordering.conditions import Frame
+from streamlint.ordering.copy_streams import Where
 from streamlint.ordering.flow import EVENT, STREAM, Tracked, is_at
 from streamlint.ordering.gil import FOR_GPU, Gil
 from streamlint.ordering.on_device import may_be_anything
-from streamlint.ordering.pending import Answer, Pending, Where
+from streamlint.ordering.pending import Answer, Pending
 from streamlint.ordering.places import Place
 from streamlint.ordering.states import State
 from streamlint.ordering.streams import sites_of
