@@ -10,18 +10,31 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Constant, Scalar, Site
+from streamlint.facts.objects import Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector
-from streamlint.ordering.captured import Captured, Input
+from streamlint.ordering.captured import Input
+from streamlint.ordering.captured_names import (
+    CAPTURED,
+    GRAPH,
+    GUARDED,
+    LOST,
+    MARK,
+    MAYBE,
+    OPEN,
+    OWNED,
+    READ,
+    STALE,
+    UNNAMED,
+    CapturedNames,
+    is_noted,
+)
 from streamlint.ordering.conditions import Frame
-from streamlint.ordering.event_walk import Unordered
 from streamlint.ordering.flow import BUFFER, Tracked
 from streamlint.ordering.lifetimes import made_by
-from streamlint.ordering.local_names import LocalNames, may_be_one
 from streamlint.ordering.next_owners import NextOwners
-from streamlint.ordering.places import Place, is_own_cell, register_place, rest_behind
+from streamlint.ordering.places import Place, is_own_cell, register_place
 from streamlint.ordering.states import MOST_GUESSES, State
 from streamlint.ordering.walk import ORDERED
 from streamlint.transfer.actions import Action, Released, Viewed
@@ -29,12 +42,6 @@ from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import CALLING, Transfer
 from streamlint.transfer.work import Worked
 
-GRAPH, READ, MAYBE, UNNAMED = "graph", "read", "maybe", "unnamed"
-"""The graph; a name through which the capture has read; what may keep the memory; a name that a register has no longer."""
-OPEN, CAPTURED, STALE, LOST, GUARDED, OWNED = "open", "captured", "stale", "lost", "guarded", "owned"
-"""The capture goes on; it has read the memory; a name of the capture means other memory; the last reference is gone; a branch decides
-whether the name does; something else may have got the memory."""
-_MARK = Place(("global", "captured"))
 _STORING = frozenset({op.SET_ATTR, op.SET_ITEM, op.SET_NAME, op.STORE})
 _SAME_VALUES = frozenset({"view", "same", "transfer"})
 
@@ -52,7 +59,7 @@ class Lost(NamedTuple):
     library: str
 
 
-class Replays(Unordered):
+class Replays(CapturedNames):
     """Finds replays of graphs whose inputs are lost."""
 
     meets_memory = True
@@ -61,9 +68,7 @@ class Replays(Unordered):
 
     def __init__(self, transfer: Transfer) -> None:
         super().__init__(transfer)
-        self.captured = Captured(transfer, self.places)
         self._owners = NextOwners(transfer, self.places, self.currents)
-        self._local = LocalNames()
         self._found: dict[Site, Lost] = {}
         self._input: Input
 
@@ -77,7 +82,7 @@ class Replays(Unordered):
                 state = state._replace(tracked=begun)
             elif each.is_inside:
                 graph = self.places.names(function, each.capture.graph) if each.capture.graph >= 0 else ()
-                marks = {Tracked(OPEN, _MARK), Tracked(CAPTURED, _MARK, "", each.origin), *(Tracked(GRAPH, place) for place in graph)}
+                marks = {Tracked(OPEN, MARK), Tracked(CAPTURED, MARK, "", each.origin), *(Tracked(GRAPH, place) for place in graph)}
                 state = state._replace(tracked=state.tracked | marks)
             self.run(state, self._judge)
         yield from self._found.values()
@@ -94,9 +99,9 @@ class Replays(Unordered):
             return self._unnamed(state, function.text(one[2]), op.NONE, one)
         if one[0] in _STORING:
             state = state._replace(tracked=self._stored(state, one))
-        if _has(state, OPEN) and self.captured.is_end(capture, function, one):
+        if is_noted(state, OPEN) and self.captured.is_end(capture, function, one):
             state = state._replace(tracked=frozenset(held for held in state.tracked if held.kind != OPEN) | self._graph_of_end(state, one))
-            return state.tracked if _has(state, CAPTURED) else ORDERED
+            return state.tracked if is_noted(state, CAPTURED) else ORDERED
         if one[0] in (op.CALL, op.INVOKE):
             for call in self.transfer.modelled(function, one):
                 after = self._called(state, one, call)
@@ -107,11 +112,11 @@ class Replays(Unordered):
 
     def _handed_out(self, state: State, one: Instruction) -> frozenset[Tracked]:
         """Whether an instruction may get the memory, once the last reference is gone and the capture is over."""
-        if not _has(state, CAPTURED) or _has(state, OPEN) or self._alive(state, BUFFER):
+        if not is_noted(state, CAPTURED) or is_noted(state, OPEN) or self._alive(state, BUFFER):
             return frozenset()
         lane = self._owners.stream_of(self._input.origin, self._input.capture.call.row.library)
         is_got = lane is not None and self._owners.may_get(state.frame, one, lane)
-        return frozenset({Tracked(OWNED, _MARK)}) if is_got else frozenset()
+        return frozenset({Tracked(OWNED, MARK)}) if is_got else frozenset()
 
     def _is_begin(self, state: State, one: Instruction) -> bool:
         begin = self._input.capture.begin
@@ -121,13 +126,13 @@ class Replays(Unordered):
         """The capture begins, or begins anew: it reads what its names mean now. Another round may capture another graph."""
         capture = self._input.capture
         is_other = not self._is_graph(state, capture.graph) if capture.graph >= 0 else not state.frame.function.is_cpp
-        if _has(state, CAPTURED) and is_other:
+        if is_noted(state, CAPTURED) and is_other:
             return state.tracked
         if not any(held.kind == BUFFER for held in state.tracked):
             return ORDERED
         kept = frozenset(held for held in state.tracked if held.kind in (BUFFER, UNNAMED, MAYBE))
         graph = self.places.names(state.frame.function, capture.graph) if capture.graph >= 0 else ()
-        return kept | {Tracked(OPEN, _MARK)} | {Tracked(GRAPH, place) for place in graph}
+        return kept | {Tracked(OPEN, MARK)} | {Tracked(GRAPH, place) for place in graph}
 
     def _graph_of_end(self, state: State, one: Instruction) -> frozenset[Tracked]:
         """The graph that the end of a capture gives."""
@@ -149,9 +154,9 @@ class Replays(Unordered):
     def _called(self, state: State, one: Instruction, call: ModelledCall) -> str | frozenset[Tracked]:
         """Calls of libraries that mean something for the graph, or free the memory."""
         row, tracked = call.row, state.tracked
-        is_captured = _has(state, CAPTURED) and not _has(state, OPEN)
-        if row.effect == "free" and is_captured and any(self._holds(state, register) for register in call.all("of")):
-            return tracked | {Tracked(STALE, _MARK, "freed", Site(state.frame.function, one))}
+        is_captured = is_noted(state, CAPTURED) and not is_noted(state, OPEN)
+        if row.effect == "free" and is_captured and any(self.has(state, BUFFER, register) for register in call.all("of")):
+            return tracked | {Tracked(STALE, MARK, "freed", Site(state.frame.function, one))}
         if row.effect == "alloc":  # the pointer leads to other memory from here on
             made = made_by(self.places, call)
             return frozenset(held for held in tracked if held.kind != BUFFER or held.place not in made)
@@ -188,13 +193,14 @@ class Replays(Unordered):
         """What work does with the memory: the capture reads it; other work fills it with what the replay is to read; somebody keeps it."""
         function, tracked = state.frame.function, state.tracked
         for work in self.transfer.works(function, one):
-            touched = [each for each in (*work.reads, *work.writes) if self._holds(state, each, deep=work.assumed)]
+            holds = self.leads if work.assumed else self.has
+            touched = [each for each in (*work.reads, *work.writes) if holds(state, BUFFER, each)]
             if not touched:
                 continue
-            if _has(state, OPEN):
-                tracked |= {Tracked(CAPTURED, _MARK, "", Site(function, one))} if not _has(state, CAPTURED) else frozenset()
+            if is_noted(state, OPEN):
+                tracked |= {Tracked(CAPTURED, MARK, "", Site(function, one))} if not is_noted(state, CAPTURED) else frozenset()
                 tracked |= self._read_through(state, touched)
-            elif work.assumed or any(self._holds(state, each) for each in work.writes):
+            elif work.assumed or any(self.has(state, BUFFER, each) for each in work.writes):
                 tracked = frozenset(held for held in tracked if held.kind != STALE or held.type in ("freed", "replaced"))
             if work.assumed or self._may_keep(state, work):
                 tracked |= self._kept(state, one)
@@ -217,20 +223,24 @@ class Replays(Unordered):
             return False
         if (work.library or memory.library(function, work.reads)) not in ("", "torch"):
             return False
-        return any(memory.may_be_memory(function, each) for each in work.reads if each >= 0 and not self._holds(state, each))
+        return any(memory.may_be_memory(function, each) for each in work.reads if each >= 0 and not self.has(state, BUFFER, each))
 
     def _kept(self, state: State, one: Instruction) -> frozenset[Tracked]:
         """Unknown code may keep what it is given, in its result, or for good where nobody takes that."""
         function = state.frame.function
         is_taken = op.DEFINES[one[0]] and bool(function.uses.get(one[2]))
-        return frozenset({Tracked(MAYBE, register_place(one[2]) if is_taken else _MARK)})
+        return frozenset({Tracked(MAYBE, register_place(one[2]) if is_taken else MARK)})
 
     def _judge(self, state: State, one: Instruction, action: Action) -> str | frozenset[Tracked] | None:
-        if isinstance(action, Viewed) and op.DEFINES[one[0]] and self._holds(state, action.register):
+        if isinstance(action, Viewed) and op.DEFINES[one[0]] and self.has(state, BUFFER, action.register):
             return state.tracked | {Tracked(BUFFER, register_place(one[2]))}
-        if isinstance(action, Released) and self._holds(state, action.register):
+        if isinstance(action, Released) and self.has(state, BUFFER, action.register):
             return self._replaced(state, one, action)
-        if one[0] in (op.CALL, op.INVOKE) and any(self._holds(state, each) for each in op.reads(one)) and self._may_be_same(state, one):
+        if (
+            one[0] in (op.CALL, op.INVOKE)
+            and any(self.has(state, BUFFER, each) for each in op.reads(one))
+            and self._may_be_same(state, one)
+        ):
             return state.tracked | {Tracked(MAYBE, register_place(one[2]))}
         return None
 
@@ -238,12 +248,12 @@ class Replays(Unordered):
         """The storage goes, or the tensor that the capture has read gets another one: a view of it alone may do so."""
         if not action.is_shared:
             read = {held.place for held in state.tracked if held.kind == READ}
-            is_same = one[0] == op.SET_ATTR and self._holds(state, one[4])
-            if is_same or (_has(state, CAPTURED) and read.isdisjoint(self.places.names(state.frame.function, action.register))):
+            is_same = one[0] == op.SET_ATTR and self.has(state, BUFFER, one[4])
+            if is_same or (is_noted(state, CAPTURED) and read.isdisjoint(self.places.names(state.frame.function, action.register))):
                 return None
-        if not _has(state, CAPTURED) or _has(state, OPEN):
+        if not is_noted(state, CAPTURED) or is_noted(state, OPEN):
             return ORDERED
-        return state.tracked | {Tracked(STALE, _MARK, "replaced", Site(state.frame.function, one))}
+        return state.tracked | {Tracked(STALE, MARK, "replaced", Site(state.frame.function, one))}
 
     def _may_be_same(self, state: State, one: Instruction) -> bool:
         """Whether a call may give back what it is given: ``x.cuda()`` of what is there."""
@@ -255,75 +265,6 @@ class Replays(Unordered):
     def _bound(self, state: State, one: Instruction) -> frozenset[Tracked]:
         return self._unnamed(state, state.frame.function.text(one[2]), one[3], one)
 
-    def _unnamed(self, state: State, name: str, register: int, one: Instruction) -> frozenset[Tracked]:
-        """A local name means another register from here on, or nothing."""
-        function = state.frame.function
-        lost = frozenset(
-            Tracked(UNNAMED, held.place, name)
-            for held in state.tracked
-            if held.place.root[0] == "register"
-            and held.kind in (BUFFER, MAYBE)
-            and held.place.root != ("register", register)
-            and name in self._local.of(function, int(str(held.place.root[1])))
-        )
-        back = frozenset({Tracked(UNNAMED, register_place(register), name)}) & state.tracked
-        after = state._replace(tracked=(state.tracked | lost) - back)
-        return self._let_go(state, after, one, register) if lost else after.tracked
-
-    def _let_go(self, before: State, after: State, one: Instruction, register: int) -> frozenset[Tracked]:
-        """Notes where the last reference goes, and whether something else takes its place."""
-        if not _has(before, CAPTURED) or not self._alive(before, BUFFER) or self._alive(after, BUFFER):
-            return after.tracked
-        function = before.frame.function
-        kind = "rebound" if not _has(before, OPEN) and self._replaces(before, register) else "dropped"
-        return after.tracked | {Tracked(LOST, _MARK, kind, Site(function, one))}
-
-    def _replaces(self, state: State, register: int) -> bool:
-        """Whether a register holds other memory, which may be meant for the graph."""
-        function = state.frame.function
-        if register < 0 or self._holds(state, register, BUFFER) or self._holds(state, register, MAYBE):
-            return False
-        names = self.places.names(function, register)
-        if any(may_be_one(name, held.place) for name in names for held in state.tracked if held.kind == BUFFER):
-            return False
-        values = list(self.transfer.values(function, register))
-        if values and all(isinstance(value, Constant | Scalar) for value in values):
-            return False
-        return self.captured.memory.may_be_memory(function, register)
-
-    def _stored(self, state: State, one: Instruction) -> frozenset[Tracked]:
-        """An attribute, an element or a shared variable is assigned: what the capture has read through it, it will not find there."""
-        function, tracked = state.frame.function, state.tracked
-        for target, register in self.places.assigned(function, one):
-            held = {each for each in tracked if each.kind == BUFFER and each.place == target}
-            if not held or self._holds(state, register, BUFFER):
-                continue
-            after = state._replace(tracked=tracked - held)
-            tracked = self._let_go(state, after, one, register)
-            is_read = any(each.kind == READ and each.place == target for each in tracked)
-            if is_read and self._replaces(state, register) and _has(state, CAPTURED) and not _has(state, OPEN):
-                tracked |= {Tracked(STALE, _MARK, "rebound", Site(function, one))}
-                if _is_guarded(function, one):
-                    tracked |= {Tracked(GUARDED, _MARK)}
-        return tracked
-
-    def _alive(self, state: State, kind: str) -> bool:
-        """Whether something refers to the memory (BUFFER), or may keep it (MAYBE)."""
-        return any(self._refers(state, held) for held in state.tracked if held.kind == kind)
-
-    def _refers(self, state: State, held: Tracked) -> bool:
-        if held.place.root[0] != "register":
-            return True
-        register = int(str(held.place.root[1]))
-        names = self._local.of(state.frame.function, register)
-        return any(Tracked(UNNAMED, held.place, name) not in state.tracked for name in names)
-
-    def _holds(self, state: State, register: int, kind: str = BUFFER, deep: bool = False) -> bool:
-        """Whether a register holds the memory, or with ``deep`` leads to it."""
-        names = self.places.names(state.frame.function, register) if register >= 0 else ()
-        rests = [rest_behind(name, held.place) for name in names for held in state.tracked if held.kind == kind]
-        return any(rest is not None and (deep or not rest) for rest in rests)
-
     # --- replays
 
     def _replayed(self, state: State, one: Instruction, call: ModelledCall) -> str | frozenset[Tracked]:
@@ -333,7 +274,7 @@ class Replays(Unordered):
         origin, begin = self._input.origin, self._input.capture.begin
         kind = "temporary" if self._input.is_inside and lost.type in ("rebound", "dropped") else lost.type
         is_own = self._input.is_allocated and self._owners.stream_of(origin, call.row.library) is not None
-        if lost.type == "dropped" and is_own and not _has(state, OWNED):
+        if lost.type == "dropped" and is_own and not is_noted(state, OWNED):
             return state.tracked  # nobody else allocates on that stream
         if state.doubts <= MOST_GUESSES:
             found = Lost(kind, lost.announced, origin, begin, read.announced, Site(state.frame.function, one), call.row.library)
@@ -350,22 +291,22 @@ class Replays(Unordered):
         gone = _mark(state, LOST)
         if gone is not None and gone.type == "rebound":
             return gone
-        return None if self._alive(state, MAYBE) else gone or Tracked(LOST, _MARK, "dropped", None)
+        return None if self._alive(state, MAYBE) else gone or Tracked(LOST, MARK, "dropped", None)
 
     # --- ways
 
     def over(self, state: State) -> bool:
         """A path ends where the graph is gone, or the memory before it was captured."""
-        if _has(state, CAPTURED) and not _has(state, OPEN):
+        if is_noted(state, CAPTURED) and not is_noted(state, OPEN):
             return not any(held.kind == GRAPH for held in state.tracked)
         return not any(held.kind == BUFFER for held in state.tracked)
 
     def redone(self, state: State, one: Instruction) -> bool:
         """What was captured in the last round is followed on; the name means new memory."""
-        return not _has(state, CAPTURED)
+        return not is_noted(state, CAPTURED)
 
     def may_go_up(self, state: State, caller: Function, call: Instruction) -> bool:
-        return _has(state, CAPTURED)
+        return is_noted(state, CAPTURED)
 
     def _orders_inside(self, function: Function) -> bool:
         return False
@@ -373,7 +314,7 @@ class Replays(Unordered):
     def _branched(self, state: State, end: Instruction) -> Iterator[State]:
         """A path that has lost the memory ends where the other way captures anew: what decides may say that it is taken then."""
         function = state.frame.function
-        is_lost = _has(state, CAPTURED) and not _has(state, OPEN) and (_has(state, STALE) or not self._alive(state, BUFFER))
+        is_lost = is_noted(state, CAPTURED) and not is_noted(state, OPEN) and (is_noted(state, STALE) or not self._alive(state, BUFFER))
         join = function.control.post_dominators[state.block]
         is_lost = is_lost and state.block not in function.loop_heads
         for after in super()._branched(state, end):
@@ -402,7 +343,7 @@ class Replays(Unordered):
         if function.is_cpp or not function.has_receiver or self.callers(function) or not any(held.kind == GRAPH for held in mine):
             return
         calls = sum(one[0] == op.PARAM for one in state.path)
-        if calls > 1 or (calls == 1 and (_has(state, GUARDED) or not (_has(state, STALE) and self._is_captured_once()))):
+        if calls > 1 or (calls == 1 and (is_noted(state, GUARDED) or not (is_noted(state, STALE) and self._is_captured_once()))):
             return
         for other in function.unit.functions:
             if other.code.class_name == function.code.class_name and other.method is other and other.code.name != "__init__":
@@ -414,15 +355,6 @@ class Replays(Unordered):
         function = self._input.capture.begin.function
         callers = [caller for caller, _ in self.callers(function)] or [function]
         return all(each.code.name == "__init__" for each in callers)
-
-
-def _is_guarded(function: Function, one: Instruction) -> bool:
-    """Whether a branch decides whether an instruction runs."""
-    return any(by not in function.loop_heads for by, _ in function.control.controlled_by[function.homes[one][0]])
-
-
-def _has(state: State, kind: str) -> bool:
-    return any(held.kind == kind for held in state.tracked)
 
 
 def _mark(state: State, kind: str) -> Tracked | None:
