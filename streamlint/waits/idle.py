@@ -18,6 +18,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY
 from streamlint.waits.numbers import on_numbers
+from streamlint.waits.preparing import Preparing
 from streamlint.waits.questions import alike
 from streamlint.waits.quiet import Quiet
 from streamlint.waits.steady import steadiness_of
@@ -76,7 +77,7 @@ class Idle:
         self._uploads: dict[Function, dict[Instruction, Wait]] = {}
         self._without: dict[Function, frozenset[tuple[int, int]]] = {}
         self._short: dict[Function, frozenset[Instruction]] = {}
-        self._prepares: dict[Function, dict[Instruction, set[Wait]]] = {}
+        self.preparing = Preparing(self.quiet, lambda function: self._at.get(function, {}).values())
         self._summaries: dict[tuple[Function, bool, frozenset[tuple[Fact, bool]]], Reach] = {}
         self._sites: dict[Function, set[tuple[Function, Instruction]]] | None = None
         for function, found in waits.items():
@@ -96,7 +97,7 @@ class Idle:
         facts = self._known(wait, region)
         made = wait.function.definitions[wait.value] if wait.what == UPLOAD and wait.value >= 0 else None
         is_plain = made is not None and not self.quiet.entered(wait.function, made)  # what is uploaded was made on the host
-        skipped = {*self._conversions(wait), *([made] if made is not None and is_plain else ())}
+        skipped = {*self.preparing.conversions(wait), *([made] if made is not None and is_plain else ())}
 
         def back(current: Region, at: Instruction) -> Reach:
             place = self._place(current.function, at)
@@ -259,9 +260,9 @@ class Idle:
             if reach is None:
                 continue
             own = self._at.get(function, {}).get(one)
-            if reach.queues and one in self._preparing(function):
+            if reach.queues and one in self.preparing.of(function):
                 pending |= {one}
-            elif reach.queues or (reach.waits and not self._is_prepared(function, pending, reach.waits)):
+            elif reach.queues or (reach.waits and not self.preparing.are_for(function, pending, reach.waits)):
                 return _QUEUES, pending
             elif own is not None and needed is not None and not needed(own):
                 pending = frozenset()
@@ -383,49 +384,3 @@ class Idle:
         one, function = wait.instruction, wait.function
         given = [alike(function, register) for register in one[6 if one[0] == op.INVOKE else 5 :]]
         return (*given, function if any(len(key) == 1 for key in given) else None)
-
-    def _conversions(self, wait: Wait) -> Iterable[Instruction]:
-        """The conversions of the value that is read: a copy takes as long as a conversion and a copy."""
-        register = wait.value
-        while (one := wait.function.definitions[register] if register >= 0 else None) is not None and one[0] == op.INVOKE:
-            calls = self.quiet.library(wait.function, one)
-            rows = [call.row for call in calls if call.row is not None]
-            is_cast = bool(rows) and len(rows) == len(calls) and all(row.get("cast") for row in rows)
-            if is_cast:
-                yield one
-            elif not rows or any(row.effect not in ("view", "same") for row in rows):
-                return
-            register = one[3]
-
-    def _preparing(self, function: Function) -> dict[Instruction, set[Wait]]:
-        """The instructions that compute what a wait reads: arithmetic, conversions, and questions about numbers."""
-        if function not in self._prepares:
-            found: dict[Instruction, set[Wait]] = defaultdict(set)
-            for wait in self._at.get(function, {}).values():
-                for one in (*self._conversions(wait), *self._computed(wait)):
-                    found[one].add(wait)
-            self._prepares[function] = found
-        return self._prepares[function]
-
-    def _computed(self, wait: Wait) -> Iterable[Instruction]:
-        function = wait.function
-        seen: set[int] = set()
-        waiting = [wait.value]
-        while waiting:
-            register = waiting.pop()
-            one = function.definitions[register] if register >= 0 else None
-            if one is None or register in seen:
-                continue
-            seen.add(register)
-            if one[0] in (op.BINARY, op.UNARY, op.COMPARE) and function.text(one[3]) != "@":
-                yield one
-                waiting += op.reads(one)
-            elif one[0] in (op.CALL, op.INVOKE):
-                name = function.text(one[4]) if one[0] == op.INVOKE else function.dotted(one[3]).rpartition(".")[2]
-                if name in function.known("summary", "elementwise"):
-                    yield one
-                    waiting += op.reads(one)
-
-    def _is_prepared(self, function: Function, pending: frozenset[Instruction], waits: Iterable[Wait]) -> bool:
-        prepares = self._preparing(function)
-        return all(wait in prepares[one] for one in pending for wait in waits)
