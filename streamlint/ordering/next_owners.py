@@ -46,6 +46,7 @@ class NextOwners:
         return any(self._is_one(self.lanes.of(frame, one, stream), lane) for stream in streams)
 
     def _is_one(self, first: Lane, second: Lane) -> bool:
+        """Whether a stream may be that of a pool. No object or caller has that one (`stream_of`): where it was made tells it apart."""
         return first.kind not in (CURRENT, NAMED) or not first.made.isdisjoint(second.made)
 
     def _is_private(self, function: Function, made: Site) -> bool:
