@@ -8,6 +8,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.conditions import Frame
 from streamlint.ordering.lanes import Lane, Lanes
+from streamlint.ordering.on_device import OnDevice
 from streamlint.ordering.places import Places
 from streamlint.ordering.streams import Currents
 from streamlint.transfer.actions import CURRENT, NAMED, Stream
@@ -21,6 +22,7 @@ class NextOwners:
 
     def __init__(self, transfer: Transfer, places: Places, currents: Currents) -> None:
         self.transfer = transfer
+        self._memory = transfer.one_of(OnDevice, transfer)
         self.lanes = Lanes(transfer, places, currents)
         self._known: dict[Site, Lane | None] = {}
 
@@ -38,7 +40,7 @@ class NextOwners:
         function = frame.function
         works = self.transfer.works(function, one)
         is_entered = one[0] in CALLING and any(edge.is_followed for edge in self.transfer.edges(function, one))
-        if not is_entered and not any(work.made >= 0 or work.assumed for work in works):
+        if not is_entered and not any(work.assumed or self._memory.may_be_memory(function, work.made) for work in works):
             return False
         streams = {work.stream._replace(library=work.stream.library or lane.library) for work in works}
         streams = streams or {Stream(CURRENT, library=lane.library)}
