@@ -62,6 +62,7 @@ class RaceCallers(RaceOrders):
     def _up(self, state: State, register: int) -> Iterator[State]:
         """Callers; what was the ambient stream is the one that is current where they call."""
         yield from self._repeated_invocation(state)
+        mine = self._mine(state)
         for up in super()._up(state, register):
             functions = self._functions_left(state, up)
             lane = self.lanes.of(up.frame, up.path[-1], Stream(CURRENT))
@@ -69,10 +70,10 @@ class RaceCallers(RaceOrders):
                 moved = {held for held in up.tracked if held.place == AMBIENT}
                 renamed = {one for held in moved for one in lane.tracked(held.kind)}
                 up = up._replace(tracked=(up.tracked - moved) | renamed)
-                if self._lane.kind == CURRENT:
+                if mine.kind == CURRENT:
                     self._chosen[up.path] = lane
-            if functions is not None and self._lane.kind == NAMED:
-                up = self._passed_down(functions, up)
+            if functions is not None and mine.kind == NAMED:
+                up = self._passed_down(mine, functions, up)
             yield up
 
     def _functions_left(self, state: State, up: State) -> tuple[Function, ...] | None:
@@ -83,12 +84,13 @@ class RaceCallers(RaceOrders):
             left = self._left[home, up.path] = (*left, up.frame.function)
         return left
 
-    def _passed_down(self, functions: tuple[Function, ...], up: State) -> State:
+    def _passed_down(self, mine: Lane, functions: tuple[Function, ...], up: State) -> State:
         """A path that has left a function by a call: the stream of the work is the one that this call passes down, of all that calls do;
         it is that of the object whose method the call runs."""
-        is_open = self._lane.blocking is None or AMBIENT in self._lane.places
-        is_one_of = len(self._lane.made) > 1 and self._is_parameter()
-        if not (is_open or self._is_parameter()) and not (self._lane.made and self._lane.owner is None):
+        is_open = mine.blocking is None or AMBIENT in mine.places
+        is_handed = any(place.root[0] == "parameter" and not place.path for place in mine.places)
+        is_one_of = len(mine.made) > 1 and is_handed
+        if not (is_open or is_handed) and not (mine.made and mine.owner is None):
             return up
         home = self._site.function
         frame = Frame(functions[-1], None, None, 0)
@@ -103,14 +105,10 @@ class RaceCallers(RaceOrders):
         if not (is_open or is_one_of) or given.kind != NAMED or given.blocking is None:
             return up
         self._chosen[up.path] = given
-        if is_one_of and given.made < self._lane.made:
-            others = {(*MADE, site) for site in self._lane.made - given.made}
+        if is_one_of and given.made < mine.made:
+            others = {(*MADE, site) for site in mine.made - given.made}
             up = up._replace(tracked=frozenset(held for held in up.tracked if held.kind != STREAM or held.place.root[:3] not in others))
         return up if AMBIENT in given.places else up._replace(tracked=up.tracked - {Tracked(STREAM, AMBIENT)})
-
-    def _is_parameter(self) -> bool:
-        """Whether callers hand the stream of the work down."""
-        return any(place.root[0] == "parameter" and not place.path for place in self._lane.places)
 
     def _repeated_invocation(self, state: State) -> Iterator[State]:
         """What no known code calls runs once more: a method on the same object, if the stream never leaves that, and a hook."""
