@@ -6,14 +6,16 @@ from functools import cached_property
 
 from streamlint.facts.functions import Function
 from streamlint.facts.instructions import unnegated
-from streamlint.facts.program import Register, Unit
-from streamlint.facts.scopes import ExternalName, Scopes
+from streamlint.facts.program import Program, Register, Unit
+from streamlint.facts.scopes import Definition, ExternalName, Scopes
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY
 from streamlint.models import Models
 
 Edge = tuple[int, int]
+_DEEPEST = 4
+"""Names and functions behind one another that hand on whether there is a CUDA device."""
 
 
 class CudaArms:
@@ -22,12 +24,19 @@ class CudaArms:
     def __init__(self, models: Models, scopes: Scopes) -> None:
         self.models = models
         self.scopes = scopes
+        self._units: frozenset[Unit] | None = None
         self._edges: dict[Function, frozenset[Edge]] = {}
 
     @cached_property
     def _asking(self) -> frozenset[str]:
         """The last parts of the names of functions that say whether there is a CUDA device."""
         return frozenset(name for name, row in self.models.with_effect("none") if row.get("asks_for_cuda"))
+
+    def _asking_units(self, program: Program) -> frozenset[Unit]:
+        """The files that may name one of them."""
+        if self._units is None:
+            self._units = frozenset(unit for name in self._asking for unit in program.mentioning(name))
+        return self._units
 
     def chosen(self, function: Function, phi: Instruction) -> list[int]:
         """The registers of a choice, but for those that it takes where there is no CUDA device, if others are left."""
@@ -57,9 +66,7 @@ class CudaArms:
         """The edges that are taken where there is no CUDA device."""
         found = self._edges.get(function)
         if found is None:
-            is_asked = not function.is_cpp and any(
-                unit is function.unit for name in self._asking for unit in function.unit.program.mentioning(name)
-            )
+            is_asked = not function.is_cpp and bool(self._asking_units(function.unit.program))
             ends = [(number, block[-1]) for number, block in enumerate(function.code.blocks) if block] if is_asked else []
             edges = ((number, self._without(function, end)) for number, end in ends if end[0] == op.BRANCH and end[3] != end[4])
             found = self._edges[function] = frozenset((number, after) for number, after in edges if after is not None)
@@ -70,21 +77,27 @@ class CudaArms:
         register, turned = unnegated(function, end[2])
         return end[3 if turned else 4] if self._asks(function, register) else None
 
-    def _asks(self, function: Function, register: int) -> bool:
-        one = function.definitions[register]
-        if one is not None and one[0] == op.NAME:
-            stores = function.unit.globals.get(function.text(one[3]), ())
-            return len(stores) == 1 and stores[0] != (function, register) and self._is_question(*stores[0])
-        return self._is_question(function, register)
-
-    def _is_question(self, function: Function, register: int) -> bool:
-        """Whether a register holds the answer of a function that says whether there is a CUDA device."""
-        one = function.definitions[register]
-        dotted = function.dotted(register) if one is not None and one[0] in (op.CALL, op.INVOKE) else ""
-        if dotted.rpartition(".")[2] not in self._asking:
+    def _asks(self, function: Function, register: int, depth: int = _DEEPEST) -> bool:
+        """Whether a register says whether there is a CUDA device: by what is called, by a global name, also one of another file."""
+        one = function.definitions[register] if register >= 0 and depth else None
+        if one is None or one[0] not in (op.NAME, op.IMPORT, op.CALL, op.INVOKE):
             return False
-        rows = (self.models.named(meant.name) for meant in self.scopes.find(function.unit, dotted) if isinstance(meant, ExternalName))
-        return any(row is not None and bool(row.get("asks_for_cuda")) for row in rows)
+        if one[0] in (op.CALL, op.INVOKE):
+            dotted = function.dotted(register)
+            found = self.scopes.find(function.unit, dotted) if dotted else ()
+            return bool(found) and all(self._is_question(meant, depth) for meant in found)
+        unit = function.unit.program.imported(function.text(one[3]), function.unit) if one[0] == op.IMPORT else function.unit
+        name = one[4] if one[0] == op.IMPORT else one[3]
+        stores = unit.globals.get(function.text(name), ()) if unit is not None and name != op.NONE else ()
+        return len(stores) == 1 and stores[0] != (function, register) and self._asks(*stores[0], depth - 1)
+
+    def _is_question(self, meant: Definition, depth: int) -> bool:
+        """Whether what is called says whether there is a CUDA device: by its row, or by all that it returns."""
+        if isinstance(meant, Function):
+            ends = [end[2] for end in meant.by_opcode[op.RETURN]] if meant.unit in self._asking_units(meant.unit.program) else []
+            return bool(ends) and all(self._asks(meant, end, depth - 1) for end in ends)
+        row = self.models.named(meant.name) if isinstance(meant, ExternalName) else None
+        return row is not None and bool(row.get("asks_for_cuda"))
 
     def _is_without(self, function: Function, block: int, after: int) -> bool:
         """Whether a way out of a block is taken only where there is no CUDA device."""

@@ -22,10 +22,17 @@ class IsNone(NamedTuple):
     parameter: int
 
 
-Flag = int | str | IsNone
+class Holds(NamedTuple):
+    """Whether a parameter may be a function."""
+
+    parameter: int
+    function: Function
+
+
+Flag = int | str | IsNone | Holds
 Flags = Mapping[Flag, bool | str]
-"""Whether parameters, by number, and attributes of the receiver, by name, are true, and whether parameters are None; or the text that a
-parameter is."""
+"""Whether parameters, by number, and attributes of the receiver, by name, are true, and whether parameters are None; the text that a
+parameter is; or a function that it is not, as the caller took another one by its name."""
 
 
 class Wanted(NamedTuple):

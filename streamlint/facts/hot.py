@@ -16,7 +16,7 @@ from streamlint.facts.conditions import Rare
 from streamlint.facts.decoding import feeds_back, may_feed_back
 from streamlint.facts.effects import DERIVES, OF_ROUNDS, Effect, Effects
 from streamlint.facts.evaluations import evaluated_loops
-from streamlint.facts.flags import Flag, Flags, IsNone, decided
+from streamlint.facts.flags import Flag, Flags, Holds, IsNone, decided
 from streamlint.facts.functions import Function
 from streamlint.facts.gradients import Gradients
 from streamlint.facts.handlers import Handlers
@@ -226,7 +226,8 @@ class HotRegions:
         """The flags that a call decides."""
         wanted, names = self.body(callee).conditions.wanted(), self.named.parameters(callee)
         found = decided(caller, known, call, callee, wanted._replace(texts=wanted.texts | names), self._is_there)
-        return {**self.named.tables.told(caller, known, call, callee, names - wanted.texts), **found} if names else found
+        texts = self.named.tables.told(caller, known, call, callee, names - wanted.texts) if names else {}
+        return {**texts, **self.named.told(caller, known, call, callee), **found}
 
     def _is_there(self, function: Function, register: int) -> bool:
         """Whether a call gives something: an attribute, an element or what is known of it, and no code in view makes that None."""
@@ -321,7 +322,7 @@ class HotRegions:
             versions = self._versions.setdefault(function, {})
             kind = (NOBODY, " ".join(map(str, around)) if around else resumed)
             key = (*_sorted(flags), kind)
-            most = MOST_NAMED if self.named.parameters(function) else MOST_VERSIONS
+            most = MOST_NAMED if self.named.parameters(function) or any(isinstance(flag, Holds) for flag in flags) else MOST_VERSIONS
             if key not in versions and len(versions) >= most:
                 flags = {flag: value for flag, value in flags.items() if not isinstance(flag, IsNone)}
                 key = (*_sorted(flags), kind)

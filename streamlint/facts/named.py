@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from streamlint.facts.autograd import offset_of
 from streamlint.facts.call_graph import CallGraph, Edge
-from streamlint.facts.flags import Flags, text_of
+from streamlint.facts.flags import Flag, Flags, Holds, text_of
 from streamlint.facts.functions import Function
 from streamlint.facts.instructions import arguments_of, uncast
 from streamlint.facts.objects import Constant, Text, Unknown
-from streamlint.facts.tables import Tables, key_of, lookup_of
+from streamlint.facts.tables import Tables, given_for, key_of, lookup_of
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 
@@ -42,16 +42,38 @@ class NamedMembers:
 
     def is_meant(self, function: Function, flags: Flags, edge: Edge) -> bool:
         """Whether a call with these flags may enter what an edge leads to: not if it takes another member by its name."""
-        one = edge.instruction
-        lookup = lookup_of(function, one[3]) if one[0] == op.CALL else None
+        return edge.instruction[0] != op.CALL or self._is_taken(function, flags, edge.instruction[3], edge.callee)
+
+    def _is_taken(self, function: Function, flags: Flags, register: int, called: Function) -> bool:
+        """Whether a register that may be a function is that function with these flags: not if another one is taken by its name."""
+        lookup = lookup_of(function, register)
         if lookup is not None and (keys := self._keys(function, flags, key_of(lookup))):
-            texts = self.tables.texts(function, lookup, edge.callee)
+            texts = self.tables.texts(function, lookup, called)
             return texts is None or not texts.isdisjoint(keys)
-        taken = function.definitions[uncast(function, one[3])] if flags and one[0] == op.CALL and one[3] >= 0 else None
+        taken = function.definitions[uncast(function, register)] if flags and register >= 0 else None
+        if taken is not None and taken[0] == op.PARAM:
+            return Holds(taken[3], called) not in flags
         name = _name_of(function, taken) if taken is not None and taken[0] == op.CALL else op.NONE
         text = text_of(function, flags, name) if name != op.NONE else None
-        called = edge.callee.code.name
-        return text is None or called == text or not self._may_be(function, name, called)
+        return text is None or called.code.name == text or not self._may_be(function, name, called.code.name)
+
+    def told(self, caller: Function, known: Flags, call: Instruction, callee: Function) -> Flags:
+        """The functions that parameters which are called are not, as the caller takes what it hands over by its name."""
+        found: dict[Flag, bool | str] = {}
+        for one in callee.by_opcode[op.PARAM] if call[0] in (op.CALL, op.INVOKE) and not callee.is_cpp else ():
+            register = given_for(caller, call, callee, one[3]) if any(use[0] == op.CALL for use in callee.uses[one[2]]) else None
+            if register is not None and self._is_picked(caller, known, register):
+                values = list(self.graph.facts.values(caller, register).values)
+                able = [each.function for each in self.graph.facts.functions_in(values)]
+                found.update({Holds(one[3], each): False for each in able if not self._is_taken(caller, known, register, each)})
+        return found
+
+    def _is_picked(self, function: Function, flags: Flags, register: int) -> bool:
+        """Whether a register is taken by a name, here or by who handed it over."""
+        one = function.definitions[uncast(function, register)] if register >= 0 else None
+        if one is not None and one[0] == op.PARAM:
+            return any(isinstance(flag, Holds) and flag.parameter == one[3] for flag in flags)
+        return lookup_of(function, register) is not None or (one is not None and one[0] == op.CALL and _name_of(function, one) != op.NONE)
 
     def _keys(self, function: Function, flags: Flags, key: int) -> set[str]:
         """The texts that a key may be: the one that the call has told, or those that callers in view give; none where others are known."""

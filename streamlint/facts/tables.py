@@ -80,18 +80,18 @@ class Tables:
         self, caller: Function, call: Instruction, function: Function, named: Instruction, index: int, called: Function
     ) -> str | None:
         """The text that a call gives for the key with which it hands over a function; nothing where it hands over another one."""
-        value = _given(caller, call, function, index)
+        value = given_for(caller, call, function, index)
         if value is None or not self._holds(caller, value, called):
             return ""
         if named[0] == op.PARAM and function.code.parameters[named[3]].kind != "captured":
-            key = _given(caller, call, function, named[3])
+            key = given_for(caller, call, function, named[3])
             return self.text(caller, {}, key) if key is not None else None
         outer, made = function.parent, caller.definitions[call[3]] if call[0] == op.CALL else None
         if outer is None or made is None or made[0] not in (op.CALL, op.INVOKE):
             return None
         name = function.code.parameters[named[3]].name if named[0] == op.PARAM else function.unit.ir.constants[named[3]][0]
         places = (place for place, one in enumerate(outer.code.parameters) if one.name == name)
-        keys = [_given(caller, made, outer, place) for place in places if named[0] in (op.PARAM, op.LOAD)]
+        keys = [given_for(caller, made, outer, place) for place in places if named[0] in (op.PARAM, op.LOAD)]
         return self.text(caller, {}, keys[0]) if keys and keys[0] is not None else None
 
     def text(self, function: Function, known: Flags, key: int) -> str | None:
@@ -105,7 +105,7 @@ class Tables:
 
     def told(self, caller: Function, known: Flags, call: Instruction, callee: Function, wanted: Iterable[int]) -> Flags:
         """The texts that a call gives for parameters."""
-        given = ((index, _given(caller, call, callee, index)) for index in wanted if call[0] in (op.CALL, op.INVOKE))
+        given = ((index, given_for(caller, call, callee, index)) for index in wanted if call[0] in (op.CALL, op.INVOKE))
         texts = ((index, self.text(caller, known, register)) for index, register in given if register is not None)
         return {index: text for index, text in texts if text is not None}
 
@@ -148,7 +148,7 @@ def key_of(lookup: Instruction) -> int:
     return lookup[4] if lookup[0] == op.ITEM else lookup[6]
 
 
-def _given(caller: Function, call: Instruction, callee: Function, index: int) -> int | None:
+def given_for(caller: Function, call: Instruction, callee: Function, index: int) -> int | None:
     """The register that a call hands over for a parameter."""
     offset, parameter = offset_of(caller, call, callee), callee.code.parameters[index]
     for place, (register, kind) in enumerate(arguments_of(caller, call)):

@@ -161,7 +161,9 @@ class Beginnings:
     @cached_property
     def _scoped(self) -> list[Function]:
         """The functions that make a stream current."""
-        found = {call.function: None for call in self.transfer.sites(CHOOSING)}
+        sites = list(self.transfer.sites(CHOOSING))
+        found = {call.function: None for call in sites}
+        giving = {call.function for call in sites if _is_given(call.function, call.instruction)}
         names = (*self.transfer.names(_MAKING), *sorted(self.facts.models.marked("stream-scopes")))
         units = {unit.number: unit for name in names for unit in self.facts.program.mentioning(name)}
         for _, unit in sorted(units.items()):
@@ -169,7 +171,7 @@ class Beginnings:
                 found.update({function: None for function in unit.functions if function.by_opcode[op.ENTER]})
         for function in list(found):  # a context manager of the program is entered where nothing else speaks of streams
             is_entered = function.code.name == "__enter__" or bool(function.by_opcode[op.YIELD])
-            if is_entered and not function.is_cpp and self._is_scoped(function):
+            if not function.is_cpp and (function in giving or (is_entered and self._is_scoped(function))):
                 found.update((caller, None) for caller, _ in self.facts.call_places(function))
         return [function for function in found if self._is_scoped(function)]
 
@@ -379,6 +381,11 @@ class _Kept:
 def casts(transfer: Transfer, function: Function, one: Instruction) -> bool:
     """Whether a call gives memory of another type of elements."""
     return one[0] in CALLING and any(isinstance(action, Viewed) and action.casts for action in transfer.of(function, one))
+
+
+def _is_given(function: Function, one: Instruction) -> bool:
+    """Whether a function gives back what a call gives, or that on one of several ways."""
+    return op.DEFINES[one[0]] and any(use[0] in (op.RETURN, op.PHI) for use in function.uses.get(one[2], ()))
 
 
 def _lists(row: Row) -> bool:

@@ -78,11 +78,13 @@ class Beside:
         if callee in seen or len(via) > deepest or len(seen) > _MOST_INSIDE:
             return
         seen.add(callee)
-        under = {event.instruction for event in self.own(callee) if event.choice is not None and event.choice.calls[:1] == via[:1]}
+        chosen = (event for event in self.own(callee) if event.choice is not None and event.choice.calls[:1] == via[:1])
+        under = {(event.instruction, _library(event)) for event in chosen}
         for event in self.own(callee):
-            if event.instruction in under and event.choice is not None and event.choice.how == OMITTED:
-                continue  # it works on the stream that the caller has made current
-            library = _library(event) if not callee.is_cpp else ""
+            library = _library(event)
+            if (event.instruction, library) in under and event.choice is not None and event.choice.how == OMITTED:
+                continue  # it works on the stream that the caller has made current for its library
+            library = library if not callee.is_cpp else ""
             for choice in dict.fromkeys(self._handed(callee, via, event.choice, library)):
                 yield event._replace(instruction=via[0].instruction, via=via, choice=choice)
         for one in callee.code.instructions():

@@ -40,7 +40,7 @@ class Capture(NamedTuple):
 class Input(NamedTuple):
     """Memory that a capture may read. It is followed from behind an instruction; ``origin`` is where it was allocated, else where the
     place that holds it is known from. ``is_allocated``: here, so that its references are known. ``is_inside``: in the capture, from a
-    pool that does not belong to the graph."""
+    pool that does not belong to the graph; ``calls``: those of the capture that lead to the function which has made it."""
 
     capture: Capture
     start: Instruction
@@ -48,6 +48,7 @@ class Input(NamedTuple):
     origin: Site
     is_allocated: bool
     is_inside: bool = False
+    calls: frozenset[Site] = frozenset()
 
 
 class Captured:
@@ -119,6 +120,23 @@ class Captured:
             if register >= 0:
                 tracked = frozenset(Tracked(BUFFER, place) for place in self.places.names(function, register))
                 yield Input(capture, one, tracked, Site(function, one), True, True)
+            elif capture.graph < 0:
+                yield from self._made_below(capture, Site(function, one))
+
+    def _made_below(self, capture: Capture, call: Site) -> Iterator[Input]:
+        """What a function allocates that a capture calls, and functions that this calls."""
+        waiting, seen = [(call, frozenset({call}))], {call.function}
+        for (caller, one), calls in waiting:
+            edges = self.transfer.edges(caller, one) if one[0] in (op.CALL, op.INVOKE) and len(seen) <= _MOST_INSIDE else ()
+            for callee in (edge.callee for edge in edges if edge.is_followed and not edge.is_handed and edge.callee not in seen):
+                seen.add(callee)
+                for inner in callee.code.instructions() if not callee.is_cpp else ():
+                    at = Site(callee, inner)
+                    waiting.append((at, calls | {at}))
+                    made = [work for work in self.transfer.works(callee, inner) if work.made >= 0 and not work.assumed]
+                    if any(self.memory.is_on_device(callee, work.made, work, False) for work in made):
+                        tracked = frozenset(Tracked(BUFFER, place) for work in made for place in self.places.names(callee, work.made))
+                        yield Input(capture, inner, tracked, at, True, True, calls)
 
     @cached_property
     def _has_own_pool(self) -> bool:

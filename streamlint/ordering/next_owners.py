@@ -8,10 +8,12 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.conditions import Frame
 from streamlint.ordering.lanes import Lane, Lanes
+from streamlint.ordering.on_device import OnDevice
 from streamlint.ordering.places import Places
 from streamlint.ordering.streams import Currents
 from streamlint.transfer.actions import CURRENT, NAMED, Stream
 from streamlint.transfer.transfer import CALLING, Transfer
+from streamlint.transfer.work import Worked
 from streamlint.waits.operands import ahead
 
 _KEPT_IN_HAND = frozenset({op.BIND, op.ENTER, op.EXIT, op.PHI, op.COPY})
@@ -22,6 +24,7 @@ class NextOwners:
 
     def __init__(self, transfer: Transfer, places: Places, currents: Currents) -> None:
         self.transfer = transfer
+        self._memory = transfer.one_of(OnDevice, transfer)
         self.lanes = Lanes(transfer, places, currents)
         self._known: dict[Site, Lane | None] = {}
 
@@ -39,11 +42,15 @@ class NextOwners:
         function = frame.function
         works = self.transfer.works(function, one)
         is_entered = one[0] in CALLING and any(edge.is_followed for edge in self.transfer.edges(function, one))
-        if not is_entered and not any(work.made >= 0 or work.assumed for work in works):
+        if not is_entered and not any(work.assumed or self._makes_memory(function, work) for work in works):
             return False
         streams = {work.stream._replace(library=work.stream.library or lane.library) for work in works}
         streams = streams or {Stream(CURRENT, library=lane.library)}
         return any(self._is_one(self.lanes.of(frame, one, stream), lane) for stream in streams)
+
+    def _makes_memory(self, function: Function, work: Worked) -> bool:
+        """Whether what work makes may be memory, and not a number that is computed of numbers."""
+        return work.made >= 0 and any(self._memory.may_be_memory(function, each) for each in (work.made, *work.reads))
 
     def _is_one(self, first: Lane, second: Lane) -> bool:
         """Whether a stream may be that of a pool. No object or caller has that one (`stream_of`): where it was made tells it apart."""

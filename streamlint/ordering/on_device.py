@@ -11,6 +11,7 @@ from streamlint.ir import opcodes as op
 from streamlint.transfer.actions import Action, Copied, Viewed
 from streamlint.transfer.transfer import Transfer
 from streamlint.transfer.work import Worked
+from streamlint.waits.operands import operand_of
 
 _DEEPEST = 12
 
@@ -73,10 +74,20 @@ class OnDevice:
             return False
         if one[0] == op.PHI:
             return any(self._is_made_there(function, each, depth + 1) for each in one[3:])
+        if one[0] == op.PARAM:
+            return self._is_given_there(function, one[3], depth)
         actions = self.transfer.of(function, one)
         if any(isinstance(action, Copied) and action.direction in ("h2d", "d2d") and action.target == register for action in actions):
             return True
         return any(self._is_made_there(function, each, depth + 1) for each in self._made_from(function, register, actions))
+
+    def _is_given_there(self, function: Function, index: int, depth: int) -> bool:
+        """Python: whether all calls in view give memory of a device for a parameter."""
+        calls = [] if function.is_cpp else self.transfer.callers(function)
+        given = [(caller, operand_of(caller, call, function, index)) for caller, call in calls if call[0] in (op.CALL, op.INVOKE)]
+        return 0 < len(given) == len(calls) and all(
+            register is not None and self._is_made_there(caller, register, depth + 1) for caller, register in given
+        )
 
     def _made_from(self, function: Function, register: int, actions: Iterable[Action]) -> Iterator[int]:
         """The registers that a value is a view of, or is computed from."""

@@ -9,6 +9,8 @@ from __future__ import annotations
 from streamlint.facts.functions import Function
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.ordering.conditions import Frame
+from streamlint.waits.operands import operand_of
 from streamlint.waits.questions import alike
 
 Monomial = tuple[object, ...]
@@ -50,6 +52,27 @@ def sum_of(function: Function, register: int, depth: int = _DEEPEST) -> Sum:
         if one[0] == op.CALL and function.dotted(one[3]) == "sizeof":
             return (((), 1),)
     return (((alike(function, register),), 1),) if register >= 0 else ()
+
+
+def as_entered(frame: Frame, held: Sum) -> Sum:
+    """A sum of a function as the first one on a path has it: parameters are what the calls give; loops are taken to begin at 0."""
+    while frame.caller is not None and frame.call is not None:
+        found: Sum = ()
+        for monomial, count in held:
+            product: Sum = (((), count),) if count < 0 or not _is_of_loop(frame.function, monomial) else ()
+            for atom in monomial:
+                product = _times(product, _as_given(frame, frame.caller, frame.call, atom))
+            found = plus(found, product)
+        held, frame = found, frame.caller
+    return held
+
+
+def _as_given(frame: Frame, caller: Frame, call: Instruction, atom: object) -> Sum:
+    """An unknown value of a function as its caller has it, if it is a parameter; else one that no other function has."""
+    one = frame.function.definitions[register] if (register := _register_of(frame.function, atom)) is not None else None
+    is_given = one is not None and one[0] == op.PARAM and call[0] in (op.CALL, op.INVOKE)
+    given = operand_of(caller.function, call, frame.function, one[3]) if one is not None and is_given else None
+    return sum_of(caller.function, given) if given is not None and given >= 0 else ((((frame.function, atom),), 1),)
 
 
 def begins(function: Function, one: Instruction) -> Sum:
@@ -110,9 +133,15 @@ def lies_in(function: Function, distance: Sum, size: Sum | None, extent: Sum | N
 def _is_of_loop(function: Function, monomial: Monomial) -> bool:
     """Whether a product has the variable of a loop in it."""
     for atom in monomial:
-        register = atom[0] if isinstance(atom, tuple) and len(atom) == 1 else None
-        if isinstance(register, int) and 0 <= register < len(function.definitions):
+        register = _register_of(function, atom)
+        if register is not None:
             made = function.definitions[register]
             if made is not None and made[0] in (op.PHI, op.NEXT, op.UNPACK):
                 return True
     return False
+
+
+def _register_of(function: Function, atom: object) -> int | None:
+    """The register that an unknown value is, if it is one alone."""
+    register = atom[0] if isinstance(atom, tuple) and len(atom) == 1 else None
+    return register if isinstance(register, int) and 0 <= register < len(function.definitions) else None

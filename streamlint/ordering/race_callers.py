@@ -62,6 +62,7 @@ class RaceCallers(RaceOrders):
     def _up(self, state: State, register: int) -> Iterator[State]:
         """Callers; what was the ambient stream is the one that is current where they call."""
         yield from self._repeated_invocation(state)
+        mine = self._mine(state)
         for up in super()._up(state, register):
             functions = self._functions_left(state, up)
             lane = self.lanes.of(up.frame, up.path[-1], Stream(CURRENT))
@@ -69,10 +70,10 @@ class RaceCallers(RaceOrders):
                 moved = {held for held in up.tracked if held.place == AMBIENT}
                 renamed = {one for held in moved for one in lane.tracked(held.kind)}
                 up = up._replace(tracked=(up.tracked - moved) | renamed)
-                if self._lane.kind == CURRENT:
+                if mine.kind == CURRENT:
                     self._chosen[up.path] = lane
-            if functions is not None and self._lane.kind == NAMED:
-                up = self._passed_down(functions, up)
+            if functions is not None and mine.kind == NAMED:
+                up = self._passed_down(mine, functions, up)
             yield up
 
     def _functions_left(self, state: State, up: State) -> tuple[Function, ...] | None:
@@ -83,12 +84,11 @@ class RaceCallers(RaceOrders):
             left = self._left[home, up.path] = (*left, up.frame.function)
         return left
 
-    def _passed_down(self, functions: tuple[Function, ...], up: State) -> State:
+    def _passed_down(self, mine: Lane, functions: tuple[Function, ...], up: State) -> State:
         """A path that has left a function by a call: the stream of the work is the one that this call passes down, of all that calls do;
         it is that of the object whose method the call runs."""
-        mine = self._lane
-        is_open = mine.blocking is None or AMBIENT in mine.places or self._is_one_of()
-        if not (is_open or self._is_parameter() or (mine.made and mine.owner is None)):
+        is_open = mine.blocking is None or AMBIENT in mine.places or _is_one_of(mine)
+        if not (is_open or _is_handed(mine) or (mine.made and mine.owner is None)):
             return up
         given = self._given_by(functions, up)
         if given.kind == CURRENT:  # the call leaves it out
@@ -99,7 +99,7 @@ class RaceCallers(RaceOrders):
         if not is_open or given.kind != NAMED or given.blocking is None:
             return up
         self._chosen[up.path] = given
-        return up._replace(tracked=self._without_others(up.tracked, given))
+        return up._replace(tracked=_without_others(up.tracked, mine, given))
 
     def _given_by(self, functions: tuple[Function, ...], up: State) -> Lane:
         """The stream of the work as the calls give it by which a path has left functions."""
@@ -107,20 +107,6 @@ class RaceCallers(RaceOrders):
         for function, call in zip(reversed(functions[:-1]), reversed(up.path), strict=True):
             frame = Frame(function, frame, call, frame.depth + 1)
         return self.lanes.of(frame, self._site.instruction, self._stream(self._site.function, self._work))
-
-    def _without_others(self, tracked: frozenset[Tracked], given: Lane) -> frozenset[Tracked]:
-        """What is tracked without the streams that the work has by other calls: of several, and the current one."""
-        others = {(*MADE, site) for site in self._lane.made - given.made} if self._is_one_of() and given.made < self._lane.made else set()
-        left = frozenset(held for held in tracked if held.kind != STREAM or held.place.root[:3] not in others)
-        return left if AMBIENT in given.places else left - {Tracked(STREAM, AMBIENT)}
-
-    def _is_parameter(self) -> bool:
-        """Whether callers hand the stream of the work down."""
-        return any(place.root[0] == "parameter" and not place.path for place in self._lane.places)
-
-    def _is_one_of(self) -> bool:
-        """Whether callers hand one of several streams down."""
-        return len(self._lane.made) > 1 and self._is_parameter()
 
     def _repeated_invocation(self, state: State) -> Iterator[State]:
         """What no known code calls runs once more: a method on the same object, if the stream never leaves that, and a hook."""
@@ -147,6 +133,23 @@ class RaceCallers(RaceOrders):
         return self._lane.kind != NAMED or (
             lane is not None and not self.settled.leaves(function, lane) and not self.settled.is_settled(function, lane)
         )
+
+
+def _is_handed(lane: Lane) -> bool:
+    """Whether callers hand a stream down."""
+    return any(place.root[0] == "parameter" and not place.path for place in lane.places)
+
+
+def _is_one_of(lane: Lane) -> bool:
+    """Whether callers hand one of several streams down."""
+    return len(lane.made) > 1 and _is_handed(lane)
+
+
+def _without_others(tracked: frozenset[Tracked], mine: Lane, given: Lane) -> frozenset[Tracked]:
+    """What is tracked without the streams that the work has by other calls: of several, and the current one."""
+    others = {(*MADE, site) for site in mine.made - given.made} if _is_one_of(mine) and given.made < mine.made else set()
+    left = frozenset(held for held in tracked if held.kind != STREAM or held.place.root[:3] not in others)
+    return left if AMBIENT in given.places else left - {Tracked(STREAM, AMBIENT)}
 
 
 def owned(held: Tracked, lane: Lane) -> Tracked:

@@ -51,8 +51,8 @@ class RaceOrders(RaceMemory):
         return work.stream._replace(library=self.memory.library(function, work.reads)) if is_current else work.stream
 
     def _mine(self, state: State) -> Lane:
-        """The stream of the work on a path: a caller may have chosen the one that is current there."""
-        starts = (state.path[: number + 1] for number in range(len(state.path)))
+        """The stream of the work on a path: a caller may have chosen the one that is current there, or passed down."""
+        starts = (state.path[:number] for number in range(len(state.path), 0, -1))
         return next((self._chosen[start] for start in starts if start in self._chosen), self._lane)
 
     def _is_of_other(self, state: State, one: Instruction) -> bool:
@@ -60,7 +60,8 @@ class RaceOrders(RaceMemory):
 
     def _is_called_for_another(self, state: State, one: Instruction) -> bool:
         """Whether another call runs the function on another stream than the one by which the path has left it."""
-        if not state.path or state.frame.call is None or state.frame.call in state.path:
+        calls = state.frame.calls if state.path else ()
+        if all(call.instruction in state.path for call in calls):
             return False
         mine, lane = self._mine(state), self.lanes.of(state.frame, one, self._work.stream)
         return mine.kind == lane.kind == NAMED and bool(mine.made and lane.made) and mine.made.isdisjoint(lane.made)

@@ -76,7 +76,7 @@ class Replays(CapturedNames):
         """The inputs of the program's graphs that replays do not find any more."""
         for each in self.captured.find():
             self._input = each
-            function = each.capture.begin.function
+            function = each.origin.function if each.calls else each.capture.begin.function
             state = self.start(function, each.start, each.tracked, frozenset())
             if each.start is each.capture.begin.instruction and isinstance(begun := self._begun(state), frozenset):
                 state = state._replace(tracked=begun)
@@ -299,14 +299,15 @@ class Replays(CapturedNames):
         """A path ends where the graph is gone, or the memory before it was captured."""
         if is_noted(state, CAPTURED) and not is_noted(state, OPEN):
             return not any(held.kind == GRAPH for held in state.tracked)
-        return not any(held.kind == BUFFER for held in state.tracked)
+        is_let_go = bool(self._input.calls) and is_noted(state, OPEN)  # by the function that has made it
+        return not is_let_go and not any(held.kind == BUFFER for held in state.tracked)
 
     def redone(self, state: State, one: Instruction) -> bool:
         """What was captured in the last round is followed on; the name means new memory."""
         return not is_noted(state, CAPTURED)
 
     def may_go_up(self, state: State, caller: Function, call: Instruction) -> bool:
-        return is_noted(state, CAPTURED)
+        return is_noted(state, CAPTURED) and (not self._input.calls or not is_noted(state, OPEN) or Site(caller, call) in self._input.calls)
 
     def _orders_inside(self, function: Function) -> bool:
         return False

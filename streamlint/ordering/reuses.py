@@ -16,7 +16,7 @@ from streamlint.ordering.flow import BUFFER, EVENT, EXACT, FILLED, SET, STREAM, 
 from streamlint.ordering.indices import Indexed, is_named
 from streamlint.ordering.open_methods import open_methods
 from streamlint.ordering.origins import YIELDED
-from streamlint.ordering.parts import Sum, begins, length, lies_in, plus, sum_of
+from streamlint.ordering.parts import Sum, as_entered, begins, length, lies_in, plus, sum_of
 from streamlint.ordering.places import ANY, Element, Place, register_place
 from streamlint.ordering.rounds import Rounds, next_round
 from streamlint.ordering.states import MOST_GUESSES, State
@@ -328,7 +328,9 @@ class Reuses(Indexed):
             held = self.held(state, action.target)
         if held is None:
             return None
-        return held if lies_in(function, plus(held.part, begins(function, one)), self._size, _extent(function, one, action)) else None
+        begin, extent = as_entered(state.frame, begins(function, one)), _extent(function, one, action)
+        extent = as_entered(state.frame, extent) if extent is not None else None
+        return held if lies_in(function, plus(held.part, begin), self._size, extent) else None
 
     def _referred(self, function: Function, one: Instruction) -> Iterator[Place]:
         """C++: memory to an element of which ``operator[]`` of a class gives a reference."""

@@ -15,6 +15,8 @@ from streamlint.transfer.transfer import Transfer
 
 Owner = Site | tuple[ClassInfo, str]
 """The instruction that makes an object, or the one member of a class that holds it."""
+_DEEPEST = 4
+"""Methods that call one another, from the constructor on."""
 _MAKING = (op.CALL, op.CONSTRUCT, op.DECLARE, op.NEW)
 
 
@@ -28,7 +30,7 @@ class StreamOwners:
     def of(self, frame: Frame, places: Iterable[Place], made: frozenset[Site]) -> Owner | None:
         """The object whose member a stream is, by the places that a frame has for it; None where that cannot be told."""
         makers = {site.function for site in made}
-        if len(makers) != 1 or (kind := _constructed_by(next(iter(makers)))) is None:
+        if len(makers) != 1 or (kind := self._constructed_by(next(iter(makers)))) is None:
             return None
         found = {self._owner(frame, place, kind) for place in places if place.path} - {None}
         return found.pop() if len(found) == 1 else None
@@ -77,8 +79,14 @@ class StreamOwners:
         function, one = stores[0].function, stores[0].function.definitions[stores[0].value]
         return Site(function, one) if one is not None and self._makes(function, one, kind) else None
 
-
-def _constructed_by(function: Function) -> ClassInfo | None:
-    """The class whose constructor a function is."""
-    method = function.method
-    return method.owner if method is not None and method.code.name == "__init__" else None
+    def _constructed_by(self, function: Function, depth: int = _DEEPEST) -> ClassInfo | None:
+        """The class whose constructor a function is, or a method that constructors of that class alone call on their object."""
+        method = function.method
+        if method is None or method.owner is None or not depth:
+            return None
+        if method.code.name == "__init__":
+            return method.owner
+        calls = self.transfer.callers(function) if function.has_receiver else []
+        own = [caller for caller, call in calls if call[0] == op.INVOKE and caller.has_receiver and caller.is_parameter(call[3], 0)]
+        found = {self._constructed_by(caller, depth - 1) for caller in own}
+        return found.pop() if len(found) == 1 and len(own) == len(calls) else None

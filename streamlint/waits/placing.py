@@ -11,7 +11,7 @@ from streamlint.facts.objects import Memory
 from streamlint.facts.program import Unit
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.waits.operands import argument_registers, is_element_type
+from streamlint.waits.operands import argument_registers, is_element_type, operand_of
 
 _DEVICE, _TO = "device", "to"
 _OF_LOCALS = frozenset({op.BIND, op.UNBIND, op.UNDEF, op.LOAD, op.STORE, op.SET_NAME, op.DEL_NAME, op.CLASS, op.FUNCTION})
@@ -82,13 +82,42 @@ class Placing:
             return not self._is_one_beside(function, one[2])
         return any(kind == _DEVICE and not self._is_beside(function, register) for kind, register in given)
 
+    def _values(self, function: Function, register: int) -> Iterator[tuple[Function, int]]:
+        """The registers that a register stands for: over the ways to it, what functions put into the variable that a closure reads, what
+        the calls in view give for a parameter, and the devices that functions give back."""
+        waiting, seen = [(function, register)], set[tuple[Function, int]]()
+        while waiting:
+            place = home, held = waiting.pop()
+            if place in seen:
+                continue
+            seen.add(place)
+            one = home.definitions[held] if held >= 0 else None
+            behind = [*self._behind(home, one)] if one is not None else []
+            waiting += behind
+            if not behind:
+                yield place
+
+    def _behind(self, function: Function, one: Instruction) -> Iterable[tuple[Function, int]]:
+        if one[0] == op.PHI:
+            return [(function, each) for each in one[3:]]
+        if one[0] in (op.LOAD, op.NAME):
+            return _stored(function, one)
+        if one[0] == op.PARAM and not self._is_tensor(function, one[2], _ADDING):
+            calls = [each for each in self.facts.call_places(function) if function in self.facts.enters(*each)]
+            given = [(caller, operand_of(caller, call, function, one[3])) for caller, call in calls if call[0] in (op.CALL, op.INVOKE)]
+            told = [(caller, register) for caller, register in given if register is not None and register >= 0]
+            return told if len(told) == len(calls) else []
+        callees = self.facts.enters(function, one) if one[0] == op.CALL else ()
+        ends = [(callee, end[2]) for callee in callees for end in callee.by_opcode[op.RETURN]]
+        return ends if all(_gives_device(*each) for each in ends) else []
+
     def _is_beside(self, function: Function, register: int) -> bool:
         """Whether a register holds the device of a tensor, nothing or the host, or what names no device: the type of elements."""
-        return all(self._is_one_beside(*each) for each in _values(function, register))
+        return all(self._is_one_beside(*each) for each in self._values(function, register))
 
     def _is_host(self, function: Function, register: int) -> bool:
         """Whether a register holds a device that is the host's wherever it may come from."""
-        for home, held in _values(function, register):
+        for home, held in self._values(function, register):
             one = home.definitions[held] if held >= 0 else None
             if one is None or not (home.constant(held) == "cpu" or (_is_device(home, one) and self._is_one_beside(home, held))):
                 return False
@@ -123,25 +152,15 @@ class Placing:
         return not function.known("shows-tensor").isdisjoint(members) or any(use[0] in computing for use in uses)
 
 
-def _values(function: Function, register: int) -> Iterator[tuple[Function, int]]:
-    """The registers that a register stands for, over the ways to it and over what functions put into the variable that a closure reads."""
-    waiting, seen = [(function, register)], set[tuple[Function, int]]()
-    while waiting:
-        place = home, held = waiting.pop()
-        if place in seen:
-            continue
-        seen.add(place)
-        one = home.definitions[held] if held >= 0 else None
-        behind = [(home, each) for each in one[3:]] if one is not None and one[0] == op.PHI else []
-        behind += _stored(home, one) if one is not None and one[0] in (op.LOAD, op.NAME) else ()
-        waiting += behind
-        if not behind:
-            yield place
-
-
 def _is_device(function: Function, one: Instruction) -> bool:
     """Whether an instruction makes a device: ``torch.device("cpu")``."""
     return one[0] in (op.CALL, op.INVOKE) and last_name(function, one) == _DEVICE and len(argument_registers(function, one)) > 0
+
+
+def _gives_device(function: Function, register: int) -> bool:
+    """Whether a function gives back a device that it makes, or the text that names one."""
+    one = function.definitions[register] if register >= 0 else None
+    return one is not None and (_is_device(function, one) or isinstance(function.constant(register), str))
 
 
 def _stored(function: Function, one: Instruction) -> Iterator[tuple[Function, int]]:
