@@ -170,10 +170,13 @@ class Beginnings:
             if not unit.is_cpp:
                 found.update({function: None for function in unit.functions if function.by_opcode[op.ENTER]})
         for function in list(found):  # a context manager of the program is entered where nothing else speaks of streams
-            is_entered = function.code.name == "__enter__" or bool(function.by_opcode[op.YIELD])
-            if not function.is_cpp and (function in giving or (is_entered and self._is_scoped(function))):
+            if not function.is_cpp and (function in giving or self._is_manager(function)):
                 found.update((caller, None) for caller, _ in self.facts.call_places(function))
         return [function for function in found if self._is_scoped(function)]
+
+    def _is_manager(self, function: Function) -> bool:
+        """Whether a function runs where a scope begins, and makes a stream current."""
+        return (function.code.name == "__enter__" or bool(function.by_opcode[op.YIELD])) and self._is_scoped(function)
 
     def _is_scoped(self, function: Function) -> bool:
         return any(self._inside(function))

@@ -78,14 +78,16 @@ class Beside:
         if callee in seen or len(via) > deepest or len(seen) > _MOST_INSIDE:
             return
         seen.add(callee)
-        chosen = (event for event in self.own(callee) if event.choice is not None and event.choice.calls[:1] == via[:1])
-        under = {(event.instruction, _library(event)) for event in chosen}
+        under = {
+            (event.instruction, _library(event))
+            for event in self.own(callee)
+            if event.choice is not None and event.choice.calls[:1] == via[:1]
+        }
         for event in self.own(callee):
             library = _library(event)
             if (event.instruction, library) in under and event.choice is not None and event.choice.how == OMITTED:
                 continue  # it works on the stream that the caller has made current for its library
-            library = library if not callee.is_cpp else ""
-            for choice in dict.fromkeys(self._handed(callee, via, event.choice, library)):
+            for choice in dict.fromkeys(self._handed(callee, via, event.choice, "" if callee.is_cpp else library)):
                 yield event._replace(instruction=via[0].instruction, via=via, choice=choice)
         for one in callee.code.instructions():
             for edge in self.transfer.edges(callee, one) if one[0] in CALLING else ():

@@ -97,16 +97,20 @@ class Placing:
             if not behind:
                 yield place
 
+    def _given_by_all(self, function: Function, index: int) -> list[tuple[Function, int]]:
+        """The arguments of all calls of a function for a parameter; none where one call does not show it."""
+        calls = [each for each in self.facts.call_places(function) if function in self.facts.enters(*each)]
+        given = [(caller, operand_of(caller, call, function, index)) for caller, call in calls if call[0] in (op.CALL, op.INVOKE)]
+        known = [(caller, register) for caller, register in given if register is not None and register >= 0]
+        return known if len(known) == len(calls) else []
+
     def _behind(self, function: Function, one: Instruction) -> Iterable[tuple[Function, int]]:
         if one[0] == op.PHI:
             return [(function, each) for each in one[3:]]
         if one[0] in (op.LOAD, op.NAME):
             return _stored(function, one)
         if one[0] == op.PARAM and not self._is_tensor(function, one[2], _ADDING):
-            calls = [each for each in self.facts.call_places(function) if function in self.facts.enters(*each)]
-            given = [(caller, operand_of(caller, call, function, one[3])) for caller, call in calls if call[0] in (op.CALL, op.INVOKE)]
-            told = [(caller, register) for caller, register in given if register is not None and register >= 0]
-            return told if len(told) == len(calls) else []
+            return self._given_by_all(function, one[3])
         callees = self.facts.enters(function, one) if one[0] == op.CALL else ()
         ends = [(callee, end[2]) for callee in callees for end in callee.by_opcode[op.RETURN]]
         return ends if all(_gives_device(*each) for each in ends) else []
