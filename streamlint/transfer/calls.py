@@ -42,6 +42,7 @@ class Calls:
         self._libraries: dict[tuple[Function, Instruction], tuple[LibraryCall, ...]] = {}
         self._edges: dict[tuple[Function, Instruction], tuple[Edge, ...]] = {}
         self._callers: dict[Function, tuple[tuple[Function, Instruction], ...]] = {}
+        self._registered: dict[Function, tuple[tuple[Function, Instruction], ...]] = {}
         self._open: set[tuple[Function, Instruction]] = set()  # calls of something of which nothing is known, whatever else it may be
         self._by_name: dict[tuple[Function, Instruction], ModelledCall | None] = {}
         self._shared: dict[tuple[object, ...], Any] = {}
@@ -79,8 +80,11 @@ class Calls:
 
     def registered(self, function: Function) -> tuple[tuple[Function, Instruction], ...]:
         """The calls that have a backward pass run a function, with the tensor that they are called on."""
-        places = self.facts.call_places(function) if not function.is_cpp else ()
-        return tuple(place for place in places if place[0].invokes(place[1], "hooks-leaf"))
+        found = self._registered.get(function)
+        if found is None:
+            places = self.facts.call_places(function) if not function.is_cpp else ()
+            found = self._registered[function] = tuple(place for place in places if place[0].invokes(place[1], "hooks-leaf"))
+        return found
 
     def libraries(self, function: Function, one: Instruction) -> tuple[LibraryCall, ...]:
         """The calls of libraries that an instruction makes."""
