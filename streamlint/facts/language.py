@@ -430,6 +430,8 @@ _NAMES: tuple[tuple[Rule, str], ...] = (
 )
 LANGUAGE: dict[str, Rule] = {name: rule for rule, names in _NAMES for name in names.split()}
 """What functions of the language and its library give back. A name without a module is a builtin."""
+GOING_ROUND = frozenset({"itertools.cycle"})
+"""What gives the elements that it is made with again and again."""
 MAKING_CONTAINERS = frozenset(name for name, rule in LANGUAGE.items() if rule in _KINDS)
 """Classes whose constructors look at nothing of what they are made with, and wait for nothing."""
 MAKING_DICTS = frozenset(name.rpartition(".")[2] for name, rule in LANGUAGE.items() if rule is _DICT)

@@ -131,8 +131,9 @@ class Places:
         opcode = one[0]
         if opcode in COPIES:
             return self.of(function, one[COPIES[opcode]])
-        if opcode == op.UNPACK and (same := assigned_at_once(function, one)) is not None:
-            return self.of(function, same)
+        if opcode == op.UNPACK:
+            same = assigned_at_once(function, one)
+            return self.of(function, same) if same is not None else self._unpacked(function, one)
         if opcode == op.PARAM:
             return Place(("parameter", one[3]))
         if opcode == op.ENTER and self._is_itself(function, one):
@@ -153,6 +154,12 @@ class Places:
         if named is None:
             return register_place(register)
         return named.behind(ADDRESS) if opcode in _ADDRESSED else named
+
+    def _unpacked(self, function: Function, one: Instruction) -> Place:
+        """A part of what has a name: ``slot, sent = ring[turn]``."""
+        whole = self.of(function, one[3])
+        is_named = one[6] == op.NONE and (whole.path or whole.root[0] != "register")
+        return whole.behind(Element(one[4])) if is_named else register_place(one[2])
 
     def _given_back(self, function: Function, register: int, one: Instruction) -> Place:
         """C++: the object of a method, or the member of it, that the only method which a call can run gives back: ``buffer.data()``."""
