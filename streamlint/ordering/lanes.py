@@ -18,7 +18,7 @@ from streamlint.ordering.first_rounds import FirstRounds
 from streamlint.ordering.flow import STREAM, Tracked
 from streamlint.ordering.kept_members import KeptMembers
 from streamlint.ordering.on_path import as_passed, default_on
-from streamlint.ordering.places import ANY, Element, Place, Places, rest_behind
+from streamlint.ordering.places import ANY, Element, Place, Places, asks_for_attribute, register_place, rest_behind
 from streamlint.ordering.rotation import turning
 from streamlint.ordering.stream_owners import Owner, StreamOwners
 from streamlint.ordering.streams import Currents
@@ -104,6 +104,8 @@ class Lanes:
         if passed is not None and frame.caller is not None and frame.call is not None:
             return self.of(frame.caller, frame.call, passed, depth)
         function, register = frame.function, behind_number(frame.function, stream.register)
+        if self._is_computed(function, register):
+            return Lane(UNKNOWN, (), frozenset(), None, stream.library)
         holder, held = as_passed(self.transfer, frame, register)
         if (default := default_on(self.transfer, holder, held)) is not None and holder.caller is not None and holder.call is not None:
             left_out = stream_held(*default, list(self.transfer.values(*default)), stream.library)
@@ -129,6 +131,11 @@ class Lanes:
         takes_turns = is_one_of and turning(function, register) is not None and self._is_of_list(function, register)
         owner = self.owners.of(frame, own, made)
         return Lane(NAMED, names, made, self._blocking(stream, values, made), stream.library, is_given, is_one_of, takes_turns, owner)
+
+    def _is_computed(self, function: Function, register: int) -> bool:
+        """Python: whether a stream is an attribute by a name that is not known."""
+        one = function.definitions[register] if register >= 0 else None
+        return one is not None and asks_for_attribute(function, one) and self.places.of(function, register) == register_place(register)
 
     def _is_given(self, function: Function, register: int) -> bool:
         """Whether a call or several ways give a stream that has no other name."""

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from streamlint.facts.facts import Facts
 from streamlint.facts.functions import Function
 from streamlint.facts.instructions import COPIES, assigned_at_once, uncast
-from streamlint.facts.objects import Instance, LibraryObject
+from streamlint.facts.objects import Constant, Instance, LibraryObject
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.c_api import taken_apart
@@ -97,6 +97,11 @@ def meets(first: Key, second: Key) -> bool:
     return first.key is None or second.key is None or NEWEST in (first, second)
 
 
+def asks_for_attribute(function: Function, one: Instruction) -> bool:
+    """Whether a call is ``getattr(o, name)``."""
+    return one[0] == op.CALL and len(one) > 6 and not function.is_cpp and function.dotted(one[3]) == "getattr"
+
+
 class Places:
     """The places of a program's registers."""
 
@@ -140,8 +145,8 @@ class Places:
             return self.of(function, one[3])
         if opcode == op.UNDEF and function.is_cpp and function.method is not None:
             return self.of_name(function, function.text(one[3]))  # a member that the initialisers of a constructor name
-        if opcode == op.CALL and function.has_receiver and not function.is_cpp and function.dotted(one[3]) == "super":
-            return Place(("parameter", 0))
+        if opcode == op.CALL and not function.is_cpp and (asked := self._asked(function, one)) is not None:
+            return asked
         if opcode == op.LOAD and (index := self._argument(function, one)) is not None:
             return Place(("parameter", 1), (Element(index),))
         if opcode == op.DEREF:
@@ -154,6 +159,15 @@ class Places:
         if named is None:
             return register_place(register)
         return named.behind(ADDRESS) if opcode in _ADDRESSED else named
+
+    def _asked(self, function: Function, one: Instruction) -> Place | None:
+        """What the language gives of an object: ``super()`` itself, ``getattr(o, "x")`` its attribute, where only one name is known."""
+        if function.has_receiver and function.dotted(one[3]) == "super":
+            return Place(("parameter", 0))
+        if not asks_for_attribute(function, one):
+            return None
+        names = {value.value for value in self.facts.values(function, one[6]).values if isinstance(value, Constant)}
+        return self.of(function, one[5]).behind(str(names.pop())) if len(names) == 1 else None
 
     def _unpacked(self, function: Function, one: Instruction) -> Place:
         """A part of what has a name: ``slot, sent = ring[turn]``."""

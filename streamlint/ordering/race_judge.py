@@ -29,6 +29,8 @@ from streamlint.transfer.work import Worked
 
 AMBIENT_LANE = Lane(CURRENT, (), frozenset(), True, "torch")
 """The stream that is current where unknown code calls."""
+_HIGHEST = 3
+"""Calls above one another that are looked at for the stream that is current."""
 _RAW = "cupy.cuda.runtime."
 
 
@@ -174,9 +176,21 @@ class RaceJudge(RaceCallers):
             return ORDERED if use.moves or (use.writes and self._is_all(state, use.writes)) else None
         if not self._is_unordered(state, one, work, lane) or not self._is_on_device(function, work, use, lane):
             return None
+        is_ambient = lane.kind == CURRENT and self._stream(function, work).kind == CURRENT
+        if is_ambient and self._runs_under(state.frame.root.function, self._mine(state), _HIGHEST):
+            return None
         if not self._unknown_work or any(self.given.is_private(each, lane) for each in _functions(state.frame)):
             self._report(state, one, work, lane)
         return ORDERED
+
+    def _runs_under(self, function: Function, lane: Lane, depth: int) -> bool:
+        """Whether all calls of a function in view make a stream current that may be the one of a lane."""
+        callers = self.transfer.callers(function) if depth and lane.made else ()
+        currents = [(caller, self.lanes.of(Frame(caller, None, None, 0), call, Stream(CURRENT))) for caller, call in callers]
+        return bool(currents) and all(
+            not lane.made.isdisjoint(current.made) if current.kind == NAMED else self._runs_under(caller, lane, depth - 1)
+            for caller, current in currents
+        )
 
     def _runs(self, state: State, work: Worked) -> bool:
         """Whether work runs a module whose memory is tracked, or reads gradients or parameters of it."""
