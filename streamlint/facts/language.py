@@ -430,6 +430,8 @@ _NAMES: tuple[tuple[Rule, str], ...] = (
 )
 LANGUAGE: dict[str, Rule] = {name: rule for rule, names in _NAMES for name in names.split()}
 """What functions of the language and its library give back. A name without a module is a builtin."""
+MAKING_ITERATORS = frozenset(name for name in LANGUAGE if name.startswith("itertools."))
+"""What makes iterators of others, and waits for nothing."""
 GOING_ROUND = frozenset({"itertools.cycle"})
 """What gives the elements that it is made with again and again."""
 MAKING_CONTAINERS = frozenset(name for name, rule in LANGUAGE.items() if rule in _KINDS)

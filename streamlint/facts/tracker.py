@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Iterator
 
 from streamlint import TYPE_CHECKING
-from streamlint.facts.containers import MUTATORS
+from streamlint.facts.containers import MUTATORS, ZIPPING
 from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.program import Unit
 from streamlint.facts.scopes import ExternalName
@@ -24,7 +24,7 @@ _PASSED_ON = frozenset({op.PHI, op.COPY, op.CAST, op.AWAIT, op.ENTER, op.INPLACE
 ITERATING = frozenset({"__iter__", "__next__"})
 OF_OBJECTS = frozenset({"__call__", "forward", "__enter__", "__exit__", "__aenter__"}) | ITERATING
 """Methods that are called without their names."""
-_PAIRING = frozenset({"enumerate", "zip", "zip_longest", "product"})
+_PAIRING = ZIPPING | {"enumerate"}
 """What functions of the language are called that give tuples of the elements of what they are given."""
 Place = tuple[Function, Instruction]
 

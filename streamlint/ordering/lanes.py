@@ -23,7 +23,7 @@ from streamlint.ordering.rotation import turning
 from streamlint.ordering.stream_owners import Owner, StreamOwners
 from streamlint.ordering.streams import Currents
 from streamlint.ordering.walk_names import aside
-from streamlint.transfer.actions import CURRENT, HANDLE, NAMED, NULL, UNKNOWN, Stream, Viewed
+from streamlint.transfer.actions import APART, CURRENT, HANDLE, NAMED, NULL, UNKNOWN, Stream, Viewed
 from streamlint.transfer.modelled import stream_held
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.operands import argument_registers, operand_of
@@ -91,6 +91,8 @@ class Lanes:
             return self._current(frame, one, stream, depth)
         if stream.kind == NULL:
             return Lane(CURRENT, (), frozenset(), not self.per_thread(frame.function.unit), stream.library)
+        if stream.kind == APART:
+            return Lane(NAMED, (), frozenset({Site(frame.function, one)}), False, stream.library)
         if stream.kind == HANDLE:
             return self._of_handle(frame, one, stream, depth)
         if stream.kind == UNKNOWN and stream.register >= 0:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 
+from streamlint.facts.containers import ZIPPING
 from streamlint.facts.functions import Function
 from streamlint.facts.language import GOING_ROUND
 from streamlint.facts.objects import Container, External, Instance, Object, Site
@@ -205,7 +206,7 @@ def _called(function: Function, one: Instruction) -> tuple[str, list[int]]:
 def _passed_on(name: str, given: list[int], path: tuple[Key, ...]) -> tuple[int, tuple[Key, ...]] | None:
     """The argument of a call whose elements it passes on, with the keys that lead into those."""
     index = path[0].key if path and isinstance(path[0], Element) else None
-    if name == "zip" and isinstance(index, int) and index < len(given):
+    if name.rpartition(".")[2] in ZIPPING and isinstance(index, int) and index < len(given):
         return given[index], path[1:]
     if name == "enumerate" and index == 1 and given:
         return given[0], path[1:]
