@@ -13,6 +13,8 @@ from streamlint.facts.objects import Container, External, Instance, Key, Object,
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 
+ZIPPING = frozenset({"zip", "zip_longest", "product"})
+"""What functions of the language are called that give tuples, with an element of each argument in turn."""
 MUTATORS = {
     "append": 0, "appendleft": 0, "add": 0, "put": 0, "put_nowait": 0, "push": 0, "insert": 1, "setdefault": 1,
     "extend": -1, "update": -1, "extendleft": -1,

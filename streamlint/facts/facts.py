@@ -114,6 +114,12 @@ class Facts(Bindings):
         self.solver.solve()
         return node
 
+    def captured(self, frame: Frame, name: str, owner: int) -> list[Object]:
+        """What a variable that closures share holds, as a frame sees it."""
+        node = self.solver.demand(self.cell(frame, name, owner))
+        self.solver.solve()
+        return list(node.values)
+
     def elements(self, value: Object) -> list[Object]:
         """What the elements of a value may be."""
         node = self.solver.demand(self.any_element(value))

@@ -151,7 +151,12 @@ class Function:
         if self.unit.is_cpp and self.code.class_name and self.code.parent == 0:
             return self.unit.program.cpp.owner(self)
         parent = self.parent
-        return self.unit.class_of_body.get(parent.code.number) if parent is not None and parent.code.kind == "class" else None
+        return parent.body_of if parent is not None else None
+
+    @property
+    def body_of(self) -> ClassInfo | None:
+        """The class whose body this is."""
+        return self.unit.class_of_body.get(self.code.number) if self.code.kind == "class" else None
 
     @cached_property
     def parent(self) -> Function | None:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from streamlint import TYPE_CHECKING
 from streamlint.facts.functions import Function
 from streamlint.facts.instructions import arguments_of, last_name
-from streamlint.facts.objects import BoundMethod, External, PartialObject
+from streamlint.facts.objects import BoundMethod, External, FunctionObject, PartialObject
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector
@@ -39,6 +39,7 @@ class Handing:
         self._threads: dict[tuple[Function, Instruction], Called | None] = {}
         self._partials: dict[tuple[Function, Instruction], Called | None] = {}
         self._bound: dict[tuple[Function, Instruction], frozenset[Function]] = {}
+        self._plain: dict[tuple[Function, Instruction], frozenset[Function]] = {}
 
     def of(self, function: Function, one: Instruction) -> Called | None:
         """What a call runs if some of its arguments are not its own: those that a partial object or a thread was given before, or that a
@@ -78,6 +79,19 @@ class Handing:
             values = self.facts.callees(function, call)
             known = frozenset(value.method.function for value in values if isinstance(value, BoundMethod))
             self._bound[function, call] = known
+        return callee in known
+
+    def is_plain(self, function: Function, call: Instruction, callee: Function) -> bool:
+        """Whether a call runs a method as the function that its class was written with, as a decorator's closure does: the object is the
+        first argument."""
+        if call[0] != op.CALL or function.is_cpp or callee.owner is None:
+            return False
+        known = self._plain.get((function, call))
+        if known is None:
+            values = self.facts.callees(function, call)
+            bound = {value.method.function for value in values if isinstance(value, BoundMethod)}
+            known = frozenset(value.function for value in values if isinstance(value, FunctionObject)) - bound
+            self._plain[function, call] = known
         return callee in known
 
     def kept(self, function: Function, made: Instruction) -> Called | None:

@@ -221,6 +221,25 @@ def _partial(flow: Language, callee: External, arguments: Arguments, target: Nod
         flow.solver.when(arguments.positional[0], arrived)
 
 
+def _field(flow: Language, callee: External, arguments: Arguments, target: Node) -> None:
+    """`dataclasses.field`: what an object holds that is given nothing for it, a value or what a factory makes."""
+    if arguments.double:
+        flow.unknown(target, "external")
+
+    def arrived(value: Object) -> None:
+        kind = _KINDS.get(LANGUAGE.get(value.name.removeprefix("builtins."), _first)) if isinstance(value, External) else None
+        if kind is not None and arguments.frame is not None and arguments.site is not None:
+            flow.solver.add(target, flow.container(kind, arguments.frame, arguments.site.instruction))
+        else:
+            flow.call(value, flow.no_arguments(arguments.site), target)
+
+    for name, node in arguments.keywords.items():
+        if name == "default":
+            flow.solver.edge(node, target)
+        elif name == "default_factory":
+            flow.solver.when(node, arrived)
+
+
 def _partial_method(flow: Language, callee: External, arguments: Arguments, target: Node) -> None:
     rest = flow.rest_of(arguments)
     if arguments.positional:
@@ -383,6 +402,7 @@ _LIST, _TUPLE, _DICT = _KINDS
 _NAMES: tuple[tuple[Rule, str], ...] = (
     (_partial, "functools.partial partial"),
     (_partial_method, "functools.partialmethod"),
+    (_field, "dataclasses.field"),
     (_first, "identity staticmethod classmethod property functools.cached_property functools.cache contextlib.contextmanager"),
     (_first, "contextlib.asynccontextmanager contextlib.closing abc.abstractmethod dataclasses.dataclass copy.copy copy.deepcopy"),
     (_cast, "typing.cast"),
@@ -410,6 +430,10 @@ _NAMES: tuple[tuple[Rule, str], ...] = (
 )
 LANGUAGE: dict[str, Rule] = {name: rule for rule, names in _NAMES for name in names.split()}
 """What functions of the language and its library give back. A name without a module is a builtin."""
+MAKING_ITERATORS = frozenset(name for name in LANGUAGE if name.startswith("itertools."))
+"""What makes iterators of others, and waits for nothing."""
+GOING_ROUND = frozenset({"itertools.cycle"})
+"""What gives the elements that it is made with again and again."""
 MAKING_CONTAINERS = frozenset(name for name, rule in LANGUAGE.items() if rule in _KINDS)
 """Classes whose constructors look at nothing of what they are made with, and wait for nothing."""
 MAKING_DICTS = frozenset(name.rpartition(".")[2] for name, rule in LANGUAGE.items() if rule is _DICT)

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Iterator
 
 from streamlint import TYPE_CHECKING
-from streamlint.facts.containers import MUTATORS
+from streamlint.facts.containers import MUTATORS, ZIPPING
 from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.program import Unit
 from streamlint.facts.scopes import ExternalName
@@ -24,6 +24,8 @@ _PASSED_ON = frozenset({op.PHI, op.COPY, op.CAST, op.AWAIT, op.ENTER, op.INPLACE
 ITERATING = frozenset({"__iter__", "__next__"})
 OF_OBJECTS = frozenset({"__call__", "forward", "__enter__", "__exit__", "__aenter__"}) | ITERATING
 """Methods that are called without their names."""
+_PAIRING = ZIPPING | {"enumerate"}
+"""What functions of the language are called that give tuples of the elements of what they are given."""
 Place = tuple[Function, Instruction]
 
 
@@ -50,6 +52,10 @@ class Tracker:
     def taken_out(self, function: Function, register: int, depth: int) -> None:
         """A register holds what is taken out of the value, or of something that holds it."""
         self.follow(function, register, max(depth - 1, 0))
+
+    def given_on(self, function: Function, register: int, depth: int, around: int) -> None:
+        """A register holds an iterable of what the value, or something that holds it, has as elements: alone, or in tuples."""
+        self.follow(function, register, depth + around if depth else 0)
 
     def run(self) -> None:
         """Follow until nothing new is found, or too much was."""
@@ -165,8 +171,10 @@ class Tracker:
         name = function.text(use[4])
         if name in MUTATORS:
             self.changes[function, use] = None
-        if name in function.known("takes", "shows"):
+        if name in function.known("takes"):
             self.taken_out(function, use[2], depth)
+        elif name in function.known("shows"):
+            self.given_on(function, use[2], depth, 1 if name == "items" else 0)
         if name in self.flow.starting:
             self.calls[function, use] = None
         if name in self.flow.same:
@@ -183,7 +191,9 @@ class Tracker:
         if not targets and use[0] == op.CALL:
             for target, offset in self._made_decorators(function, use):
                 self._late.append(functools.partial(self._parameter, target, index + offset, kind, depth))
-        if not targets or any(one.decorations for one, _ in targets):
+        if not targets and use[0] == op.CALL and function.dotted(use[3]).rpartition(".")[2] in _PAIRING:
+            self.given_on(function, use[2], depth, 1)
+        elif not targets or any(one.decorations for one, _ in targets):
             self.follow(function, use[2], depth)  # a library's function, or a decorator, may give it back
 
     def _parameter(self, target: Function, position: int, kind: object, depth: int) -> None:
@@ -280,6 +290,10 @@ class ContainerTracker(Tracker):
     def taken_out(self, function: Function, register: int, depth: int) -> None:
         if depth > 0:
             self.follow(function, register, depth - 1)
+
+    def given_on(self, function: Function, register: int, depth: int, around: int) -> None:
+        if depth > 0:
+            self.follow(function, register, depth + around)
 
 
 def _names_computed(function: Function, one: Instruction) -> Iterator[str]:

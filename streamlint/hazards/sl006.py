@@ -14,7 +14,7 @@ from streamlint.hazards.streams import Streams
 from streamlint.ordering.lanes import Lane
 from streamlint.ordering.race_judge import Race
 from streamlint.ordering.races import Races
-from streamlint.transfer.actions import CURRENT
+from streamlint.transfer.actions import APART, CURRENT
 
 RULE = CrossStreamUseWithoutWait
 _MOST_OTHERS = 8
@@ -39,13 +39,19 @@ def _told(rule: CrossStreamUseWithoutWait, context: Context, race: Race, asked: 
     first = Launch(span_of(race.first), library, race.work.name, context=context.surroundings(race.first.function, race.first_calls))
     kind = "upload" if race.use.moves else "kernel"
     second = Launch(span_of(race.second), library, race.use.name, kind=kind, context=context.surroundings(function, race.second_calls))
-    streams = (*_made("that stream", race.lane), *_made("this stream", race.other))
+    is_apart = race.work.stream.kind == APART
+    streams = (*(_apart(race) if is_apart else _made("that stream", race.lane)), *_made("this stream", race.other))
     others = tuple(sorted(map(span_of, race.others)))[:_MOST_OTHERS]
     if any(lane.kind == CURRENT and lane.blocking is False for lane in (race.lane, race.other)):
         streams = (*streams, *asked.per_thread_because(function.unit))
     if race.unknown_work:
         return rule.report_unknown(first, second, streams, race.unknown_work, others)
     return rule.report(first, second, race.is_write, streams, others)
+
+
+def _apart(race: Race) -> Iterator[Step]:
+    """That a collective is asynchronous."""
+    yield Step("works on a stream of its own here, which the wait of its handle orders", span_of(race.first))
 
 
 def _made(which: str, lane: Lane) -> Iterator[Step]:

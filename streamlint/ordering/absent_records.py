@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from streamlint.facts.functions import Function
-from streamlint.facts.objects import Constant, Instance, Site
+from streamlint.facts.functions import ClassInfo, Function
+from streamlint.facts.objects import Constant, Instance, Site, Unknown
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.event_places import EventPlaces
@@ -95,7 +95,7 @@ class AbsentRecords:
 
     def _is_asked_for(self, made: Site) -> bool:
         """Whether code asks the object that keeps the event for attributes by names that are not known."""
-        owner = made.function.owner
+        owner = made.function.body_of or made.function.owner
         if owner is None:
             return False
         for function in (each for unit in self.facts.program.mentioning("getattr") if not unit.is_cpp for each in unit.functions):
@@ -163,6 +163,8 @@ class _Trace:
             yield from self._kept(held, use)
         elif opcode == op.RETURN:
             yield from self._returned(held)
+        elif opcode == op.SET_NAME and (body_of := held.function.body_of) is not None and self._is_it(held):
+            yield from self._read_as({body_of}, held.function.text(use[2]), held.path)
         elif opcode not in _SILENT:
             raise _Escapes
 
@@ -178,7 +180,7 @@ class _Trace:
             keys = (key for key, value in zip(use[3::2], use[4::2], strict=False) if value == register)
             yield from (Held(function, use[2], (self.places.element(function, key), *path) if key != op.NONE else path) for key in keys)
         elif opcode == op.SET_ATTR:
-            yield from self._read_as(function, use[2], function.text(use[3]), path) if use[4] == register else ()
+            yield from self._read_as(self._classes(function, use[2]), function.text(use[3]), path) if use[4] == register else ()
         else:
             name = function.unit.ir.constants[use[2]]
             loads = ((each, one) for each in function.unit.functions for one in each.by_opcode[op.LOAD])
@@ -208,15 +210,17 @@ class _Trace:
         path = (Element(self.key) if is_first else key, *held.path)
         made = function.definitions[container]
         if made is not None and made[0] == op.ATTR:
-            yield from self._read_as(function, made[3], function.text(made[4]), path)
+            yield from self._read_as(self._classes(function, made[3]), function.text(made[4]), path)
         elif made is not None and made[0] in (op.BUILD, op.DICT, op.CALL):
             yield Held(function, container, path)
         else:
             raise _Escapes
 
-    def _read_as(self, function: Function, owner: int, name: str, path: tuple[Key, ...]) -> Iterator[Held]:
-        """Wherever an attribute is read, of the same class or of what is not known."""
-        classes = {value.definition for value in self.transfer.values(function, owner) if isinstance(value, Instance)}
+    def _classes(self, function: Function, register: int) -> set[ClassInfo]:
+        return {value.definition for value in self.transfer.values(function, register) if isinstance(value, Instance)}
+
+    def _read_as(self, classes: set[ClassInfo], name: str, path: tuple[Key, ...]) -> Iterator[Held]:
+        """Wherever an attribute is read, of one of some classes or of what is not known."""
         if not classes:
             raise _Escapes
         hierarchy = self.facts.hierarchy
@@ -232,10 +236,20 @@ class _Trace:
 
     def _returned(self, held: Held) -> Iterator[Held]:
         """What the callers of a function hold; nobody sees those of a function that others may call."""
-        places = list(self.facts.call_places(held.function))
+        places = [place for place in self.facts.call_places(held.function) if self._may_give(held, *place)]
         if not places:
             raise _Escapes
         yield from (Held(caller, call[2], held.path) for caller, call in places if op.DEFINES[call[0]])
+
+    def _is_it(self, held: Held) -> bool:
+        """Whether a register may hold the event itself."""
+        return self.made in sites_of(list(self.transfer.values(held.function, held.register)))[0]
+
+    def _may_give(self, held: Held, caller: Function, call: Instruction) -> bool:
+        """Whether a call may give what a function gives: of a function without a name, only what it holds says so."""
+        if held.function.code.kind != "lambda":
+            return True
+        return self._is_it(Held(caller, call[2])) or any(isinstance(value, Unknown) for value in self.transfer.values(caller, call[2]))
 
     def _called(self, held: Held, use: Instruction) -> Iterator[Held]:
         function, register, path = held

@@ -19,6 +19,7 @@ from streamlint.ir.graph import NOBODY
 from streamlint.models import Row
 from streamlint.ordering.kinds import Kinds
 from streamlint.ordering.turns import asked_for_none
+from streamlint.transfer.closures import captured
 from streamlint.transfer.contexts import Context
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.operands import operand_of
@@ -162,7 +163,17 @@ class Conditions:
             return self._constant(frame, one[3 if one[0] == op.COPY else 4], depth - 1)
         if one[0] == op.PARAM and frame.caller is not None and frame.call is not None:
             return self._given(function, one[3], frame.caller, frame.call, depth)
+        if one[0] == op.LOAD and frame.caller is not None and frame.call is not None:
+            return self._captured(function, function.unit.ir.constants[one[3]], Site(frame.caller.function, frame.call))
         return None
+
+    def _captured(self, function: Function, cell: object, call: Site) -> tuple[object] | None:
+        """The constant that a variable of a function around holds in the closure that a call calls."""
+        if function.is_cpp or not isinstance(cell, tuple) or cell[1] == function.code.number:
+            return None
+        values = captured(self.transfer, call, function, cell)
+        held = {value.value for value in values if isinstance(value, Constant)}
+        return (held.pop(),) if len(values) == len(held) == 1 else None
 
     def _given(self, function: Function, index: int, caller: Frame, call: Instruction, depth: int) -> tuple[object] | None:
         if call[0] not in (op.CALL, op.INVOKE):
@@ -253,10 +264,13 @@ class Conditions:
         return held if isinstance(held, bool) else None
 
     def is_given(self, function: Function, key: Key) -> bool:
-        """Whether a condition is a parameter or a template parameter, or asks whether one is None: whoever calls decides it."""
+        """Whether a condition is a parameter, a template parameter or a variable of a function around, or asks whether a parameter is
+        None: whoever calls decides it."""
         if len(key) > 1 and key[0] == op.COMPARE:
             return self._none_key(function, key) is not None
-        return (len(key) > 1 and key[0] == op.NAME) or (len(key) == 1 and self._parameter(function, key) is not None)
+        if len(key) == 1:
+            return self._parameter(function, key) is not None
+        return key[0] == op.NAME or (isinstance(cell := _variable(function, key), tuple) and cell[1] != function.code.number)
 
     def _none_key(self, function: Function, key: Key) -> tuple[int, bool] | None:
         """The parameter that a condition, by what it says, asks whether it is None."""
@@ -292,6 +306,9 @@ class Conditions:
             return held if isinstance(held, bool) else None
         if is_kept_variable(function, key, caller.function):
             return key
+        if (cell := _variable(function, key)) is not None:
+            kept = self._captured(function, cell, Site(caller.function, call))
+            return bool(kept[0]) if kept is not None else None
         if (asked := self._none_key(function, key)) is not None:
             is_none = self._gives_none(function, asked[0], caller, call)
             return None if is_none is None else is_none == asked[1]
@@ -313,15 +330,18 @@ def _template_argument(function: Function, name: str, caller: Function, call: In
 
 def is_kept_variable(function: Function, key: Key, caller: Function) -> bool:
     """Whether a condition is a variable that a function shares with its caller, as closures do, and that is only set once."""
-    if len(key) < 2 or key[0] != op.LOAD:
-        return False
-    held = (function.unit.ir.constants[one[3]] for one in function.by_opcode[op.LOAD])
-    cell = next((each for each in held if str(each) == key[1]), None)
+    cell = _variable(function, key)
     home = function.unit.function(cell[1]) if isinstance(cell, tuple) else None
     if home is None or caller not in home.below:
         return False
     stores = [one for each in home.below for one in each.by_opcode[op.STORE] if each.unit.ir.constants[one[2]] == cell]
     return len(stores) == 1
+
+
+def _variable(function: Function, key: Key) -> object:
+    """The variable that a condition is, which closures share."""
+    held = (function.unit.ir.constants[one[3]] for one in function.by_opcode[op.LOAD]) if len(key) > 1 and key[0] == op.LOAD else ()
+    return next((each for each in held if str(each) == key[1]), None)
 
 
 def deciding(function: Function, block: int) -> set[tuple[Key, bool]]:

@@ -52,6 +52,13 @@ class EarlyReads(Updating):
         self._alternation = Alternation()
         self._found: dict[tuple[Site, Site], EarlyRead] = {}
 
+    def _memory(self, function: Function, target: int) -> Iterator[Tracked]:
+        """The memory by all its names, and views of it that were made before."""
+        names = list(super()._memory(function, target))
+        yield from names
+        if not function.is_cpp:
+            yield from self._seen_by(function, names)
+
     def find(self) -> Iterator[EarlyRead]:
         """The early reads of the program."""
         for call, copied in self.transfer.copies():

@@ -47,6 +47,17 @@ class EventPlaces:
                         if self._is_event(function, one, name) and not self.is_static(function, one):
                             yield function, one, register_place(one[2])
 
+    def made_for_fields(self) -> Iterator[tuple[Function, Instruction]]:
+        """The calls in bodies of Python's classes that say what makes an event for each object."""
+        names = {name.rpartition(".")[2] for name, row in self.facts.models.calls.items() if row.effect == "event"}
+        units = {unit.number: unit for name in sorted(names) for unit in self.facts.program.mentioning(name) if not unit.is_cpp}
+        for _, unit in sorted(units.items()):
+            for function in (each for each in unit.functions if each.body_of is not None):
+                for one in function.by_opcode[op.CALL]:
+                    made = Site(function, one) in sites_of(list(self.transfer.values(function, one[2])))[0]
+                    if made and not any(self.transfer.modelled(function, one)):
+                        yield function, one
+
     @cached_property
     def _types(self) -> frozenset[str]:
         """The last parts of the names of C++ classes whose objects are events."""

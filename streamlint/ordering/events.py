@@ -17,7 +17,7 @@ from streamlint.ordering.absent_records import AbsentRecords
 from streamlint.ordering.conditions import Frame
 from streamlint.ordering.event_walk import EventWalk
 from streamlint.ordering.flow import EVENT, Tracked, owned
-from streamlint.ordering.places import Place
+from streamlint.ordering.places import Place, register_place
 from streamlint.ordering.states import State
 from streamlint.transfer.actions import Action, Asked, Lost, Recorded, Stream, Synchronized
 from streamlint.transfer.transfer import CALLING, Transfer
@@ -81,6 +81,8 @@ class EmptyWaits(EventWalk):
             if self.cut == cut:
                 found = list(self._reported())
                 yield from found or self._of_members(function, one, place)
+        for function, one in self.events.made_for_fields():
+            yield from self._of_members(function, one, register_place(one[2]))
 
     # --- what actions mean
 

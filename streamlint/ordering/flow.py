@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
+from streamlint.facts.containers import ZIPPING
 from streamlint.facts.functions import Function
 from streamlint.facts.language import MAKING_DICTS
 from streamlint.facts.objects import Container, Site
@@ -174,7 +175,7 @@ class Flow:
             yield from self.moved(tracked, places.names(function, given[-1]), target)
         elif one[0] == op.INVOKE:
             yield from self._of_method(function, one, name, given, tracked)
-        elif name == "zip":
+        elif name in ZIPPING:
             for index, register in enumerate(given):
                 yield from self.moved(tracked, places.names(function, register), target.behind(ANY, Element(index)), (ANY,))
         elif name in MAKING_DICTS:

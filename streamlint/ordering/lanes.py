@@ -18,12 +18,12 @@ from streamlint.ordering.first_rounds import FirstRounds
 from streamlint.ordering.flow import STREAM, Tracked
 from streamlint.ordering.kept_members import KeptMembers
 from streamlint.ordering.on_path import as_passed, default_on
-from streamlint.ordering.places import ANY, Element, Place, Places, rest_behind
+from streamlint.ordering.places import ANY, Element, Place, Places, asks_for_attribute, register_place, rest_behind
 from streamlint.ordering.rotation import turning
 from streamlint.ordering.stream_owners import Owner, StreamOwners
 from streamlint.ordering.streams import Currents
 from streamlint.ordering.walk_names import aside
-from streamlint.transfer.actions import CURRENT, HANDLE, NAMED, NULL, UNKNOWN, Stream, Viewed
+from streamlint.transfer.actions import APART, CURRENT, HANDLE, NAMED, NULL, UNKNOWN, Stream, Viewed
 from streamlint.transfer.modelled import stream_held
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.operands import argument_registers, operand_of
@@ -91,6 +91,8 @@ class Lanes:
             return self._current(frame, one, stream, depth)
         if stream.kind == NULL:
             return Lane(CURRENT, (), frozenset(), not self.per_thread(frame.function.unit), stream.library)
+        if stream.kind == APART:
+            return Lane(NAMED, (), frozenset({Site(frame.function, one)}), False, stream.library)
         if stream.kind == HANDLE:
             return self._of_handle(frame, one, stream, depth)
         if stream.kind == UNKNOWN and stream.register >= 0:
@@ -104,6 +106,8 @@ class Lanes:
         if passed is not None and frame.caller is not None and frame.call is not None:
             return self.of(frame.caller, frame.call, passed, depth)
         function, register = frame.function, behind_number(frame.function, stream.register)
+        if self._is_computed(function, register):
+            return Lane(UNKNOWN, (), frozenset(), None, stream.library)
         holder, held = as_passed(self.transfer, frame, register)
         if (lane := self._left_out(holder, held, stream.library, depth)) is not None:
             return lane
@@ -135,6 +139,11 @@ class Lanes:
         """What a register holds in a block, and the streams whose handles that wraps."""
         values = self._streams(function, register, block)
         return values + [value for value in self._behind_external(values) if value not in values]
+
+    def _is_computed(self, function: Function, register: int) -> bool:
+        """Python: whether a stream is an attribute by a name that is not known."""
+        one = function.definitions[register] if register >= 0 else None
+        return one is not None and asks_for_attribute(function, one) and self.places.of(function, register) == register_place(register)
 
     def _is_given(self, function: Function, register: int) -> bool:
         """Whether a call or several ways give a stream that has no other name."""

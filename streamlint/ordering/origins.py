@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 
+from streamlint.facts.containers import ZIPPING
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Container, Instance, Object, Site
+from streamlint.facts.language import GOING_ROUND
+from streamlint.facts.objects import Container, External, Instance, Object, Site
 from streamlint.facts.stores import Store
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ordering.places import Element, Key, Place, Places, register_place
+from streamlint.ordering.places import ANY, Element, Key, Place, Places, register_place
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.operands import argument_registers
 
@@ -39,24 +41,40 @@ class Origins:
             yield from self.of(function, one[3], (Element(one[4]), *path), depth - 1)
         elif one[0] == op.COPY:
             yield from self.of(function, one[3], path, depth - 1)
+        elif one[0] in (op.ATTR, op.ITEM):
+            key = function.text(one[4]) if one[0] == op.ATTR else self.places.element(function, one[4])
+            yield from self.of(function, one[3], (key, *path), depth - 1)
+        elif one[0] == op.CALL:
+            name, given = _called(function, one)
+            if name == "next" and given and self._goes_round(function, given[0], (), depth):
+                yield from (place.behind(ANY, *path) for place in self.places.names(function, given[0]))
         elif one[0] == op.NEXT:
             yield register_place(one[3]).behind(YIELDED, *path)
             made = function.definitions[one[3]]
             if made is not None and made[0] == op.ITER:
+                if self._goes_round(function, made[3], path, depth):
+                    yield register_place(one[3]).behind(ANY, *path)
                 yield from self._elements(function, made[3], path, depth - 1)
+
+    def _goes_round(self, function: Function, register: int, path: tuple[Key, ...], depth: int) -> bool:
+        """Whether an iterator gives again what it has given, at the keys that lead into its elements."""
+        for maker, one in self.makers(function, register) if depth else ():
+            name, given = _called(maker, one) if one[0] == op.CALL else ("", [])
+            inside = _passed_on(name, given, path)
+            if inside is not None:
+                return self._goes_round(maker, *inside, depth - 1)
+            if any(isinstance(each, External) and each.name in GOING_ROUND for each in self.facts.callees(maker, one)):
+                return True
+        return False
 
     def _elements(self, function: Function, register: int, path: tuple[Key, ...], depth: int) -> Iterator[Place]:
         if depth == 0:
             return
         one = function.definitions[register] if register >= 0 else None
         name, given = _called(function, one) if one is not None and one[0] == op.CALL else ("", [])
-        index = path[0].key if path and isinstance(path[0], Element) else None
-        if name == "zip" and isinstance(index, int) and index < len(given):
-            yield from self._elements(function, given[index], path[1:], depth - 1)
-        elif name == "enumerate" and index == 1 and given:
-            yield from self._elements(function, given[0], path[1:], depth - 1)
-        elif name in _SAME and given:
-            yield from self._elements(function, given[0], path, depth - 1)
+        inside = _passed_on(name, given, path)
+        if inside is not None:
+            yield from self._elements(function, *inside, depth - 1)
         else:
             yield from (place.behind(EACH, *path) for place in self.places.names(function, register))
 
@@ -183,6 +201,16 @@ class Origins:
 def _called(function: Function, one: Instruction) -> tuple[str, list[int]]:
     """The name that a call calls, and its arguments."""
     return function.dotted(one[3]), [register for _, register in argument_registers(function, one)]
+
+
+def _passed_on(name: str, given: list[int], path: tuple[Key, ...]) -> tuple[int, tuple[Key, ...]] | None:
+    """The argument of a call whose elements it passes on, with the keys that lead into those."""
+    index = path[0].key if path and isinstance(path[0], Element) else None
+    if name.rpartition(".")[2] in ZIPPING and isinstance(index, int) and index < len(given):
+        return given[index], path[1:]
+    if name == "enumerate" and index == 1 and given:
+        return given[0], path[1:]
+    return (given[0], path) if name in _SAME and given else None
 
 
 def _own_stores(function: Function, one: Instruction) -> Iterable[Store]:

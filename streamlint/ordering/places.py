@@ -11,7 +11,7 @@ from typing import NamedTuple
 from streamlint.facts.facts import Facts
 from streamlint.facts.functions import Function
 from streamlint.facts.instructions import COPIES, assigned_at_once, uncast
-from streamlint.facts.objects import Instance, LibraryObject
+from streamlint.facts.objects import Constant, Instance, LibraryObject
 from streamlint.facts.program import Unit
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -98,6 +98,11 @@ def meets(first: Key, second: Key) -> bool:
     return first.key is None or second.key is None or NEWEST in (first, second)
 
 
+def asks_for_attribute(function: Function, one: Instruction) -> bool:
+    """Whether a call is ``getattr(o, name)``."""
+    return one[0] == op.CALL and len(one) > 6 and not function.is_cpp and function.dotted(one[3]) == "getattr"
+
+
 class Places:
     """The places of a program's registers."""
 
@@ -135,6 +140,8 @@ class Places:
         if (given := self._given(function, one)) is not None:
             return given
         opcode = one[0]
+        if opcode == op.UNPACK:
+            return self._unpacked(function, one)
         if opcode == op.DEREF:
             return self.of(function, one[3]).behind(POINTEE)
         if opcode == op.INVOKE and function.is_cpp:
@@ -158,12 +165,27 @@ class Places:
         """The place of what a function is given: a parameter, its object, or in C++ an argument that the C API has taken out of a tuple."""
         if one[0] == op.PARAM:
             return Place(("parameter", one[3]))
-        if one[0] == op.CALL and function.has_receiver and not function.is_cpp and function.dotted(one[3]) == "super":
-            return Place(("parameter", 0))
+        if one[0] == op.CALL and not function.is_cpp:
+            return self._asked(function, one)
         if one[0] == op.UNDEF and function.is_cpp and function.method is not None:
             return self.of_name(function, function.text(one[3]))  # a member that the initialisers of a constructor name
         index = self._argument(function, one) if one[0] == op.LOAD else None
         return Place(("parameter", 1), (Element(index),)) if index is not None else None
+
+    def _asked(self, function: Function, one: Instruction) -> Place | None:
+        """What the language gives of an object: ``super()`` itself, ``getattr(o, "x")`` its attribute, where only one name is known."""
+        if function.has_receiver and function.dotted(one[3]) == "super":
+            return Place(("parameter", 0))
+        if not asks_for_attribute(function, one):
+            return None
+        names = {value.value for value in self.facts.values(function, one[6]).values if isinstance(value, Constant)}
+        return self.of(function, one[5]).behind(str(names.pop())) if len(names) == 1 else None
+
+    def _unpacked(self, function: Function, one: Instruction) -> Place:
+        """A part of what has a name: ``slot, sent = ring[turn]``."""
+        whole = self.of(function, one[3])
+        is_named = one[6] == op.NONE and (whole.path or whole.root[0] != "register")
+        return whole.behind(Element(one[4])) if is_named else register_place(one[2])
 
     def _given_back(self, function: Function, register: int, one: Instruction) -> Place:
         """C++: the object of a method, or the member of it, that the only method which a call can run gives back: ``buffer.data()``."""

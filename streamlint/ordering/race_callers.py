@@ -19,7 +19,7 @@ from streamlint.ordering.places import Place, is_around
 from streamlint.ordering.race_orders import RaceOrders
 from streamlint.ordering.settled import Settled
 from streamlint.ordering.states import State
-from streamlint.transfer.actions import CURRENT, NAMED, Stream
+from streamlint.transfer.actions import CURRENT, NAMED, UNKNOWN, Stream
 from streamlint.transfer.transfer import Transfer
 
 
@@ -66,6 +66,8 @@ class RaceCallers(RaceOrders):
         for up in super()._up(state, register):
             functions = self._functions_left(state, up)
             lane = self.lanes.of(up.frame, up.path[-1], Stream(CURRENT))
+            if lane.kind == UNKNOWN and self._lane.kind == CURRENT:
+                continue
             if lane.kind == NAMED:
                 moved = {held for held in up.tracked if held.place == AMBIENT}
                 renamed = {one for held in moved for one in lane.tracked(held.kind)}

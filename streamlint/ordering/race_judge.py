@@ -10,6 +10,7 @@ from streamlint.facts.objects import Site, Unknown
 from streamlint.facts.program import Unit
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.ordering.communicators import has_communicator
 from streamlint.ordering.conditions import Frame
 from streamlint.ordering.flow import BUFFER, DONE, EVENT, STATUS, STREAM, Tracked
 from streamlint.ordering.given_work import GivenWork
@@ -22,13 +23,15 @@ from streamlint.ordering.race_orders import LEFT
 from streamlint.ordering.states import MOST_GUESSES, State
 from streamlint.ordering.walk import ORDERED
 from streamlint.ordering.weights import GRADIENTS, ModuleMemory
-from streamlint.transfer.actions import CURRENT, NAMED, UNKNOWN, Action, Asked, Lost, Recorded, Stream, Viewed
+from streamlint.transfer.actions import APART, CURRENT, NAMED, UNKNOWN, Action, Asked, Lost, Recorded, Stream, Viewed
 from streamlint.transfer.transfer import Order, Transfer
 from streamlint.transfer.waiting import Exchanged, Waited
 from streamlint.transfer.work import Worked
 
 AMBIENT_LANE = Lane(CURRENT, (), frozenset(), True, "torch")
 """The stream that is current where unknown code calls."""
+_HIGHEST = 3
+"""Calls above one another that are looked at for the stream that is current."""
 _RAW = "cupy.cuda.runtime."
 
 
@@ -94,6 +97,14 @@ class RaceJudge(RaceCallers):
         more = self.modules.taken(state.frame.function, one, state.tracked)
         return state.tracked | more if more else None
 
+    def _behind_collective(self, state: State, one: Instruction) -> str | frozenset[Tracked] | None:
+        """What a further collective means for one on a stream of its own: it comes behind it, and so does whoever waits for it."""
+        function = state.frame.function
+        calls = [call for call in self.transfer.modelled(function, one) if has_communicator(call.row) or call.row.get("ranks")]
+        if not calls:
+            return None
+        return state.tracked | self._recorded(function, one) if any(call.switch("asynchronous")[1] is True for call in calls) else ORDERED
+
     def raised(self, state: State, call: Instruction) -> State:
         """A gradient that a caller has given is one of the module whose parameter it is."""
         tracked = self.training.named(state.frame.function, state.tracked)
@@ -104,6 +115,8 @@ class RaceJudge(RaceCallers):
         return any(GRADIENTS in held.place.path for held in tracked) and self.training.steps_in(callee)
 
     def _judge(self, state: State, one: Instruction, action: Action) -> str | frozenset[Tracked] | None:
+        if self._work.stream.kind == APART and (behind := self._behind_collective(state, one)) is not None:
+            return behind
         if isinstance(action, Worked):
             return self._worked(state, one, action)
         if self.orders(state, one, action):
@@ -174,9 +187,21 @@ class RaceJudge(RaceCallers):
             return ORDERED if use.moves or (use.writes and self._is_all(state, use.writes)) else None
         if not self._is_unordered(state, one, work, lane) or not self._is_on_device(function, work, use, lane):
             return None
+        is_ambient = lane.kind == CURRENT and self._stream(function, work).kind == CURRENT
+        if is_ambient and self._runs_under(state.frame.root.function, self._mine(state), _HIGHEST):
+            return None
         if self._unknown_work and not any(self.given.is_private(each, lane) for each in _functions(state.frame)):
             return ORDERED
         return ORDERED if self._report(state, one, work, lane) else None
+
+    def _runs_under(self, function: Function, lane: Lane, depth: int) -> bool:
+        """Whether all calls of a function in view make a stream current that may be the one of a lane."""
+        callers = self.transfer.callers(function) if depth and lane.made else ()
+        currents = [(caller, self.lanes.of(Frame(caller, None, None, 0), call, Stream(CURRENT))) for caller, call in callers]
+        return bool(currents) and all(
+            not lane.made.isdisjoint(current.made) if current.kind == NAMED else self._runs_under(caller, lane, depth - 1)
+            for caller, current in currents
+        )
 
     def _runs(self, state: State, work: Worked) -> bool:
         """Whether work runs a module whose memory is tracked, or reads gradients or parameters of it."""

@@ -19,7 +19,7 @@ from streamlint.ordering.race_judge import AMBIENT_LANE, Race, RaceJudge
 from streamlint.ordering.race_orders import GIVEN, RECYCLED
 from streamlint.ordering.states import State
 from streamlint.ordering.unknown_calls import UnknownCalls
-from streamlint.transfer.actions import CURRENT, NAMED, UNKNOWN, Copied, Stream, Viewed
+from streamlint.transfer.actions import APART, CURRENT, NAMED, UNKNOWN, Copied, Stream, Viewed
 from streamlint.transfer.transfer import Transfer
 from streamlint.transfer.work import Worked
 
@@ -50,11 +50,24 @@ class Races(RaceJudge):
         for begun, partners in found:
             if self.comes_to(begun[0], None if self._is_handed_over(begun[0]) else partners):
                 self._follow_work(*begun)
+        self._follow_collectives()
         self._follow_given([begun for begun, _ in found])
         self._follow_apart([begun for begun, _ in found] if self.is_wide else [])
         for second, race in self._found.items():
             others = dict.fromkeys(calls[-1] for calls in self._ways[second] if calls and calls[-1] not in race.second_calls)
             yield race._replace(others=tuple(others))
+
+    def _follow_collectives(self) -> None:
+        """An asynchronous collective works on a stream of its own, which the current one waits for where its handle says so."""
+        asked = self.transfer.asked
+        for call in self.transfer.sites({"collective"}, "asynchronous"):
+            function, one = call.function, call.instruction
+            if function.is_cpp or call.switch("asynchronous")[1] is not True or not (asked is None or function.unit in asked):
+                continue
+            for work in self.transfer.works(function, one):
+                apart = work._replace(stream=Stream(APART, call.result, work.library), evident=False)
+                self._meeting = None
+                self._follow_accesses(function, one, apart, self.lanes.of(Frame(function, None, None, 0), one, apart.stream))
 
     def _follow_given(self, found: list[Begun]) -> None:
         """What unknown callers give may be under way on their stream: it meets what works on a stream that is the program's own."""
@@ -144,7 +157,7 @@ class Races(RaceJudge):
 
     def _accessed(self, function: Function, one: Instruction, work: Worked, lane: Lane) -> tuple[set[int], set[int]]:
         """The registers whose memory on a device work writes, and those that it only reads; it says so, or other work may."""
-        in_scope = lane.kind == NAMED
+        in_scope = lane.kind == NAMED and work.stream.kind != APART
         written = {register for register in (*work.writes, work.made) if self.memory.is_on_device(function, register, work, in_scope)}
         read = {register for register in work.reads if self.memory.is_on_device(function, register, work, in_scope)} - written
         if work.made >= 0 and not written and read:

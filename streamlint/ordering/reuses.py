@@ -29,7 +29,6 @@ from streamlint.waits.operands import operand_of
 
 _UP = frozenset({"h2d", "unknown<host", "device<unknown", "unknown<unknown"})
 _DOWN = frozenset({"d2h", "host<unknown", "host<device"})
-_VIEWING = frozenset({op.ATTR, op.CALL, op.INVOKE, op.ITEM, op.BINARY})
 
 
 class Reuse(NamedTuple):
@@ -179,18 +178,6 @@ class Reuses(Indexed):
         """Whether a function waits for a stream, an event or the device."""
         calls = (one for opcode in CALLING for one in function.by_opcode[opcode])
         return any(isinstance(action, Synchronized) for one in calls for action in self.transfer.of(function, one))
-
-    def _seen_by(self, function: Function, names: Iterable[Tracked]) -> Iterator[Tracked]:
-        """The views that a function makes of memory in its registers."""
-        shared = {int(str(held.place.root[1])): held for held in names if held.place.root[0] == "register" and not held.place.path}
-        for one in function.code.instructions():
-            if one[0] in _VIEWING and one[2] not in shared:
-                for action in self.transfer.of(function, one):
-                    if isinstance(action, Viewed) and action.register in shared and self.transfer.shares(function, one, action.register):
-                        of = shared[action.register]
-                        part = self.part_of(function, one, of)
-                        view = shared[one[2]] = Tracked(BUFFER, register_place(one[2]), action.type or of.type, None, part)
-                        yield view
 
     def _distances(self, function: Function, target: int) -> dict[int, Sum]:
         """By register that the copied memory is a view of: how far behind the copied range it begins."""

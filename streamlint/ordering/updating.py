@@ -8,14 +8,18 @@ from functools import cached_property
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import LibraryObject
 from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector
 from streamlint.ordering.flow import BUFFER, UPDATER, Tracked
 from streamlint.ordering.origins import Origins
 from streamlint.ordering.pending import Pending
-from streamlint.ordering.places import Key, Place, rest_behind
+from streamlint.ordering.places import Key, Place, register_place, rest_behind
+from streamlint.ordering.record_views import RecordViews
 from streamlint.ordering.states import State
-from streamlint.transfer.actions import Updated
+from streamlint.transfer.actions import Updated, Viewed
 from streamlint.transfer.transfer import Transfer
+
+_VIEWING = frozenset({op.ATTR, op.CALL, op.INVOKE, op.ITEM, op.BINARY})
 
 
 class Updating(Pending):
@@ -26,6 +30,35 @@ class Updating(Pending):
     def __init__(self, transfer: Transfer) -> None:
         super().__init__(transfer)
         self.origins = Origins(transfer, self.places)
+        self.views = RecordViews(transfer, self.places)
+
+    def _memory(self, function: Function, target: int) -> Iterator[Tracked]:
+        """The memory by all its names, also where a record has it beside."""
+        yield from super()._memory(function, target)
+        for register in self.transfer.shared(function, target):
+            for view in self.views.beside(function, register):
+                for record in (*self.places.names(function, view.record), *self.origins.of(function, view.record)):
+                    yield Tracked(BUFFER, record.behind(view.key), view.type)
+                for use in function.uses[view.record]:
+                    if op.DEFINES[use[0]] and self.views.taken(function, use[2]) == (view.record, view.key):
+                        yield Tracked(BUFFER, register_place(use[2]), view.type)
+
+    def _seen_by(self, function: Function, names: Iterable[Tracked]) -> Iterator[Tracked]:
+        """The views that a function makes of memory in its registers."""
+        shared = {int(str(held.place.root[1])): held for held in names if held.place.root[0] == "register" and not held.place.path}
+        for one in function.code.instructions():
+            if one[0] in _VIEWING and one[2] not in shared:
+                for action in self.transfer.of(function, one):
+                    if isinstance(action, Viewed) and action.register in shared and self.transfer.shares(function, one, action.register):
+                        of = shared[action.register]
+                        part = self.part_of(function, one, of)
+                        view = shared[one[2]] = Tracked(BUFFER, register_place(one[2]), action.type or of.type, None, part)
+                        yield view
+
+    def known_as(self, function: Function, register: int) -> Iterable[Place]:
+        known = tuple(super().known_as(function, register))
+        taken = [(int(str(place.root[1])), place.path) for place in known if place.root[0] == "register"]
+        return (*known, *(place for each in taken for place in self.origins.of(function, *each)))
 
     def updated(self, state: State, action: Updated) -> Tracked | None:
         """The memory, if an optimizer that takes a step was made with it."""

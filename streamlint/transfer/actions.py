@@ -10,6 +10,8 @@ from streamlint.ir import opcodes as op
 CURRENT, NULL, NAMED, UNKNOWN = "current", "null", "named", "unknown"
 HANDLE = "handle"
 """A stream that a library's handle was given: the register is that of the handle."""
+APART = "apart"
+"""A stream of the library's own, which begins behind the current one: only what is in the register, the handle of the work, leads to it."""
 DEVICE = "device"
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from streamlint.facts.call_graph import CallGraph, LibraryCall
 from streamlint.facts.functions import Function
 from streamlint.facts.instructions import last_name
-from streamlint.facts.language import MAKING_CONTAINERS
+from streamlint.facts.language import MAKING_CONTAINERS, MAKING_ITERATORS
 from streamlint.facts.objects import Elements, External, LibraryObject, Memory, Object, Site
 from streamlint.facts.program import Unit
 from streamlint.ir import Instruction
@@ -55,7 +55,7 @@ EFFECTS: dict[str, Effect] = {
 
 
 _OF_LANGUAGE = ("builtins.", "elements::")
-_OF_PYTHON = frozenset({"next", "iter", "enumerate", "zip", "reversed", "range", "super", *MAKING_CONTAINERS})
+_OF_PYTHON = frozenset({"next", "iter", "enumerate", "zip", "reversed", "range", "super", *MAKING_CONTAINERS, *MAKING_ITERATORS})
 
 
 class Order(NamedTuple):

@@ -151,7 +151,8 @@ def bound_of(function: Function, call: Instruction, callee: Function) -> int:
     one = function.definitions[call[3]] if call[0] == op.INVOKE else None
     owner = callee.owner
     if one is None or owner is None or one[0] not in (op.NAME, op.ATTR, op.LOAD):
-        return 1
+        handing = function.unit.program.handing
+        return 0 if handing is not None and handing.is_plain(function, call, callee) else 1
     return 0 if function.dotted(call[3]).rpartition(".")[2] == owner.ir.name else 1
 
 
