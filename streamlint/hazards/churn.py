@@ -70,6 +70,8 @@ class Churning:
                 yield from self._paired(held, made, loops, ends)
                 if not any(self._may_end(held, end) for end in ends):
                     waiting += ((each, False) for each in self.lifetimes.outside(held))  # they end what was there before
+            elif held.is_owned and loops and self.lifetimes.is_yielded(held):
+                waiting += ((each, False) for each in self.lifetimes.outside(held))  # it ends with a round of whoever asks for it
             elif held.is_owned and loops:
                 yield from self._dropped(held, made, loops[0], is_kept)
             elif held.is_owned and not self._leaves(held):
