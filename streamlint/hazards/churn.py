@@ -16,8 +16,10 @@ from streamlint.ir import opcodes as op
 from streamlint.ir.graph import Loop
 from streamlint.ordering.leading import leads_to
 from streamlint.ordering.lifetimes import End, Ends, Held, Lifetimes
+from streamlint.ordering.measuring import Measuring
 from streamlint.ordering.places import Place, Places
 from streamlint.transfer.contexts import Context as Calling
+from streamlint.transfer.device import DeviceOperations
 from streamlint.transfer.guards import Guards
 from streamlint.transfer.transfer import Transfer
 
@@ -50,6 +52,7 @@ class Churning:
         self.rounds = EveryRound(transfer, self.places)
         self.owners = Owners(self.rounds, self.places)
         self.guards = transfer.one_of(Guards, transfer)
+        self.measuring = Measuring(transfer.one_of(DeviceOperations, transfer))
         self._few = few
         self.kept: set[tuple[Function, Loop]] = set()
         """The loops whose rounds make what outlives them, of what was followed with ``keeps``."""
@@ -70,6 +73,8 @@ class Churning:
                 yield from self._paired(held, made, loops, ends)
                 if not any(self._may_end(held, end) for end in ends):
                     waiting += ((each, False) for each in self.lifetimes.outside(held))  # they end what was there before
+            elif held.is_owned and loops and self.lifetimes.is_yielded(held):
+                waiting += ((each, False) for each in self.lifetimes.outside(held))  # it ends with a round of whoever asks for it
             elif held.is_owned and loops:
                 yield from self._dropped(held, made, loops[0], is_kept)
             elif held.is_owned and not self._leaves(held):
@@ -166,7 +171,9 @@ class Churning:
         return any(self.guards.excluded(site.function, site.function.blocks[site.instruction], context) for site, context in ways)
 
     def _is_churn(self, held: Held, function: Function, loop: Loop, made: tuple[Site, ...], ended: tuple[Site, ...]) -> bool:
-        if self.rounds.is_special(function, loop, self._few) or self.owners.are_new(held, function, loop, made, ended):
+        if self.rounds.is_special(function, loop, self._few) or self.measuring.times_repeated_work(function):
+            return False
+        if self.owners.are_new(held, function, loop, made, ended):
             return False
         is_new, keeps = False, not self._is_given_up(loop, ended)
         for number, site in enumerate(made):

@@ -10,7 +10,7 @@ from streamlint.facts.aliases import path_of
 from streamlint.facts.functions import Function
 from streamlint.facts.instructions import unnegated
 from streamlint.facts.loops import Body
-from streamlint.facts.objects import Site
+from streamlint.facts.objects import Constant, Site
 from streamlint.facts.trials import is_search
 from streamlint.hazards.growth import Edge, Growth
 from streamlint.hazards.kept_sizes import KeptSizes
@@ -213,6 +213,21 @@ class EveryRound:
                 if known:
                     return last - known[0] + (function.text(one[3]) == "<=")
         return None
+
+    def least(self, function: Function, loop: Loop) -> int:
+        """The least number of rounds that the program shows for a loop which counts them: a constant, a parameter's default, what callers
+        give."""
+        counts: list[object] = []
+        for one in function.code.blocks[loop.header]:
+            made = function.definitions[one[3]] if one[0] == op.MORE else None
+            ranged = function.definitions[made[3]] if made is not None and made[0] == op.ITER else None
+            if ranged is not None and ranged[0] == op.CALL and function.dotted(ranged[3]) == "range" and len(ranged) == 6:
+                held = self.transfer.values(function, ranged[5])
+                counts += [value.value for value in held if isinstance(value, Constant)]
+                param = function.definitions[ranged[5]]
+                default = function.default_place(param[3]) if param is not None and param[0] == op.PARAM else None
+                counts.append(default[0].constant(default[1]) if default is not None else None)
+        return min((each for each in counts if isinstance(each, int)), default=0)
 
     def _number(self, function: Function, register: int) -> int | None:
         one = function.definitions[register] if register >= 0 else None

@@ -16,6 +16,9 @@ from streamlint.ir import opcodes as op
 from streamlint.ir.graph import Loop
 from streamlint.transfer.modelled import ModelledCall
 
+_MANY = 100
+"""Rounds of a loop, from where on a wait that each of them begins with adds up."""
+
 
 class Trim(NamedTuple):
     """A call that empties a cache in each round of a loop, and the calls that lead to it from there. ``is_often``: the rounds are many and
@@ -36,6 +39,7 @@ class Trims:
         self.facts = allocations.facts
         self.rounds = allocations.rounds
         self.lifetimes = allocations.lifetimes
+        self.measuring = allocations.measuring
         self.inside = Inside(self.transfer, self.rounds)
 
     def find(self) -> Iterator[Trim]:
@@ -55,7 +59,7 @@ class Trims:
                             waiting.append((caller, (site, *made)))
 
     def _is_each(self, function: Function, loop: Loop, made: tuple[Site, ...]) -> bool:
-        if self.rounds.is_special(function, loop, FEW):
+        if self.rounds.is_special(function, loop, FEW) or self.measuring.times_repeated_work(function):
             return False
         for number, site in enumerate(made):
             within = loop if number == 0 else None
@@ -91,7 +95,8 @@ class Trims:
             return
         is_long = any(map(self.inside.is_long, steps)) or any(step.is_deeper for step in works)
         waits = any(self.inside.waits(step) for step in steps if step.instruction != made[-1].instruction)
-        yield Trim(call, function, loop, made, not (is_long or waits) and any(self._is_stepwise(site.function) for site in made))
+        is_often = self.rounds.least(function, loop) >= _MANY or any(self._is_stepwise(site.function) for site in made)
+        yield Trim(call, function, loop, made, is_often and not (is_long or waits))
 
     def _does_something(self, function: Function, loop: Loop) -> bool:
         """Whether a loop queues work or moves data."""

@@ -127,8 +127,9 @@ class Flow:
         elif opcode in _SAME:
             yield from self.moved(tracked, places.names(function, one[_SAME[opcode]]), target)
         elif opcode in (op.NEXT, op.UNPACK):
-            key = Element(one[4]) if opcode == op.UNPACK and one[6] == op.NONE else ANY
-            yield from self.moved(tracked, places.names(function, one[3]), target, (key,))
+            key = Element(one[4]) if opcode == op.UNPACK and (one[6] == op.NONE or one[4] < one[6]) else ANY
+            is_rest = opcode == op.UNPACK and one[4] == one[6]
+            yield from self.moved(tracked, places.names(function, one[3]), target.behind(ANY) if is_rest else target, (key,))
 
     def _parts(self, function: Function, one: Instruction, target: Place) -> Iterator[tuple[int, Place]]:
         """The registers that a container or object is made of, each with its place in it."""

@@ -1,7 +1,7 @@
 """Lifetimes: where an object that an instruction makes is held, what ends it, and which callers it is passed to.
 
 The names of an object are found without order, function by function: an object that a function hands back, or leaves behind a parameter,
-is made by the call, for whoever calls it.
+is made by the call, for whoever calls it, and one that a function was given is where that leaves it.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from streamlint.waits.questions import alike
 
 _DEEPEST = 9
 _MOST_ROUNDS = 6
+_THIS = ("parameter", 0)
 Ends = Callable[[Function, Instruction], "Iterator[int]"]
 """The registers of what an instruction ends by itself."""
 
@@ -109,6 +110,7 @@ class Lifetimes:
         self.flow = Flow(places)
         self._ends = ends
         self._inside: dict[Function, dict[tuple[Place, Site], tuple[Site, ...]]] = {}  # by place and end: the calls that lead there
+        self._through: dict[tuple[Function, frozenset[Place]], frozenset[Place]] = {}  # what begins at parameters, by all its names
         self._lookups: dict[Function, Lookup] = {}
         self._ending: dict[Function, dict[Instruction, list[int]]] = {}
         self._entering: dict[Function, list[tuple[Instruction, Function]]] = {}
@@ -147,6 +149,28 @@ class Lifetimes:
             for action in self.transfer.of(function, one):
                 if isinstance(action, Viewed) and action.register >= 0:
                     yield from self.flow.moved(tracked, self.places.names(function, action.register), register_place(one[2]))
+        if one[0] in CALLING:
+            yield from (Tracked(BUFFER, place) for place in self._left(function, one, frozenset(each.place for each in tracked)))
+
+    def _left(self, function: Function, one: Instruction, places: frozenset[Place]) -> Iterator[Place]:
+        """Where the functions that an instruction enters leave an object that it gives them: in what they give back, in what else they
+        were given."""
+        for callee in self._entered(function, one):
+            inner = frozenset(self._as_parameters(function, one, callee, places))
+            key = callee, inner
+            if inner and key not in self._through:
+                self._through[key] = inner  # where the function calls itself
+                self._through[key] = self.spread(Held(callee, callee.by_opcode[op.PARAM][0], inner, False)).places
+            if inner:
+                yield from self._passed_back(Held(callee, one, self._through[key], False), function, one)
+
+    def _as_parameters(self, function: Function, one: Instruction, callee: Function, places: frozenset[Place]) -> Iterator[Place]:
+        """Places of a caller by the names that a function has for them which it enters."""
+        for param in callee.by_opcode[op.PARAM]:
+            given = given_for(function, one, callee, param[3])
+            for name in self.places.names(function, given) if given is not None and given >= 0 else ():
+                rests = (rest_behind(name, place) for place in places)
+                yield from (Place(("parameter", param[3]), rest) for rest in rests if rest is not None and not any(map(is_named, rest)))
 
     def _is_smart(self, function: Function, one: Instruction) -> bool:
         return type_name(function, one[3]) in function.unit.models.marked("owner")
@@ -295,10 +319,21 @@ class Lifetimes:
         function = held.function
         if len(held.calls) >= _DEEPEST:
             return
-        for caller, call in self.starts(function):
+        for caller, call in (*self.starts(function), *self._rounds(function)):
             places = frozenset(self._passed_back(held, caller, call))
+            owners = self._owners(held, caller, call)
             if places:
-                yield Held(caller, call, places, held.is_owned, (Site(caller, call), *held.calls), held.is_given)
+                yield Held(caller, call, places | owners, held.is_owned or bool(owners), (Site(caller, call), *held.calls), held.is_given)
+
+    def _owners(self, held: Held, caller: Function, call: Instruction) -> frozenset[Place]:
+        """Python: the object that a call makes, if its constructor is the function and its destructor ends what that has made."""
+        if held.function.is_cpp or held.function.code.name != "__init__" or call[0] != op.CALL:
+            return frozenset()
+        classes = {value.definition for value in self.transfer.values(caller, call[2]) if isinstance(value, Instance)}
+        found = (self.facts.hierarchy.lookup(each, "__del__") for each in classes)
+        ended = [place for each in found if each is not None for method in each[1] for place, _ in self.ended_inside(method)]
+        is_owner = any(place.root == _THIS and rest_behind(place, mine) == () for place in ended for mine in held.places)
+        return frozenset({register_place(call[2])}) if is_owner else frozenset()
 
     def starts(self, function: Function) -> Iterator[tuple[Function, Instruction]]:
         """The calls that run a function from its beginning."""
@@ -306,10 +341,21 @@ class Lifetimes:
             if call[0] not in (op.NEXT, op.ITER, op.AWAIT) and function in self._entered(caller, call):
                 yield caller, call
 
+    def _rounds(self, function: Function) -> Iterator[tuple[Function, Instruction]]:
+        """The instructions that let a generator run on to what it yields next."""
+        yield from (place for place in self.facts.resumed_places(function) if place[1][0] == op.NEXT)
+
+    def is_yielded(self, held: Held) -> bool:
+        """Whether a generator that the program calls hands an object out, alone or in a tuple."""
+        yielded = {("register", one[3]) for one in held.function.by_opcode[op.YIELD]}
+        is_handed = any(place.root in yielded for place in held.places)
+        return is_handed and any(True for _ in self.starts(held.function))
+
     def _passed_back(self, held: Held, caller: Function, call: Instruction) -> Iterator[Place]:
         function, site = held.function, Site(caller, call)
-        for end in function.by_opcode[op.RETURN]:
-            for name in self.places.names(function, end[2]) if end[2] >= 0 else ():
+        back = [one[3] for one in function.by_opcode[op.YIELD]] if call[0] == op.NEXT else [end[2] for end in function.by_opcode[op.RETURN]]
+        for register in back:
+            for name in self.places.names(function, register) if register >= 0 else ():
                 for place in held.places:
                     rest = rest_behind(name, place)
                     if rest is not None and op.DEFINES[call[0]]:
@@ -333,7 +379,7 @@ def given_for(function: Function, one: Instruction, callee: Function, index: int
             return one[2]
         if one[0] == op.CALL and function.is_cpp:
             return next((param[2] for param in function.by_opcode[op.PARAM] if param[3] == 0), None) if function.has_receiver else None
-        if one[0] == op.ENTER:
+        if one[0] in (op.ENTER, op.EXIT):
             return one[3]
     if one[0] in (op.CALL, op.INVOKE):
         return operand_of(function, one, callee, index)

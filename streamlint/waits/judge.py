@@ -317,14 +317,15 @@ class HotWaits:
                 yield {edge.callee for edge in edges if edge.instruction == one.call}
 
     def _place(self, wait: Wait, region: Region) -> Site:
-        """The wait; or the call in the round, where another file's helper is right to wait, and calling it in each round is not."""
+        """The wait; or the call of a helper of another file, which is right to wait, where calling it in each round is not."""
         chain = region.chain()
         first = chain[0]
         is_forward = isinstance(first.row, StepRow) and first.row.forward and wait.function.owner is None
         if len(chain) > 1 and (is_forward or wait.what in (DEVICE, CACHE)) and first.function.unit is not wait.function.unit:
-            call = chain[1].call
-            if call is not None:
-                return Site(first.function, call)
+            entering = (each for each in reversed(chain[1:]) if each.caller and each.caller.function.unit is not wait.function.unit)
+            helped = next(entering, None)
+            if helped is not None and helped.caller is not None and helped.call is not None:
+                return Site(helped.caller.function, helped.call)
         return Site(wait.function, wait.instruction)
 
     def _origin(self, wait: Wait, region: Region) -> str | None:
