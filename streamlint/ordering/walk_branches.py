@@ -18,7 +18,7 @@ from streamlint.ordering.made_streams import MadeStreams, as_asked
 from streamlint.ordering.rounds import next_round
 from streamlint.ordering.states import MOST_GUESSES, State
 from streamlint.ordering.topics import implied, topic
-from streamlint.ordering.turns import asked_for_none
+from streamlint.ordering.turns import asked_for_none, unless_new
 from streamlint.ordering.walk_calls import Calls, has_memory
 from streamlint.transfer.actions import Action, Asked, Stream
 from streamlint.transfer.transfer import Transfer
@@ -90,7 +90,8 @@ class Branches(Calls):
             if not known and loop is None:
                 after = self._guessed(state, key, holds, block, other)
             if after.guesses <= MOST_GUESSES:
-                yield from self._entering(after._replace(tracked=after.tracked | self.learned(state, condition, holds)), block)
+                tracked = unless_new(function, condition, holds, after.tracked) | self.learned(state, condition, holds)
+                yield from self._entering(after._replace(tracked=tracked), block)
 
     def _truths(self, state: State, condition: int, key: Key) -> set[bool]:
         """The truths that a condition may have by what a path has decided, or by what it asks; empty where that is not known."""
