@@ -13,7 +13,7 @@ from streamlint.hazards.owners import Owners
 from streamlint.hazards.repetition import DEEPEST, Round
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ir.graph import Loop
+from streamlint.ir.graph import NOBODY, Loop
 from streamlint.ordering.leading import leads_to
 from streamlint.ordering.lifetimes import End, Ends, Held, Lifetimes
 from streamlint.ordering.measuring import Measuring
@@ -105,9 +105,10 @@ class Churning:
             yield from self._repeated(held, made, (Site(held.function, end.instruction), *end.calls))
 
     def _is_retry(self, held: Held, loop: Loop, end: End) -> bool:
-        """Whether a round ends what did not do, and the last one keeps it: the loop is only left between the two."""
+        """Whether a round ends what did not do, and the last one keeps it: the loop is only left between the two, or gives up."""
         body = self.rounds.body(held.function)
-        exits = [block for block, after in loop.exits if after not in body.lost]
+        given_up = loop.header if self._is_returned(held) else NOBODY
+        exits = [block for block, after in loop.exits if after not in body.lost and block != given_up]
         made, ended = body.home[held.instruction], body.home[end.instruction]
         return bool(exits) and all(body.graph.dominates(made, one) and not body.graph.dominates(ended, one) for one in exits)
 

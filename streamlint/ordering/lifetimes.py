@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Instance, Memory, Site
+from streamlint.facts.objects import Container, Instance, Memory, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector
@@ -151,6 +151,9 @@ class Lifetimes:
             for action in self.transfer.of(function, one):
                 if isinstance(action, Viewed) and action.register >= 0:
                     yield from self.flow.moved(tracked, self.places.names(function, action.register), register_place(one[2]))
+        if one[0] in (op.INPLACE, op.BINARY) and self._is_joined(function, one):
+            for register in one[4:6]:
+                yield from self.flow.moved(tracked, self.places.names(function, register), register_place(one[2]).behind(ANY), (ANY,))
         if one[0] in CALLING:
             yield from (Tracked(BUFFER, place) for place in self._left(function, one, frozenset(each.place for each in tracked)))
 
@@ -173,6 +176,11 @@ class Lifetimes:
             for name in self.places.names(function, given) if given is not None and given >= 0 else ():
                 rests = (rest_behind(name, place) for place in places)
                 yield from (Place(("parameter", param[3]), rest) for rest in rests if rest is not None and not any(map(is_named, rest)))
+
+    def _is_joined(self, function: Function, one: Instruction) -> bool:
+        """Whether an instruction puts the elements of a container behind those of another one: ``rows += [row]``."""
+        is_sum = function.text(one[3]) in ("+", "+=") and not function.is_cpp
+        return is_sum and any(isinstance(value, Container) for value in self.transfer.values(function, one[5]))
 
     def _is_smart(self, function: Function, one: Instruction) -> bool:
         return type_name(function, one[3]) in function.unit.models.marked("owner")
