@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Site
+from streamlint.facts.objects import Instance, Site
 from streamlint.hazards.every_round import EveryRound
 from streamlint.hazards.owners import Owners
 from streamlint.hazards.repetition import DEEPEST, Round
@@ -23,6 +23,7 @@ from streamlint.transfer.device import DeviceOperations
 from streamlint.transfer.guards import Guards
 from streamlint.transfer.transfer import Transfer
 
+_LOOKING_UP = frozenset({op.NEXT, op.ITEM, op.UNPACK, op.ATTR})
 _WORK = frozenset({"launch", "copy", "memset", "transfer"})
 
 
@@ -128,11 +129,20 @@ class Churning:
                 one = function.definitions[int(str(place.root[1]))]
                 if one is None or home[one] not in loop.body:
                     return True
-                if one[0] == op.PHI and home[one] == loop.header:
+                if (one[0] == op.PHI and home[one] == loop.header) or self._is_of_other(held, place, one):
                     return True
             elif place.root[0] != "cell" or place.path:
                 return True
         return self._is_returned(held)
+
+    def _is_of_other(self, held: Held, place: Place, one: Instruction) -> bool:
+        """Whether a place is behind an object that the round has only looked up: an element of a container, what a call has given."""
+        if not place.path or one == held.instruction:
+            return False
+        if one[0] in _LOOKING_UP:
+            return not any(other.root == ("register", one[3]) for other in held.places)
+        is_given = one[0] in (op.CALL, op.INVOKE) and isinstance(place.path[0], str)
+        return is_given and not any(isinstance(value, Instance) for value in self.transfer.values(held.function, one[2]))
 
     def _is_returned(self, held: Held) -> bool:
         """Whether a function gives an object back, alone or in a tuple."""
