@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Instance, Site
+from streamlint.facts.objects import Container, Instance, Site
 from streamlint.hazards.every_round import EveryRound
 from streamlint.hazards.owners import Owners
 from streamlint.hazards.repetition import DEEPEST, Round
@@ -139,10 +139,12 @@ class Churning:
         """Whether a place is behind an object that the round has only looked up: an element of a container, what a call has given."""
         if not place.path or one == held.instruction:
             return False
-        if one[0] in _LOOKING_UP:
-            return not any(other.root == ("register", one[3]) for other in held.places)
-        is_given = one[0] in (op.CALL, op.INVOKE) and isinstance(place.path[0], str)
-        return is_given and not any(isinstance(value, Instance) for value in self.transfer.values(held.function, one[2]))
+        sources = {("register", register) for register in op.reads(one)}
+        if any(other.root in sources for other in held.places):
+            return False
+        is_given = one[0] in (op.CALL, op.INVOKE)
+        made = self.transfer.values(held.function, one[2]) if is_given else ()
+        return one[0] in _LOOKING_UP or (is_given and not any(isinstance(value, Instance | Container) for value in made))
 
     def _is_returned(self, held: Held) -> bool:
         """Whether a function gives an object back, alone or in a tuple."""
