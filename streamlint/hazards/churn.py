@@ -74,15 +74,13 @@ class Churning:
                 yield from self._paired(held, made, loops, ends)
                 if not any(self._may_end(held, end) for end in ends):
                     waiting += ((each, False) for each in self.lifetimes.outside(held))  # they end what was there before
-            elif held.is_owned and loops and self.lifetimes.is_yielded(held):
-                waiting += ((each, False) for each in self.lifetimes.outside(held))  # it ends with a round of whoever asks for it
-            elif held.is_owned and loops:
+            elif held.is_owned and loops and not self.lifetimes.is_yielded(held):
                 yield from self._dropped(held, made, loops[0], is_kept)
-            elif held.is_owned and not self._leaves(held):
+            elif held.is_owned and not (loops or self._leaves(held)):
                 yield from self._repeated(held, made, ())
             else:
-                if is_kept:
-                    self.kept.update((held.function, loop) for loop in loops)
+                is_kept = is_kept and not self.lifetimes.is_yielded(held)  # that ends with the rounds of whoever asks for it
+                self.kept.update((held.function, loop) for loop in loops if is_kept)
                 waiting += ((each, is_kept) for each in self.lifetimes.outside(held))
 
     def _may_end(self, held: Held, end: End) -> bool:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.indices import ELSEWHERE, is_named, renamed
-from streamlint.ordering.places import Element, Key, Place, Places
+from streamlint.ordering.places import Element, Key, Place, Places, rest_behind
 from streamlint.waits.operands import operand_of
 from streamlint.waits.questions import alike
 
@@ -45,3 +47,13 @@ def outer_path(places: Places, site: Site, callee: Function, place: Place) -> tu
             key = Element(outer if outer is not None else (ELSEWHERE, callee.unit.number, callee.code.number, key.key))
         keys.append(key)
     return tuple(keys)
+
+
+def as_parameters(places: Places, site: Site, callee: Function, found: Iterable[Place]) -> Iterator[Place]:
+    """Places of a caller by the names that a function has for them which a call of it enters."""
+    found = tuple(found)
+    for param in callee.by_opcode[op.PARAM]:
+        given = given_for(*site, callee, param[3])
+        for name in places.names(site.function, given) if given is not None and given >= 0 else ():
+            rests = (rest_behind(name, place) for place in found)
+            yield from (Place(("parameter", param[3]), rest) for rest in rests if rest is not None and not any(map(is_named, rest)))
