@@ -11,12 +11,12 @@ from typing import NamedTuple
 
 from streamlint.facts.conditions import Conditions as Branches
 from streamlint.facts.functions import Function
-from streamlint.facts.instructions import COPIES, unnegated
+from streamlint.facts.instructions import COPIES
 from streamlint.facts.objects import Constant, CppName, Site, Unknown
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ir.graph import NOBODY
 from streamlint.models import Row
+from streamlint.ordering.kept_flags import KeptFlags
 from streamlint.ordering.kinds import Kinds
 from streamlint.ordering.turns import asked_for_none
 from streamlint.transfer.closures import captured
@@ -82,6 +82,7 @@ class Conditions:
         self.transfer = transfer
         self.facts = transfer.facts
         self._kinds = Kinds(transfer)
+        self.kept_flags = transfer.one_of(KeptFlags, transfer)
         self._branches: dict[Function, Branches] = {}
         self._none_keys: dict[Function, dict[Key, tuple[int, bool]]] = {}
         self._rare: dict[tuple[Function, int], frozenset[int]] = {}
@@ -113,7 +114,7 @@ class Conditions:
         value = self._constant(frame, register)
         if value is not None:
             return bool(value[0])
-        return self.as_success(function, register)
+        return self.kept_flags.truth(function, one) if one[0] == op.ATTR else self.as_success(function, register)
 
     def as_success(self, function: Function, register: int, depth: int = _DEEPEST) -> bool | None:
         """The truth of a condition that asks for statuses of calls of CUDA alone, where all are success; None of any other."""
@@ -344,35 +345,6 @@ def _variable(function: Function, key: Key) -> object:
     """The variable that a condition is, which closures share."""
     held = (function.unit.ir.constants[one[3]] for one in function.by_opcode[op.LOAD]) if len(key) > 1 and key[0] == op.LOAD else ()
     return next((each for each in held if str(each) == key[1]), None)
-
-
-def deciding(function: Function, block: int) -> set[tuple[Key, bool]]:
-    """The branches that have led to a block, each with what its condition has said; not those of the loops that it stands in, and of
-    loops behind which it stands none."""
-    graph = function.control
-    heads = {loop.header for loop in graph.loops if block in loop.body}
-    left = {number for loop in graph.loops if block not in loop.body for number in loop.body}
-    found: set[tuple[Key, bool]] = set()
-    while block != NOBODY:
-        for branch, edge in graph.controlled_by[block] if block not in left else ():
-            end = function.code.blocks[branch][-1]
-            if branch not in heads and end[0] == op.BRANCH:  # else a loop that never ends
-                asked, is_turned = unnegated(function, end[2])
-                holds = (edge == end[3]) != is_turned
-                found.add((alike(function, asked), holds))
-                found |= deciding(function, _only_way(function, asked)) if holds else set()
-        block = graph.dominators[block] if graph.dominators[block] != block else NOBODY
-    return found
-
-
-def _only_way(function: Function, register: int) -> int:
-    """The block by which a choice is come to that is true: its other values are constants that are not; NOBODY where there are more."""
-    one = function.definitions[register] if register >= 0 else None
-    if one is None or one[0] != op.PHI or (home := function.blocks[one]) in function.loop_heads:
-        return NOBODY
-    made = [(function.definitions[part], before) for part, before in zip(one[3:], function.phi_order[home], strict=False)]
-    ways = [before for part, before in made if part is None or part[0] != op.CONST or function.unit.ir.constants[part[3]]]
-    return ways[0] if len(ways) == 1 else NOBODY
 
 
 def _asks_for_cuda(row: Row) -> bool:

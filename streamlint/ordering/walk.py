@@ -14,7 +14,8 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ordering.conditions import Frame, deciding
+from streamlint.ordering.conditions import Frame
+from streamlint.ordering.deciding import deciding
 from streamlint.ordering.flow import Tracked
 from streamlint.ordering.quiet import Quiet, Region
 from streamlint.ordering.states import Merged, State

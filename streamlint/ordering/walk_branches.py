@@ -10,7 +10,8 @@ from streamlint.facts.instructions import unnegated
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Loop
-from streamlint.ordering.conditions import Frame, deciding
+from streamlint.ordering.conditions import Frame
+from streamlint.ordering.deciding import deciding
 from streamlint.ordering.exhausted import Exhausted
 from streamlint.ordering.flow import OBJECTS, Tracked, leads_to
 from streamlint.ordering.liveness import Liveness
@@ -104,7 +105,9 @@ class Branches(Calls):
         constant = self.conditions.truth(state.frame, condition)
         if constant is not None:
             return {constant}
-        implications = {implied(asked, truth, key) for frame, asked, truth in state.decided if frame == state.frame}
+        implications = {implied(asked, truth, key) for frame, asked, truth in state.decided if frame == state.frame} - {None}
+        if not implications and key[0] == op.ATTR:
+            implications = {self.conditions.kept_flags.above(state.frame, key, state.decided)} - {None}
         return {truth for truth in implications if truth is not None}
 
     def _guessed(self, state: State, key: Key, holds: bool, block: int, other: int) -> State:

@@ -10,7 +10,8 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import Container, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ordering.conditions import Frame, deciding
+from streamlint.ordering.conditions import Frame
+from streamlint.ordering.deciding import deciding
 from streamlint.ordering.dispatch import Classes, Dispatch
 from streamlint.ordering.flow import BUFFER, Tracked, leads_to
 from streamlint.ordering.generators import IN_HAND, Generators, taking
