@@ -135,9 +135,10 @@ class _Workers:
     def _bound(self, function: Function, register: int) -> tuple[dict[str, int], list[int]]:
         """What partial objects hold, by the parameters' names and by their order: the one around another one has the last word."""
         named, placed = dict[str, int](), list[int]()
+        handing = self.context.facts.program.handing
         for _ in range(_DEEPEST):
             made = made_by(function, register)
-            kept = self.context.facts.program.handing.kept(function, made) if made is not None else None
+            kept = handing.kept(function, made) if handing is not None and made is not None else None
             if kept is None:
                 break
             named = {kind: each for kind, each in kept.given if isinstance(kind, str)} | named
