@@ -119,6 +119,8 @@ class CrossStreamUseWithoutWait(Check):
         return "overwrite of a buffer that another stream may still be reading; nothing orders them"
 
     def _help(self, first: Operation, second: Operation) -> str:
+        if isinstance(first, Launch) and first.kind == "collective":
+            return "wait for the handle of the collective before the use"
         if second.api == "torch":
             return "make this stream wait first: wait_stream(other), or wait_event() on an event recorded on the other stream"
         if second.api == "cupy":

@@ -93,7 +93,7 @@ class Copy(Operation):
 class Launch(Operation):
     """Device work: a kernel, or a library call that works on the device."""
 
-    kind: str = "kernel"  # kernel, compute, upload
+    kind: str = "kernel"  # kernel, compute, upload, collective
 
 
 @record(eq=False, slots=True)

@@ -7,13 +7,13 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Site
+from streamlint.facts.objects import Container, Instance, Site
 from streamlint.hazards.every_round import EveryRound
 from streamlint.hazards.owners import Owners
 from streamlint.hazards.repetition import DEEPEST, Round
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ir.graph import Loop
+from streamlint.ir.graph import NOBODY, Loop
 from streamlint.ordering.leading import leads_to
 from streamlint.ordering.lifetimes import End, Ends, Held, Lifetimes
 from streamlint.ordering.measuring import Measuring
@@ -23,6 +23,7 @@ from streamlint.transfer.device import DeviceOperations
 from streamlint.transfer.guards import Guards
 from streamlint.transfer.transfer import Transfer
 
+_LOOKING_UP = frozenset({op.NEXT, op.ITEM, op.UNPACK, op.ATTR})
 _WORK = frozenset({"launch", "copy", "memset", "transfer"})
 
 
@@ -73,15 +74,13 @@ class Churning:
                 yield from self._paired(held, made, loops, ends)
                 if not any(self._may_end(held, end) for end in ends):
                     waiting += ((each, False) for each in self.lifetimes.outside(held))  # they end what was there before
-            elif held.is_owned and loops and self.lifetimes.is_yielded(held):
-                waiting += ((each, False) for each in self.lifetimes.outside(held))  # it ends with a round of whoever asks for it
-            elif held.is_owned and loops:
+            elif held.is_owned and loops and not self.lifetimes.is_yielded(held):
                 yield from self._dropped(held, made, loops[0], is_kept)
-            elif held.is_owned and not self._leaves(held):
+            elif held.is_owned and not (loops or self._leaves(held)):
                 yield from self._repeated(held, made, ())
             else:
-                if is_kept:
-                    self.kept.update((held.function, loop) for loop in loops)
+                is_kept = is_kept and not self.lifetimes.is_yielded(held)  # that ends with the rounds of whoever asks for it
+                self.kept.update((held.function, loop) for loop in loops if is_kept)
                 waiting += ((each, is_kept) for each in self.lifetimes.outside(held))
 
     def _may_end(self, held: Held, end: End) -> bool:
@@ -105,9 +104,10 @@ class Churning:
             yield from self._repeated(held, made, (Site(held.function, end.instruction), *end.calls))
 
     def _is_retry(self, held: Held, loop: Loop, end: End) -> bool:
-        """Whether a round ends what did not do, and the last one keeps it: the loop is only left between the two."""
+        """Whether a round ends what did not do, and the last one keeps it: the loop is only left between the two, or gives up."""
         body = self.rounds.body(held.function)
-        exits = [block for block, after in loop.exits if after not in body.lost]
+        given_up = loop.header if self._is_returned(held) else NOBODY
+        exits = [block for block, after in loop.exits if after not in body.lost and block != given_up]
         made, ended = body.home[held.instruction], body.home[end.instruction]
         return bool(exits) and all(body.graph.dominates(made, one) and not body.graph.dominates(ended, one) for one in exits)
 
@@ -127,11 +127,22 @@ class Churning:
                 one = function.definitions[int(str(place.root[1]))]
                 if one is None or home[one] not in loop.body:
                     return True
-                if one[0] == op.PHI and home[one] == loop.header:
+                if (one[0] == op.PHI and home[one] == loop.header) or self._is_of_other(held, place, one):
                     return True
             elif place.root[0] != "cell" or place.path:
                 return True
         return self._is_returned(held)
+
+    def _is_of_other(self, held: Held, place: Place, one: Instruction) -> bool:
+        """Whether a place is behind an object that the round has only looked up: an element of a container, what a call has given."""
+        if not place.path or one == held.instruction:
+            return False
+        sources = {("register", register) for register in op.reads(one)}
+        if any(other.root in sources for other in held.places):
+            return False
+        is_given = one[0] in (op.CALL, op.INVOKE)
+        made = self.transfer.values(held.function, one[2]) if is_given else ()
+        return one[0] in _LOOKING_UP or (is_given and not any(isinstance(value, Instance | Container) for value in made))
 
     def _is_returned(self, held: Held) -> bool:
         """Whether a function gives an object back, alone or in a tuple."""

@@ -9,7 +9,8 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ordering.lifetimes import Held, Lifetimes, given_for, made_by
+from streamlint.ordering.across import given_for
+from streamlint.ordering.lifetimes import Held, Lifetimes, made_by
 from streamlint.ordering.places import ANY, Element, Key, Place, Places, cell_of, register_place, rest_behind
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import CALLING, Transfer

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from streamlint.facts.functions import Function
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ordering.lifetimes import given_for
+from streamlint.ordering.across import given_for
 from streamlint.ordering.places import ADDRESS, POINTEE, Element, Place, Places
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.operands import behind

@@ -10,9 +10,10 @@ from streamlint.facts.objects import Site
 from streamlint.hazards.every_round import EveryRound
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Loop
+from streamlint.ordering.across import given_for, outer_path
 from streamlint.ordering.choice import behind_copies
 from streamlint.ordering.leading import leads_to
-from streamlint.ordering.lifetimes import End, Held, given_for, outer_path
+from streamlint.ordering.lifetimes import End, Held
 from streamlint.ordering.places import Element, Place, Places, cell_of, rest_behind
 
 _FURTHER = ((op.BINARY, "+"), (op.BINARY, "-"))

@@ -36,10 +36,11 @@ def find(context: Context) -> Iterator[Finding]:
 def _told(rule: CrossStreamUseWithoutWait, context: Context, race: Race, asked: Streams) -> Finding:
     function = race.second.function
     library = race.use.library or race.work.library or ("cuda-runtime" if function.is_cpp else "torch")
-    first = Launch(span_of(race.first), library, race.work.name, context=context.surroundings(race.first.function, race.first_calls))
+    is_apart = race.work.stream.kind == APART
+    around = context.surroundings(race.first.function, race.first_calls)
+    first = Launch(span_of(race.first), library, race.work.name, context=around, kind="collective" if is_apart else "kernel")
     kind = "upload" if race.use.moves else "kernel"
     second = Launch(span_of(race.second), library, race.use.name, kind=kind, context=context.surroundings(function, race.second_calls))
-    is_apart = race.work.stream.kind == APART
     streams = (*(_apart(race) if is_apart else _made("that stream", race.lane)), *_made("this stream", race.other))
     others = tuple(sorted(map(span_of, race.others)))[:_MOST_OTHERS]
     if any(lane.kind == CURRENT and lane.blocking is False for lane in (race.lane, race.other)):

@@ -95,8 +95,11 @@ class Trims:
             return
         is_long = any(map(self.inside.is_long, steps)) or any(step.is_deeper for step in works)
         waits = any(self.inside.waits(step) for step in steps if step.instruction != made[-1].instruction)
-        is_often = self.rounds.least(function, loop) >= _MANY or any(self._is_stepwise(site.function) for site in made)
-        yield Trim(call, function, loop, made, is_often and not (is_long or waits))
+        yield Trim(call, function, loop, made, not (is_long or waits) and self._is_often(function, loop, made))
+
+    def _is_often(self, function: Function, loop: Loop, made: tuple[Site, ...]) -> bool:
+        """Whether rounds are many: by their number, or as steps that train or run a module."""
+        return self.rounds.least(function, loop) >= _MANY or any(self._is_stepwise(site.function) for site in made)
 
     def _does_something(self, function: Function, loop: Loop) -> bool:
         """Whether a loop queues work or moves data."""

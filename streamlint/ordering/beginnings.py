@@ -17,6 +17,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Row, Selector
 from streamlint.ordering.bound_handles import BoundHandles
+from streamlint.ordering.graph_memory import GraphMemory
 from streamlint.ordering.parameters import PARTS
 from streamlint.ordering.places import POINTEE, Place, Places
 from streamlint.ordering.rotation import turning
@@ -58,6 +59,7 @@ class Beginnings:
         self.currents = currents
         self.sharing = Sharing(transfer)
         self.handles = BoundHandles(transfer, places)
+        self.graphs = transfer.one_of(GraphMemory, transfer, places)
         self.casts: dict[tuple[Function, Instruction], set[Function]] = {}
         """The casts of the memory that work on a chosen stream touches, each with the functions of that work."""
 
@@ -86,7 +88,7 @@ class Beginnings:
 
     def _pair(self, found: dict[Begun, set[Function] | None], function: Function, chosen: list[Begun], shared: list[Held]) -> None:
         """Note the work of a function of Python that has a stream, and all work that may touch its memory, as partners of each other."""
-        others = [*self._on(shared), *self._stepping(function)]
+        others = [*self._on(shared), *self._stepping(function), *self._replaying(shared)]
         for holder, one in self._cast(shared):
             self.casts.setdefault((holder, one), set()).add(function)
         if any(work.moves for _, _, work in chosen):
@@ -124,6 +126,14 @@ class Beginnings:
                 for work in self.transfer.works(function, one):
                     if register in _registers(work):
                         yield function, one, work
+
+    def _replaying(self, held: list[Held]) -> Iterator[Begun]:
+        """The replays of graphs, if one reads some of the memory."""
+        if self.graphs.replays and any(
+            True for each, register in held for place in self.places.names(each, register) for _ in self.graphs.graphs(each, place)
+        ):
+            for call in self.graphs.replays:
+                yield from ((call.function, call.instruction, work) for work in self.transfer.works(call.function, call.instruction))
 
     def _cast(self, held: list[Held]) -> Iterator[tuple[Function, Instruction]]:
         """The casts that have made some memory."""

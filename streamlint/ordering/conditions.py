@@ -313,8 +313,10 @@ class Conditions:
             is_none = self._gives_none(function, asked[0], caller, call)
             return None if is_none is None else is_none == asked[1]
         index = self._parameter(function, key)
-        if index is None or call[0] not in (op.CALL, op.INVOKE):
-            return None
+        return None if index is None or call[0] not in (op.CALL, op.INVOKE) else self._by_argument(function, index, caller, call)
+
+    def _by_argument(self, function: Function, index: int, caller: Frame, call: Instruction) -> Key | bool | None:
+        """Whether the argument of a call holds, or else what the caller calls it; None if neither is known."""
         if (given := self._given(function, index, caller, call, _DEEPEST)) is not None:
             return bool(given[0])
         register = operand_of(caller.function, call, function, index)

@@ -127,9 +127,8 @@ class Flow:
         elif opcode in _SAME:
             yield from self.moved(tracked, places.names(function, one[_SAME[opcode]]), target)
         elif opcode in (op.NEXT, op.UNPACK):
-            key = Element(one[4]) if opcode == op.UNPACK and (one[6] == op.NONE or one[4] < one[6]) else ANY
-            is_rest = opcode == op.UNPACK and one[4] == one[6]
-            yield from self.moved(tracked, places.names(function, one[3]), target.behind(ANY) if is_rest else target, (key,))
+            key, behind = _taken(one)
+            yield from self.moved(tracked, places.names(function, one[3]), target.behind(*behind), (key,))
 
     def _parts(self, function: Function, one: Instruction, target: Place) -> Iterator[tuple[int, Place]]:
         """The registers that a container or object is made of, each with its place in it."""
@@ -268,3 +267,11 @@ def owned(function: Function, one: Instruction) -> int | None:
 def _is_exactly(target: Place, held: Place) -> bool:
     """Whether what is at a place, or behind it, is replaced by an assignment to another."""
     return target.root == held.root and held.path[: len(target.path)] == target.path
+
+
+def _taken(one: Instruction) -> tuple[Element, tuple[Element, ...]]:
+    """The key of what an instruction takes out of a container, and what leads there behind it: the rest of a starred target is a list."""
+    if one[0] != op.UNPACK:
+        return ANY, ()
+    is_counted = one[6] == op.NONE or one[4] < one[6]
+    return Element(one[4]) if is_counted else ANY, (ANY,) if one[4] == one[6] else ()

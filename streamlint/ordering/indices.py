@@ -152,3 +152,13 @@ def renamed(key: object, names: Mapping[object, object]) -> object | None:
         return None
     parts = tuple(renamed(part, names) for part in key)
     return None if None in parts else parts
+
+
+def is_range(function: Function, key: int) -> bool:
+    """Whether a key means many elements: what is stored there is copied, not held."""
+    one = function.definitions[key] if key >= 0 else None
+    if one is None:
+        return False
+    if one[0] == op.BUILD:
+        return any(is_range(function, each) for each in one[4:])
+    return one[0] == op.SLICE or (one[0] == op.CONST and function.unit.ir.constants[one[3]] is Ellipsis)

@@ -11,23 +11,23 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Instance, Memory, Site
+from streamlint.facts.objects import Container, Instance, Memory, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector
+from streamlint.ordering.across import as_parameters, given_for, outer_path
 from streamlint.ordering.flow import BUFFER, Flow, Tracked
-from streamlint.ordering.indices import ELSEWHERE, is_named, renamed
+from streamlint.ordering.indices import is_range
 from streamlint.ordering.lookup import Lookup, roots_of
-from streamlint.ordering.places import ANY, POINTEE, Element, Key, Place, Places, Root, register_place, rest_behind
+from streamlint.ordering.places import ANY, POINTEE, Key, Place, Places, Root, register_place, rest_behind
 from streamlint.transfer.actions import Viewed
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import CALLING, Transfer
-from streamlint.waits.operands import operand_of
-from streamlint.waits.questions import alike
 
 _DEEPEST = 9
 _MOST_ROUNDS = 6
 _THIS = ("parameter", 0)
+_LENGTH_OF_SETATTR = 8
 Ends = Callable[[Function, Instruction], "Iterator[int]"]
 """The registers of what an instruction ends by itself."""
 
@@ -90,16 +90,6 @@ class _Named:
         return frozenset(each.place for here in self._by_root.values() for each in here)
 
 
-def _is_range(function: Function, key: int) -> bool:
-    """Whether a key means many elements: what is stored there is copied, not held."""
-    one = function.definitions[key] if key >= 0 else None
-    if one is None:
-        return False
-    if one[0] == op.BUILD:
-        return any(_is_range(function, each) for each in one[4:])
-    return one[0] == op.SLICE or (one[0] == op.CONST and function.unit.ir.constants[one[3]] is Ellipsis)
-
-
 class Lifetimes:
     """The lifetimes of one kind of object. ``ends`` tells what an instruction ends."""
 
@@ -124,7 +114,7 @@ class Lifetimes:
         for _ in range(_MOST_ROUNDS):
             before = named.count
             for one in self._lookup(function).naming(named.roots(), named.fresh):
-                if one[0] == op.SET_ITEM and (_is_range(function, one[3]) or self._is_data(function, one[2])):
+                if one[0] == op.SET_ITEM and (is_range(function, one[3]) or self._is_data(function, one[2])):
                     continue
                 tracked = named.behind(roots_of(function, self.places, one))
                 if not tracked:
@@ -145,18 +135,27 @@ class Lifetimes:
 
     def _after(self, function: Function, one: Instruction, tracked: frozenset[Tracked]) -> Iterator[Tracked]:
         yield from self.flow.joined(function, one, tracked) if one[0] == op.PHI else self.flow.after(function, one, tracked, 0)
+        for sources, target, keys in self._brought(function, one):
+            yield from self.flow.moved(tracked, sources, target, keys)
+        if one[0] in CALLING:
+            yield from (Tracked(BUFFER, place) for place in self._left(function, one, frozenset(each.place for each in tracked)))
+
+    def _brought(self, function: Function, one: Instruction) -> Iterator[tuple[tuple[Place, ...], Place, tuple[Key, ...]]]:
+        """What an instruction brings beyond the flow of objects: views, the elements of joined containers, attributes by their names."""
         if op.DEFINES[one[0]] and one[0] in CALLING | {op.ATTR}:
             for action in self.transfer.of(function, one):
                 if isinstance(action, Viewed) and action.register >= 0:
-                    yield from self.flow.moved(tracked, self.places.names(function, action.register), register_place(one[2]))
-        if one[0] in CALLING:
-            yield from (Tracked(BUFFER, place) for place in self._left(function, one, frozenset(each.place for each in tracked)))
+                    yield self.places.names(function, action.register), register_place(one[2]), ()
+        if one[0] in (op.INPLACE, op.BINARY) and self._is_joined(function, one):
+            yield from ((self.places.names(function, each), register_place(one[2]).behind(ANY), (ANY,)) for each in one[4:6])
+        if one[0] == op.CALL and len(one) == _LENGTH_OF_SETATTR and function.dotted(one[3]) == "setattr":
+            yield self.places.names(function, one[7]), self.places.of(function, one[5]).behind(ANY), ()
 
     def _left(self, function: Function, one: Instruction, places: frozenset[Place]) -> Iterator[Place]:
         """Where the functions that an instruction enters leave an object that it gives them: in what they give back, in what else they
         were given."""
         for callee in self._entered(function, one):
-            inner = frozenset(self._as_parameters(function, one, callee, places))
+            inner = frozenset(as_parameters(self.places, Site(function, one), callee, places))
             key = callee, inner
             if inner and key not in self._through:
                 self._through[key] = inner  # where the function calls itself
@@ -164,13 +163,10 @@ class Lifetimes:
             if inner:
                 yield from self._passed_back(Held(callee, one, self._through[key], False), function, one)
 
-    def _as_parameters(self, function: Function, one: Instruction, callee: Function, places: frozenset[Place]) -> Iterator[Place]:
-        """Places of a caller by the names that a function has for them which it enters."""
-        for param in callee.by_opcode[op.PARAM]:
-            given = given_for(function, one, callee, param[3])
-            for name in self.places.names(function, given) if given is not None and given >= 0 else ():
-                rests = (rest_behind(name, place) for place in places)
-                yield from (Place(("parameter", param[3]), rest) for rest in rests if rest is not None and not any(map(is_named, rest)))
+    def _is_joined(self, function: Function, one: Instruction) -> bool:
+        """Whether an instruction puts the elements of a container behind those of another one: ``rows += [row]``."""
+        is_sum = function.text(one[3]) in ("+", "+=") and not function.is_cpp
+        return is_sum and any(isinstance(value, Container) for value in self.transfer.values(function, one[5]))
 
     def _is_smart(self, function: Function, one: Instruction) -> bool:
         return type_name(function, one[3]) in function.unit.models.marked("owner")
@@ -353,13 +349,8 @@ class Lifetimes:
 
     def _passed_back(self, held: Held, caller: Function, call: Instruction) -> Iterator[Place]:
         function, site = held.function, Site(caller, call)
-        back = [one[3] for one in function.by_opcode[op.YIELD]] if call[0] == op.NEXT else [end[2] for end in function.by_opcode[op.RETURN]]
-        for register in back:
-            for name in self.places.names(function, register) if register >= 0 else ():
-                for place in held.places:
-                    rest = rest_behind(name, place)
-                    if rest is not None and op.DEFINES[call[0]]:
-                        yield register_place(call[2]).behind(*outer_path(self.places, site, function, Place(place.root, rest)))
+        for place in self._handed_back(held, call) if op.DEFINES[call[0]] else ():
+            yield register_place(call[2]).behind(*outer_path(self.places, site, function, place))
         for place in held.places:
             path = outer_path(self.places, site, function, place)
             if place.root[0] == "global":
@@ -369,40 +360,14 @@ class Lifetimes:
                 if given is not None and given >= 0:
                     yield from (name.behind(*path) for name in self.places.names(caller, given))
 
-
-def given_for(function: Function, one: Instruction, callee: Function, index: int) -> int | None:
-    """The register that an instruction gives for a parameter of a function that it enters."""
-    if index == 0 and callee.has_receiver:
-        if one[0] in (op.DESTROY, op.DELETE, op.DECLARE, op.CONSTRUCT, op.NEW):
-            return one[2]
-        if one[0] == op.CALL and callee.code.name == "__init__":
-            return one[2]
-        if one[0] == op.CALL and function.is_cpp:
-            return next((param[2] for param in function.by_opcode[op.PARAM] if param[3] == 0), None) if function.has_receiver else None
-        if one[0] in (op.ENTER, op.EXIT):
-            return one[3]
-    if one[0] in (op.CALL, op.INVOKE):
-        return operand_of(function, one, callee, index)
-    if one[0] in (op.CONSTRUCT, op.NEW):
-        given = one[5:]
-        return given[index - 1] if 0 <= index - 1 < len(given) else None
-    return None
-
-
-def outer_path(places: Places, site: Site, callee: Function, place: Place) -> tuple[Key, ...]:
-    """The keys of a function's place as a call of it names them: of an index that the caller has no name for, as one of that function."""
-    if not any(map(is_named, place.path)):
-        return place.path
-    given = ((param[2], given_for(*site, callee, param[3])) for param in callee.by_opcode[op.PARAM])
-    known = ((alike(callee, param), each) for param, each in given if each is not None and each >= 0)
-    names: dict[object, object] = {key: places.element(site.function, each).key for key, each in known}
-    keys: list[Key] = []
-    for key in place.path:
-        if isinstance(key, Element) and is_named(key):
-            outer = renamed(key.key, names)
-            key = Element(outer if outer is not None else (ELSEWHERE, callee.unit.number, callee.code.number, key.key))
-        keys.append(key)
-    return tuple(keys)
+    def _handed_back(self, held: Held, call: Instruction) -> Iterator[Place]:
+        """The object by its place in what a call of its function gives, or in what the function yields for the next round."""
+        function, is_round = held.function, call[0] == op.NEXT
+        registers = [one[3] if is_round else one[2] for one in function.by_opcode[op.YIELD if is_round else op.RETURN]]
+        names = (name for register in registers if register >= 0 for name in self.places.names(function, register))
+        for name in names:
+            rests = ((place, rest_behind(name, place)) for place in held.places)
+            yield from (Place(place.root, rest) for place, rest in rests if rest is not None)
 
 
 def pointees(places: Places, function: Function, register: int) -> frozenset[Place]:

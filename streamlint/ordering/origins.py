@@ -49,12 +49,16 @@ class Origins:
             if name == "next" and given and self._goes_round(function, given[0], (), depth):
                 yield from (place.behind(ANY, *path) for place in self.places.names(function, given[0]))
         elif one[0] == op.NEXT:
-            yield register_place(one[3]).behind(YIELDED, *path)
-            made = function.definitions[one[3]]
-            if made is not None and made[0] == op.ITER:
-                if self._goes_round(function, made[3], path, depth):
-                    yield register_place(one[3]).behind(ANY, *path)
-                yield from self._elements(function, made[3], path, depth - 1)
+            yield from self._of_round(function, one, path, depth)
+
+    def _of_round(self, function: Function, one: Instruction, path: tuple[Key, ...], depth: int) -> Iterator[Place]:
+        """The places of what a round of a loop takes."""
+        yield register_place(one[3]).behind(YIELDED, *path)
+        made = function.definitions[one[3]]
+        if made is not None and made[0] == op.ITER:
+            if self._goes_round(function, made[3], path, depth):
+                yield register_place(one[3]).behind(ANY, *path)
+            yield from self._elements(function, made[3], path, depth - 1)
 
     def _goes_round(self, function: Function, register: int, path: tuple[Key, ...], depth: int) -> bool:
         """Whether an iterator gives again what it has given, at the keys that lead into its elements."""

@@ -187,14 +187,13 @@ class RaceJudge(RaceCallers):
             return ORDERED if use.moves or (use.writes and self._is_all(state, use.writes)) else None
         if not self._is_unordered(state, one, work, lane) or not self._is_on_device(function, work, use, lane):
             return None
-        is_ambient = lane.kind == CURRENT and self._stream(function, work).kind == CURRENT
-        if is_ambient and self._runs_under(state.frame.root.function, self._mine(state), _HIGHEST):
+        if lane.kind == self._stream(function, work).kind == CURRENT and self._runs_under(state.frame.root.function, self._mine(state)):
             return None
         if self._unknown_work and not any(self.given.is_private(each, lane) for each in _functions(state.frame)):
             return ORDERED
         return ORDERED if self._report(state, one, work, lane) else None
 
-    def _runs_under(self, function: Function, lane: Lane, depth: int) -> bool:
+    def _runs_under(self, function: Function, lane: Lane, depth: int = _HIGHEST) -> bool:
         """Whether all calls of a function in view make a stream current that may be the one of a lane."""
         callers = self.transfer.callers(function) if depth and lane.made else ()
         currents = [(caller, self.lanes.of(Frame(caller, None, None, 0), call, Stream(CURRENT))) for caller, call in callers]

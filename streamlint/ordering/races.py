@@ -149,11 +149,22 @@ class Races(RaceJudge):
         for registers, members, self._writes in ((written, (*moved, *left, *updated), True), (read, run, False)):
             tracked = {self._in_region(one, register, held) for register in registers for held in self._names(function, register)}
             tracked |= {*members, *(Tracked(BUFFER, place) for place in self.training.held(function, registers))}
+            tracked |= set(self._of_graphs(function, one, tracked))
             if not tracked or not (self._writes or self.reads_too):
                 continue
             self._loop = self._turning(function, one, work) if self._writes and (work.writes or work.made >= 0) else None
             tracked |= lane.tracked(STREAM) | self._recorded(function, one)
             self.run(self.start(function, one, frozenset(tracked), frozenset()), self._judge)
+
+    def _of_graphs(self, function: Function, one: Instruction, tracked: set[Tracked]) -> Iterator[Tracked]:
+        """What is written is also in the graphs that read it; what a replay reads are the inputs of its graph."""
+        graphs = self.beginnings.graphs
+        if self._writes:
+            yield from (Tracked(BUFFER, place) for held in tracked for place in graphs.graphs(function, held.place))
+            return
+        for call in (each for each in graphs.replays if each.function is function and each.instruction is one):
+            names = self.places.names(function, call.receiver) if call.receiver is not None else ()
+            yield from (Tracked(BUFFER, place) for name in names for place in graphs.memory(function, name))
 
     def _accessed(self, function: Function, one: Instruction, work: Worked, lane: Lane) -> tuple[set[int], set[int]]:
         """The registers whose memory on a device work writes, and those that it only reads; it says so, or other work may."""

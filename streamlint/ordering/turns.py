@@ -10,13 +10,18 @@ from streamlint.facts.program import Unit
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.flow import BUFFER, FILLED, SET, Flow, Tracked
-from streamlint.ordering.places import ANY, Element, Place, Places, rest_behind
+from streamlint.ordering.places import ANY, Element, Key, Place, Places, rest_behind
 from streamlint.ordering.queues import takes_first
+from streamlint.ordering.rotation import EARLIER
 from streamlint.waits.operands import argument_registers
+from streamlint.waits.questions import Key as Term
+from streamlint.waits.questions import alike
 
 _ROUND = frozenset({"%", "&", "%=", "&=", "^", "^="})
 _READING = frozenset({op.ATTR, op.NAME, op.LOAD})
 _WRITING = (op.SET_ATTR, op.SET_NAME, op.STORE)
+_BELOW = {"<": (True, True), ">=": (True, False), ">": (False, True), "<=": (False, False)}
+"""By comparison: whether the first side is the lesser one where it says so, and whether it holds there."""
 _DEEPEST = 6
 
 
@@ -138,6 +143,27 @@ class Pools(Flow):
             read = ((function, function.definitions[one[4]]) for function, one in compared if is_none(function, one[5]))
             self._optional[unit] = frozenset(function.text(one[4]) for function, one in read if one is not None and one[0] == op.ATTR)
         return self._optional[unit]
+
+
+def unless_new(function: Function, condition: int, holds: bool, tracked: frozenset[Tracked]) -> frozenset[Tracked]:
+    """What is tracked at one way of a branch: where it says that the counter of a ring has not gone round yet (``turn < len(slots)``), no
+    earlier round had the slot that is its turn (``slots[turn % len(slots)]``)."""
+    one = function.definitions[condition] if condition >= 0 else None
+    name = function.text(one[3]) if one is not None and one[0] == op.COMPARE else ""
+    if one is None or name not in _BELOW:
+        return tracked
+    is_first_below, must_hold = _BELOW[name]
+    if must_hold != holds:
+        return tracked
+    below, above = (alike(function, each) for each in (one[4:6] if is_first_below else (one[5], one[4])))
+    return frozenset(held for held in tracked if not any(_is_turn(key, below, above) for key in held.place.path))
+
+
+def _is_turn(key: Key, counter: Term, slots: Term) -> bool:
+    """Whether an index is that of a ring with a counter."""
+    index = key.key if isinstance(key, Element) and isinstance(key.key, tuple) else ()
+    index = index[1] if index[:1] == (EARLIER,) and isinstance(index[1], tuple) else index
+    return index[:4] == (op.BINARY, "%", counter, slots)
 
 
 def is_none(function: Function, register: int) -> bool:

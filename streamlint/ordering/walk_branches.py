@@ -18,7 +18,7 @@ from streamlint.ordering.made_streams import MadeStreams, as_asked
 from streamlint.ordering.rounds import next_round
 from streamlint.ordering.states import MOST_GUESSES, State
 from streamlint.ordering.topics import implied, topic
-from streamlint.ordering.turns import asked_for_none
+from streamlint.ordering.turns import asked_for_none, unless_new
 from streamlint.ordering.walk_calls import Calls
 from streamlint.transfer.actions import Action, Asked, Stream
 from streamlint.transfer.transfer import Transfer
@@ -87,7 +87,8 @@ class Branches(Calls):
             if not known and loop is None:
                 after = self._guessed(state, key, holds, block, other)
             if after.guesses <= MOST_GUESSES:
-                yield from self._entering(after._replace(tracked=after.tracked | self.learned(state, condition, holds)), block)
+                tracked = unless_new(function, condition, holds, after.tracked) | self.learned(state, condition, holds)
+                yield from self._entering(after._replace(tracked=tracked), block)
 
     def _of_operation(self, state: State, condition: int) -> bool | None:
         """The truth of a condition that asks about what is followed: whether it is over, gone, or what a generator still has in hand."""

@@ -313,3 +313,42 @@ def __getattr__(name):
 def test_a_file_gives_lazily_what_it_does_not_have() -> None:
     facts = facts_of(a=MAKE.replace("*", "_f") + "    _f(x)\n", b=LAZY, c="def _f(t): pass\n")
     assert parameter(facts, "c", "_f", 0) == {PAGEABLE}
+
+
+@pytest.mark.parametrize(
+    "loop",
+    [
+        "for _slot in _slots",
+        "for _n, _slot in enumerate(_slots)",
+        "for _other, _slot in zip([1, 2], _slots)",
+        "for _n, (_other, _slot) in enumerate(zip([1, 2], _slots))",
+        "for _slot in dict(enumerate(_slots)).values()",
+    ],
+)
+def test_what_a_loop_puts_into_the_dicts_of_a_list_is_in_them(loop: str) -> None:
+    slots = "    _slots = [{'held': None} for _ in range(2)]\n"
+    facts = facts_of(a=MAKE + f"{slots}    {loop}:\n        _slot['held'] = x\n    _f(_slots[0]['held'])\n", b="def _f(t): pass\n")
+    assert PAGEABLE in parameter(facts, "b", "_f", 0)
+
+
+@pytest.mark.parametrize("values", ["values()", "items()"])
+def test_what_a_loop_puts_into_the_dicts_of_a_dict_is_in_them(values: str) -> None:
+    slots = "    _slots = {n: {'held': None} for n in range(2)}\n"
+    target = "_slot" if values == "values()" else "_n, _slot"
+    body = f"{slots}    for {target} in _slots.{values}:\n        _slot['held'] = x\n    _f(_slots[0]['held'])\n"
+    assert PAGEABLE in parameter(facts_of(a=MAKE + body, b="def _f(t): pass\n"), "b", "_f", 0)
+
+
+@pytest.mark.parametrize(
+    ("made", "held"),
+    [
+        ("field(default_factory=_make)", {PAGEABLE}),
+        ("field(default_factory=lambda: _make())", {PAGEABLE}),
+        ("field(default=3)", {"constant 3"}),
+    ],
+)
+def test_a_field_of_a_dataclass_holds_what_its_factory_makes(made: str, held: set[str]) -> None:
+    record = "from dataclasses import dataclass, field\nimport torch\ndef _make(): return torch.zeros(4)\n"
+    record += f"@dataclass\nclass _Record:\n    held: object = {made}\n"
+    facts = facts_of(b=f"{record}def _f(t): pass\ndef main():\n    _f(_Record().held)\n")
+    assert parameter(facts, "b", "_f", 0) == held
