@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from streamlint.facts.functions import ClassInfo, Function
-from streamlint.facts.objects import Memory, Site
+from streamlint.facts.objects import Container, Memory, Site
+from streamlint.ir import opcodes as op
 from streamlint.ordering.beside import Event
 from streamlint.ordering.places import Element, Place, Places
 from streamlint.ordering.storage import Storages, plain
@@ -70,6 +71,8 @@ class ForeignMemory:
         way = Carried(function, register, context)
         for _ in range(_MOST):
             way = self.carriers.alone(way)
+            if way.keys and self._is_array(way):
+                way = way._replace(keys=())  # a part of an array is its memory
             inner = self.storages.inside(way.function, way.register) if not way.keys else None
             if inner is None or inner < 0:
                 break
@@ -82,6 +85,16 @@ class ForeignMemory:
             return None, place
         is_receiver = place.root == ("parameter", 0) and way.function.has_receiver and way.function.owner is not None
         return (way.function.owner if is_receiver else way.function), place
+
+    def _is_array(self, way: Carried) -> bool:
+        """Whether elements are asked of an array, or of what an operator has computed, and of nothing else."""
+        one = way.function.definitions[way.register] if way.register >= 0 else None
+        values = list(self.transfer.values(way.function, way.register))
+        is_computed = one is not None and one[0] in (op.BINARY, op.COMPARE)
+        return all(key.is_element for key in way.keys) and (
+            is_computed
+            or (any(isinstance(value, Memory) for value in values) and not any(isinstance(value, Container) for value in values))
+        )
 
 
 def context_of(event: Event) -> Context:

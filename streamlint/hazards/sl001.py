@@ -299,7 +299,8 @@ class _Search:
             "pinned": "pinned here, and a part of it is copied",
             "module": "module parameters allocated in pageable host memory here",
         }
-        yield Step(words.get(copy.origin.how, "allocated in pageable host memory here"), span_of(site))
+        memory = "pinned" if copy.origin.pinning == "pinned" else "pageable"
+        yield Step(words.get(copy.origin.how, f"allocated in {memory} host memory here"), span_of(site))
 
 
 def _is_of_constructor(copy: HostCopy) -> bool:

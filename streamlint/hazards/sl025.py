@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from streamlint.checks.sl025_cuda_in_dataloader_worker import CudaInDataloaderWorker
 from streamlint.facts.functions import Function
+from streamlint.facts.handing import made_by
 from streamlint.facts.objects import Constant, Scalar, Site, Unknown
 from streamlint.findings import Finding
 from streamlint.findings.operations import Operation
@@ -16,10 +17,14 @@ from streamlint.transfer.carried import Carried, Carriers
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.processes import DEFAULT, FORK, Processes
 from streamlint.transfer.uses import Use, Uses
+from streamlint.waits.operands import operand_of
 from streamlint.waits.options import question_of
 from streamlint.waits.questions import conditions
 
 RULE = CudaInDataloaderWorker
+_DEEPEST = 4
+"""Partial objects within one another."""
+Calls = tuple[tuple[Function, Instruction], ...]
 _ITEMS = ("__getitem__", "__getitems__", "__iter__", "__next__")
 
 
@@ -34,7 +39,7 @@ def find(context: Context) -> Iterator[Finding]:
         if not method:
             continue
         for function, calls in workers.functions(loader):
-            found = workers.first(function)
+            found = workers.first(function, calls, loader)
             if found is not None:
                 reported.add(Site(loader.function, loader.instruction))
             if found is None or function in seen:
@@ -82,7 +87,7 @@ class _Workers:
         known = [value for value in values if not (isinstance(value, Scalar) or (isinstance(value, Unknown) and default is not None))]
         yield from (value.value if isinstance(value, Constant) else None for value in known)
 
-    def functions(self, loader: ModelledCall) -> Iterator[tuple[Function, tuple[tuple[Function, Instruction], ...]]]:
+    def functions(self, loader: ModelledCall) -> Iterator[tuple[Function, Calls]]:
         """What the workers of a loader run."""
         roots: dict[Function, None] = {}
         for key, methods in (("dataset", _ITEMS), ("collate", ("__call__",)), ("worker_init", ("__call__",))):
@@ -91,13 +96,55 @@ class _Workers:
                 roots.update(dict.fromkeys(self.processes.callables(loader.function, register, methods)))
         yield from self.processes.reached(list(roots))
 
-    def first(self, function: Function) -> tuple[Instruction, Use] | None:
+    def first(self, function: Function, calls: Calls, loader: ModelledCall) -> tuple[Instruction, Use] | None:
         """The first instruction of a function that uses a device, apart from those that go on with what the worker has brought there."""
         for one in function.code.instructions():
             for use in self.uses.at(function, one):
+                if self._stays(function, one, calls, loader):
+                    continue
                 if not use.given or any(self._is_of_parent(function, register) for register in use.given) or use.name.endswith(".cuda"):
                     return one, use
         return None
+
+    def _stays(self, function: Function, one: Instruction, calls: Calls, loader: ModelledCall) -> bool:
+        """Whether a call makes or moves memory to a place that is the host for this loader."""
+        for call in self.context.transfer.modelled(function, one) if one[0] in (op.CALL, op.INVOKE) else ():
+            places = [self._handed(function, register, calls, loader) for register in call.all("device")]
+            if places and all(found is not None and call.spaces_of(*found) == {"host"} for found in places):
+                return True
+        return False
+
+    def _handed(self, function: Function, register: int, calls: Calls, loader: ModelledCall) -> tuple[Function, int] | None:
+        """What the calls that lead to a function, and the partial objects that this loader is given, hand it for a parameter."""
+        for caller, call in reversed(calls):
+            one = function.definitions[register]
+            if one is None or one[0] != op.PARAM:
+                return None
+            given = operand_of(caller, call, function, one[3])
+            if given is None or given < 0:
+                return None
+            function, register = caller, given
+        one, collate = function.definitions[register], loader.one("collate")
+        if one is None or one[0] != op.PARAM or collate is None:
+            return (function, register) if one is not None and one[0] == op.CONST else None
+        named, placed = self._bound(loader.function, collate)
+        place = one[3] - function.has_receiver
+        bound = named.get(function.code.parameters[one[3]].name, placed[place] if 0 <= place < len(placed) else op.NONE)
+        return (loader.function, bound) if bound >= 0 else None
+
+    def _bound(self, function: Function, register: int) -> tuple[dict[str, int], list[int]]:
+        """What partial objects hold, by the parameters' names and by their order: the one around another one has the last word."""
+        named, placed = dict[str, int](), list[int]()
+        handing = self.context.facts.program.handing
+        for _ in range(_DEEPEST):
+            made = made_by(function, register)
+            kept = handing.kept(function, made) if handing is not None and made is not None else None
+            if kept is None:
+                break
+            named = {kind: each for kind, each in kept.given if isinstance(kind, str)} | named
+            placed = [each for kind, each in kept.given if kind is None] + placed
+            register = kept.callee
+        return named, placed
 
     def _is_of_parent(self, function: Function, register: int) -> bool:
         """Whether a register holds what the parent has made: an attribute, a global, a variable of a function around."""

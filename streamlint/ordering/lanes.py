@@ -113,6 +113,9 @@ class Lanes:
             return lane
         values = self._held(holder.function, held, function.homes[one][0] if holder is frame and one in function.homes else NOBODY)
         values = _in_use(values, function.is_cpp)
+        asked = self._asked_for(frame, register, values)
+        if asked is not None:
+            return self.of(*asked, depth)
         wrapped = (*self._wrapped(function, register), *self._initial(function, register))
         kept = self.members.of(function, register, one)
         own = (*self.places.names(function, register), *self._members(function, register, values), *kept, *wrapped)
@@ -176,6 +179,26 @@ class Lanes:
                 source = call.one("from") if call.row.effect == "stream_of" else None
                 if source is not None and source >= 0:
                     yield from self.transfer.values(function, self._viewed(function, source))
+
+    def _asked_for(self, frame: Frame, register: int, values: list[Object]) -> tuple[Frame, Instruction, Stream] | None:
+        """Where a wrapper was made on a path of the handle of the stream that was the current one there, or of the null stream's."""
+        wrappers = {value.site for value in values if isinstance(value, LibraryObject) and value.detail == "external"}
+        site = wrappers.pop() if len(wrappers) == 1 else None
+        call = next(iter(self.transfer.modelled(*site)), None) if site is not None else None
+        source = call.one("from") if call is not None else None
+        if site is None or source is None or source < 0:
+            return None
+        stream = self._behind(site.function, source, "")
+        if stream.kind not in (CURRENT, NULL):
+            return None
+        inner: Frame | None = frame
+        while inner is not None and inner.function is not site.function:
+            inner = inner.caller
+        if inner is not None:
+            return inner, site.instruction, stream
+        made = frame.function.definitions[register]
+        is_called = made is not None and any(edge.callee is site.function for edge in self.transfer.edges(frame.function, made))
+        return (frame, made, stream._replace(register=op.NONE)) if made is not None and is_called else None
 
     def _initial(self, function: Function, register: int) -> Iterator[Place]:
         """C++, in a constructor: the stream that it has put into a member (``: stream_(stream)``, ``stream_ = stream;``)."""

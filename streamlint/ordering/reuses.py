@@ -209,7 +209,8 @@ class Reuses(Indexed):
             if loop is None:
                 yield after
                 continue
-            known = {(state.frame, key, said) for key, said in self._rounds.later(function, loop)}
+            is_slot = any(held.kind == BUFFER and any(isinstance(key, Element) for key in held.place.path) for held in after.tracked)
+            known = {(state.frame, key, said) for key, said in self._rounds.later(function, loop, is_slot)}
             yield self._anew(after._replace(decided=after.decided | known), function)
 
     def _returned(self, state: State, register: int) -> Iterator[State]:

@@ -92,19 +92,35 @@ def _is_slice(function: Function, one: Instruction) -> bool:
 
 
 def leaves_out(function: Function, index: Instruction) -> bool:
-    """Whether an index of several axes takes a part of a later one, of which the elements do not lie side by side."""
-    parts = [function.definitions[each] for each in index[4:]]
-    return any(part is not None and _takes_part(part) for part in parts[1:] if not _is_whole(part)) or (
-        len(parts) > 1
-        and parts[0] is not None
-        and parts[0][0] == op.SLICE
-        and any(part is not None and part[0] != op.SLICE for part in parts[1:])
-    )
+    """Whether an index of several axes takes elements that do not lie side by side.
+
+    Those lie side by side that one number picks on each of the first axes, then a part of one axis, then all of the others.
+    """
+    is_begun = False
+    for part in (function.definitions[each] for each in index[4:]):
+        if part is not None and part[0] == op.CONST and function.text(part[3]) == "None":
+            continue
+        if not is_begun:
+            is_begun = _is_several(function, part)
+            if part is not None and part[0] == op.SLICE and part[5] >= 0 and function.constant(part[5]) != 1:
+                return True
+        elif not _is_whole(function, part):
+            return True
+    return False
 
 
-def _takes_part(part: Instruction) -> bool:
-    return part[0] == op.SLICE
+def _is_several(function: Function, part: Instruction | None) -> bool:
+    """Whether a part of an index takes more than one element of its axis: what is no slice picks one."""
+    if part is None or part[0] != op.SLICE:
+        return _is_whole(function, part)
+    low, high = (function.constant(each) if each >= 0 else None for each in part[3:5])
+    if isinstance(low, int) and isinstance(high, int):
+        return high - low != 1
+    end = function.definitions[part[4]] if part[4] >= 0 else None
+    return not (end is not None and end[0] == op.BINARY and end[4] == part[3] and function.constant(end[5]) == 1)
 
 
-def _is_whole(part: Instruction | None) -> bool:
+def _is_whole(function: Function, part: Instruction | None) -> bool:
+    if part is not None and part[0] == op.CONST:
+        return function.text(part[3]) == "Ellipsis"
     return part is not None and part[0] == op.SLICE and part[3:6] == (op.NONE, op.NONE, op.NONE)

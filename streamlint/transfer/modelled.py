@@ -189,18 +189,21 @@ class ModelledCall:
 
     def device_spaces(self) -> set[str]:
         """Where the devices are that the field ``device`` names: ``host``, ``device``, ``unknown``."""
+        return {space for register in self.all("device") for space in self.spaces_of(self.function, register)}
+
+    def spaces_of(self, function: Function, register: int) -> set[str]:
+        """Where the devices are that a register may name."""
         found: set[str] = set()
-        for register in self.all("device"):
-            for value in self.values(register):
-                if isinstance(value, DeviceValue):
-                    found.add(value.space)
-                elif isinstance(value, External) and self.word(register) in _DEVICES:
-                    found.add(_DEVICES[self.word(register)])
-                elif isinstance(value, Constant) and isinstance(value.value, str):
-                    begin = value.value.partition(":")[0]
-                    found.add({"cpu": "host", "cuda": "device"}.get(begin, "unknown"))
-                elif isinstance(value, CppName) and (space := _DEVICES.get(self.facts.word_of(value))) is not None:
-                    found.add(space)
+        for value in self.facts.values(function, register).values if function is not self.function else self.values(register):
+            if isinstance(value, DeviceValue):
+                found.add(value.space)
+            elif isinstance(value, External) and (word := word_of(self.facts, function, register)) in _DEVICES:
+                found.add(_DEVICES[word])
+            elif isinstance(value, Constant) and isinstance(value.value, str):
+                begin = value.value.partition(":")[0]
+                found.add({"cpu": "host", "cuda": "device"}.get(begin, "unknown"))
+            elif isinstance(value, CppName) and (space := _DEVICES.get(self.facts.word_of(value))) is not None:
+                found.add(space)
         return found
 
     def word(self, register: int) -> str:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from functools import cached_property
 
+from streamlint.facts.functions import Function
 from streamlint.ir import opcodes as op
 from streamlint.transfer.origin import Origin
 from streamlint.transfer.origins import Origins
+from streamlint.waits.questions import alike
 
 Key = tuple[object, ...]
 
@@ -41,4 +43,12 @@ def _key(origin: Origin) -> Key:
         return (method.owner if method is not None else None, function.text(site.instruction[3]))
     if site is not None and site.instruction[0] == op.REBIND:
         return function, site.instruction[5]
-    return function, known.register
+    return function, _owner(function, known.register)
+
+
+def _owner(function: Function, register: int) -> object:
+    """A register, or what tells the object whose memory's address it holds: ``frame.buffer.data()`` is the same memory each time."""
+    one = function.definitions[register] if register >= 0 else None
+    while one is not None and one[0] == op.INVOKE and function.text(one[4]) in function.known("address"):
+        register, one = one[3], function.definitions[one[3]]
+    return alike(function, register) if one is not None and one[0] in (op.ATTR, op.ITEM) else register
