@@ -40,12 +40,14 @@ class Frame(NamedTuple):
 
     def runs(self, function: Function) -> bool:
         """Whether a function is this one, or one that waits for it to return."""
+        return self.of(function) is not None
+
+    def of(self, function: Function) -> Frame | None:
+        """The innermost frame of a function on the path."""
         frame: Frame | None = self
-        while frame is not None:
-            if frame.function is function:
-                return True
+        while frame is not None and frame.function is not function:
             frame = frame.caller
-        return False
+        return frame
 
     @property
     def root(self) -> Frame:

@@ -125,17 +125,26 @@ class KeptFlags:
             return frozenset({function.unit.ir.constants[one[3]]})
         if one[0] in (op.COPY, op.CAST):
             return self._of(function, one[-1], depth - 1)
-        if one[0] == op.CALL and len(one) == 6 and (keeping := _KEEPING.get(function.dotted(one[3]))) is not None:
-            kept = self._of(function, one[5], depth - 1)
-            is_number = kept is not None and all(isinstance(each, (bool, int, float)) for each in kept)
-            return frozenset(map(keeping, kept)) if kept is not None and is_number else None
+        if one[0] == op.CALL:
+            return self._converted(function, one, depth)
         if one[0] == op.ATTR:
-            held = list(self.facts.values(function, one[3]).values)
-            classes = [value.definition for value in held if isinstance(value, Instance)]
-            if not classes or not all(isinstance(value, Instance) or getattr(value, "reason", "") == "caller" for value in held):
-                return None
-            return _joined(self._of_class(each, function.text(one[4]), depth - 1) for each in classes)
+            return self._member(function, one, depth)
         return self._given(function, one[3], depth - 1) if one[0] == op.PARAM else None
+
+    def _converted(self, function: Function, one: Instruction, depth: int) -> Values | None:
+        """The same of ``bool(x)`` and ``int(x)``."""
+        keeping = _KEEPING.get(function.dotted(one[3])) if len(one) == 6 else None
+        kept = self._of(function, one[5], depth - 1) if keeping is not None else None
+        is_number = kept is not None and all(isinstance(each, (bool, int, float)) for each in kept)
+        return frozenset(map(keeping, kept)) if keeping is not None and kept is not None and is_number else None
+
+    def _member(self, function: Function, one: Instruction, depth: int) -> Values | None:
+        """The same of a member of an object whose classes are known, but for what unknown callers give."""
+        held = list(self.facts.values(function, one[3]).values)
+        classes = [value.definition for value in held if isinstance(value, Instance)]
+        if not classes or not all(isinstance(value, Instance) or getattr(value, "reason", "") == "caller" for value in held):
+            return None
+        return _joined(self._of_class(each, function.text(one[4]), depth - 1) for each in classes)
 
     def _given(self, function: Function, index: int, depth: int) -> Values | None:
         """What all calls in view give for a parameter, or leave at its default."""

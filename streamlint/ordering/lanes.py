@@ -191,10 +191,7 @@ class Lanes:
         stream = self._behind(site.function, source, "")
         if stream.kind not in (CURRENT, NULL):
             return None
-        inner: Frame | None = frame
-        while inner is not None and inner.function is not site.function:
-            inner = inner.caller
-        if inner is not None:
+        if (inner := frame.of(site.function)) is not None:
             return inner, site.instruction, stream
         made = frame.function.definitions[register]
         is_called = made is not None and any(edge.callee is site.function for edge in self.transfer.edges(frame.function, made))
