@@ -129,6 +129,21 @@ class Flow:
         elif opcode in (op.NEXT, op.UNPACK):
             key, behind = _taken(one)
             yield from self.moved(tracked, places.names(function, one[3]), target.behind(*behind), (key,))
+        if opcode in (op.BINARY, op.INPLACE, op.BUILD):
+            yield from self._concatenated(function, one, tracked, target)
+
+    def _concatenated(self, function: Function, one: Instruction, tracked: frozenset[Tracked], target: Place) -> Iterator[Tracked]:
+        """Elements of lists that become those of another: ``[*a, *b]``, ``a + b``, ``a += b``. A sum of memory is other memory."""
+        if one[0] == op.BUILD:
+            kind = function.unit.ir.constants[one[3]]
+            parts = [one[4 + index] for index in kind[1]] if isinstance(kind, tuple) else []
+        else:
+            parts = list(one[4:6]) if function.text(one[3]) == "+" else []
+            tracked = frozenset(held for held in tracked if held.kind not in EXACT)
+        targets = (target, self.places.of(function, one[4])) if parts and one[0] == op.INPLACE else (target,)
+        for part in parts if tracked else ():
+            for each in targets:
+                yield from self.moved(tracked, self.places.names(function, part), each.behind(ANY), (ANY,))
 
     def _parts(self, function: Function, one: Instruction, target: Place) -> Iterator[tuple[int, Place]]:
         """The registers that a container or object is made of, each with its place in it."""
