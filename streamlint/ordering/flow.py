@@ -55,6 +55,11 @@ def leads_to(tracked: Collection[Tracked], names: Iterable[Place], *kinds: str) 
     return any(held.kind in kinds and rest_behind(name, held.place) is not None for name in names for held in tracked)
 
 
+def summed(function: Function, one: Instruction) -> list[int]:
+    """The operands of ``a + b`` and ``a += b``: of lists the elements of both are in the result."""
+    return list(one[4:6]) if one[0] in (op.BINARY, op.INPLACE) and function.text(one[3]) == "+" else []
+
+
 class Flow:
     """Moves tracked objects over instructions."""
 
@@ -138,7 +143,7 @@ class Flow:
             kind = function.unit.ir.constants[one[3]]
             parts = [one[4 + index] for index in kind[1]] if isinstance(kind, tuple) else []
         else:
-            parts = list(one[4:6]) if function.text(one[3]) == "+" else []
+            parts = summed(function, one)
             tracked = frozenset(held for held in tracked if held.kind not in EXACT)
         targets = (target, self.places.of(function, one[4])) if parts and one[0] == op.INPLACE else (target,)
         for part in parts if tracked else ():

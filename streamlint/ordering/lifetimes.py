@@ -16,7 +16,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector
 from streamlint.ordering.across import as_parameters, given_for, outer_path
-from streamlint.ordering.flow import BUFFER, Flow, Tracked
+from streamlint.ordering.flow import BUFFER, Flow, Tracked, summed
 from streamlint.ordering.indices import is_range
 from streamlint.ordering.lookup import Lookup, roots_of
 from streamlint.ordering.places import ANY, POINTEE, Key, Place, Places, Root, register_place, rest_behind
@@ -146,8 +146,8 @@ class Lifetimes:
             for action in self.transfer.of(function, one):
                 if isinstance(action, Viewed) and action.register >= 0:
                     yield self.places.names(function, action.register), register_place(one[2]), ()
-        if one[0] in (op.INPLACE, op.BINARY) and self._is_joined(function, one):
-            yield from ((self.places.names(function, each), register_place(one[2]).behind(ANY), (ANY,)) for each in one[4:6])
+        for each in summed(function, one) if self._is_joined(function, one) else ():
+            yield self.places.names(function, each), register_place(one[2]).behind(ANY), (ANY,)
         if one[0] == op.CALL and len(one) == _LENGTH_OF_SETATTR and function.dotted(one[3]) == "setattr":
             yield self.places.names(function, one[7]), self.places.of(function, one[5]).behind(ANY), ()
 
@@ -165,8 +165,8 @@ class Lifetimes:
 
     def _is_joined(self, function: Function, one: Instruction) -> bool:
         """Whether an instruction puts the elements of a container behind those of another one: ``rows += [row]``."""
-        is_sum = function.text(one[3]) in ("+", "+=") and not function.is_cpp
-        return is_sum and any(isinstance(value, Container) for value in self.transfer.values(function, one[5]))
+        parts = summed(function, one) if not function.is_cpp else []
+        return bool(parts) and any(isinstance(value, Container) for value in self.transfer.values(function, parts[1]))
 
     def _is_smart(self, function: Function, one: Instruction) -> bool:
         return type_name(function, one[3]) in function.unit.models.marked("owner")

@@ -22,14 +22,13 @@ from streamlint.transfer.transfer import CALLING, Transfer
 from streamlint.transfer.waiting import Exchanged, Waited
 from streamlint.transfer.work import Worked
 from streamlint.waits.operands import operand_of
+from streamlint.waits.questions import EQUAL
 
 GIVEN, RECYCLED, LEFT = "given", "recycled", "left"
 """Work of external code: that of callers on what they give, that of the users before of a block from a pool, and that of callers on what is
 left to them."""
 
 _HOLDING_UP = (Synchronized, Waited, Exchanged, Read)
-_EQUAL = {"==": True, "is": True, "!=": False, "is not": False}
-"""Which way of a comparison says that both are one."""
 
 
 class RaceOrders(RaceMemory):
@@ -228,7 +227,7 @@ class RaceOrders(RaceMemory):
     def learned(self, state: State, condition: int, holds: bool) -> frozenset[Tracked]:
         """Where the stream of the work equals another one, the names of that are names of it."""
         one = state.frame.function.definitions[condition] if condition >= 0 else None
-        if one is None or one[0] != op.COMPARE or _EQUAL.get(state.frame.function.text(one[3])) is not holds:
+        if one is None or one[0] != op.COMPARE or EQUAL.get(state.frame.function.text(one[3])) is not holds:
             return frozenset()
         others = [other for mine, other in ((one[4], one[5]), (one[5], one[4])) if self.has(state, STREAM, mine)]
         return frozenset().union(*(self.lanes.of(state.frame, one, Stream(NAMED, other)).tracked(STREAM) for other in others))

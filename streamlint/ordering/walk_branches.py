@@ -105,10 +105,11 @@ class Branches(Calls):
         constant = self.conditions.truth(state.frame, condition)
         if constant is not None:
             return {constant}
-        implications = {implied(asked, truth, key) for frame, asked, truth in state.decided if frame == state.frame} - {None}
-        if not implications and key[0] == op.ATTR:
-            implications = {self.conditions.kept_flags.above(state.frame, key, state.decided)} - {None}
-        return {truth for truth in implications if truth is not None}
+        decided = ((asked, holds) for frame, asked, holds in state.decided if frame == state.frame)
+        found = {truth for asked, holds in decided if (truth := implied(asked, holds, key)) is not None}
+        if not found and key[0] == op.ATTR and (above := self.conditions.kept_flags.above(state.frame, key, state.decided)) is not None:
+            found.add(above)
+        return found
 
     def _guessed(self, state: State, key: Key, holds: bool, block: int, other: int) -> State:
         """The state on one way of a branch whose condition is not known."""

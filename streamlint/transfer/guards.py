@@ -17,12 +17,11 @@ from streamlint.transfer.contexts import Context, Contexts, Known, entered_by
 from streamlint.transfer.modelled import operands_of
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.operands import operand_of
-from streamlint.waits.questions import conditions
+from streamlint.waits.questions import EQUAL, conditions
 from streamlint.waits.tested import are_of_host
 
 _OTHER = {"device": "host", "host": "device", "pinned": "", "": ""}
 _NAMES = {"cuda": "device", "cpu": "host"}
-_EQUAL = {"==": True, "is": True, "!=": False, "is not": False}
 _CASES = frozenset({"lower", "upper", "strip"})
 _ARRAYS: tuple[tuple[str, Trait], ...] = (("host", "host-arrays"), ("device", "device-arrays"))
 _INTERFACE = "__cuda_array_interface__"
@@ -132,7 +131,7 @@ class Guards:
         """The same of a comparison: of the library of an array, or of the type of its device."""
         operator, word = function.text(one[3]), function.constant(one[5])
         asked, says = self._array_asked(function, one[4]), ""
-        if asked != op.NONE and operator in _EQUAL:
+        if asked != op.NONE and operator in EQUAL:
             names = [getattr(value, "name", "") for value in self.transfer.values(function, one[5])]
             says = next((space for name in names for space, trait in _ARRAYS if name in function.unit.models.marked(trait)), "")
         elif operator in ("==", "!=") and isinstance(word, str) and word in _NAMES:
@@ -140,7 +139,7 @@ class Guards:
             says = _NAMES[word] if asked != op.NONE else ""
         else:
             return op.NONE, ""
-        return asked, says if _EQUAL[operator] else _OTHER[says]
+        return asked, says if EQUAL[operator] else _OTHER[says]
 
     def _asks_by_call(self, function: Function, one: Instruction) -> tuple[int, str]:
         """The same of a call: of the language, of a library, or of a function of the program that asks one of these for its argument."""
@@ -226,8 +225,8 @@ class Guards:
             return len(spaces) == 1 and spaces <= {"host", "device"} and (spaces == {says}) == holds
         one = function.definitions[known.register] if known.register >= 0 else None
         operator = function.text(one[3]) if one is not None and one[0] == op.COMPARE and not function.is_cpp else ""
-        if one is not None and operator in _EQUAL:
-            return self._is_equality_decided(known, one, _EQUAL[operator] == holds)
+        if one is not None and operator in EQUAL:
+            return self._is_equality_decided(known, one, EQUAL[operator] == holds)
         constants, is_given = self._given_constants(known)
         return is_given and {bool(each) for each in constants} == {holds}
 

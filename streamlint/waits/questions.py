@@ -11,6 +11,8 @@ from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY
 
 Key = tuple[object, ...]
+EQUAL = {"==": True, "is": True, "!=": False, "is not": False}
+"""Which way of a comparison says that both sides are one."""
 _DEEPEST = 8
 _ASKED_AGAIN = frozenset(
     {op.ATTR, op.ITEM, op.UNARY, op.BINARY, op.COMPARE, op.CALL, op.INVOKE, op.NAME, op.LOAD, op.CONST}
