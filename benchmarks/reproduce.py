@@ -44,7 +44,9 @@ def child(name: str, trees: Path) -> dict[str, Any]:
         return {"failure": f"did not end within {DEADLINE_S:.0f} s"}
     lines = done.stdout.splitlines()
     if done.returncode or not lines:
-        return {"failure": f"status {done.returncode}: {' / '.join(done.stderr.splitlines()[-6:])}"}
+        said = done.stderr.splitlines()
+        errors = [line for line in said if "error" in line][:5]
+        return {"failure": f"status {done.returncode}: {' / '.join([*errors, '…', *said[-6:]])}"}
     outcome: dict[str, Any] = json.loads(lines[-1])
     return outcome
 
