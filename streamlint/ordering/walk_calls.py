@@ -137,13 +137,14 @@ class Calls(Hooks):
             if len(ends) == 1 and not edge.callee.is_cpp and (self.meets_memory or self._orders_inside(edge.callee)):
                 block, index = edge.callee.homes[ends[0]]
                 inner = Frame(edge.callee, frame, one, frame.depth + 1)
-                tracked = self._given(state, one, edge.callee) | self._lent(state, frame.function, one, ends[0])
+                lent = (self._lent(state, frame.function, one, each) for each in self.transfer.shared(edge.callee, ends[0][3]))
+                tracked = self._given(state, one, edge.callee).union(*lent)
                 yield state._replace(frame=inner, block=block, place=index + 1, before=0, tracked=tracked)
 
-    def _lent(self, state: State, function: Function, end: Instruction, yielded: Instruction) -> frozenset[Tracked]:
-        """What a scope has named that ends, as the generator knows it that has yielded it."""
+    def _lent(self, state: State, function: Function, end: Instruction, yielded: int) -> frozenset[Tracked]:
+        """What a scope has named that ends, as the generator knows it that has yielded it, or a view of it."""
         named = [name for use in function.uses[end[3]] if use[0] == op.ENTER for name in self.places.names(function, use[2])]
-        return frozenset(self.flow.moved(state.tracked, named, register_place(yielded[3])) if named and yielded[3] >= 0 else ())
+        return frozenset(self.flow.moved(state.tracked, named, register_place(yielded)) if named and yielded >= 0 else ())
 
     def current_around(self, frame: Frame, one: Instruction) -> object:
         """The stream that is current at a call on a path, and the function that has made it so; None where none has."""

@@ -49,7 +49,8 @@ class WalkNames:
         own = state.tracked - found
         if not own:
             return frozenset(found)
-        passed = [*self._given_to(function, one, callee), *(((outer,), register_place(inner)) for outer, inner in lent)]
+        inside = (((outer,), register_place(each)) for outer, inner in lent for each in self.transfer.shared(callee, inner))
+        passed = [*self._given_to(function, one, callee), *inside]
         keys, constants = self.keys(function, one, callee, is_down=True), self.constants(function, one, callee)
         for held in own:
             inner = [moved for sources, target in passed for moved in self.flow.moved([held], sources, target)]
