@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from streamlint.facts.fitting import takes
 from streamlint.facts.flow import DEEPEST, DEEPEST_CPP
 from streamlint.facts.frames import Arguments, Frame
 from streamlint.facts.functions import Function
+from streamlint.facts.instructions import SPREAD, arguments_of
 from streamlint.facts.nodes import Node
 from streamlint.facts.objects import (
     Activation,
@@ -49,13 +52,11 @@ class Calls(Parameters):
         found = self._arguments.get(key)
         if found is None:
             found = self._arguments[key] = Arguments(frame, Site(frame.function, instruction))
-            first, shape = (6, instruction[5]) if instruction[0] == op.INVOKE else (5, instruction[4])
-            self._fill(found, frame, instruction[first:], shape)
+            self._fill(found, frame, arguments_of(frame.function, instruction))
         return found
 
-    def _fill(self, found: Arguments, frame: Frame, registers: tuple[int, ...], shape: int) -> None:
-        kinds = frame.function.unit.ir.constants[shape] if shape != op.NONE else (None,) * len(registers)
-        for register, kind in zip(registers, kinds, strict=False):
+    def _fill(self, found: Arguments, frame: Frame, given: Iterable[tuple[int, object]]) -> None:
+        for register, kind in given:
             node = self.register(frame, register)
             if kind is None and not found.starred:
                 found.positional.append(node)
@@ -63,10 +64,10 @@ class Calls(Parameters):
                 found.starred.append(self.one_of(node))
             elif kind == 1:
                 found.starred.append(node)
-            elif kind == 2:
+            elif kind == SPREAD:
                 found.double.append(node)
             else:
-                found.keywords[kind] = node
+                found.keywords[str(kind)] = node
 
     def objects_of_node(self, node: Node) -> Object:
         """An iterable that gives what a node holds."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from streamlint.facts.cpp_names import CppNames
 from streamlint.facts.frames import Arguments, Frame
 from streamlint.facts.functions import ClassInfo, Function
+from streamlint.facts.instructions import with_kinds
 from streamlint.facts.nodes import Node
 from streamlint.facts.objects import (
     Address,
@@ -46,7 +47,7 @@ class CppCalls(CppNames):
         else:
             return super().arguments(frame, instruction)
         found = self._arguments[key] = Arguments(frame, Site(frame.function, instruction))
-        self._fill(found, frame, instruction[first:], shape)
+        self._fill(found, frame, with_kinds(frame.function, instruction[first:], shape))
         return found
 
     def call(self, callee: Object, arguments: Arguments, target: Node) -> None:

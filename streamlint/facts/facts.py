@@ -97,10 +97,10 @@ class Facts(Bindings):
         return not kinds.isdisjoint(words) and words <= kinds | _OF_WORDS
 
     def from_default(self, frame: Frame, parameter: Parameter, node: Node) -> None:
-        """A function or class that is the default of a parameter: who calls from outside may leave the argument out."""
+        """What the program made for the default of a parameter: who calls from outside may leave the argument out."""
         default = Node(lambda found: self.default(frame, frame.function.code.parameters.index(parameter), found))
-        callables = (FunctionObject, ClassObject, BoundMethod)
-        self.solver.when(default, lambda value: self.solver.add(node, value) if isinstance(value, callables) else None)
+        own = (FunctionObject, ClassObject, BoundMethod, Instance, Group, Container)
+        self.solver.when(default, lambda value: self.solver.add(node, value) if isinstance(value, own) else None)
 
     def values(self, function: Function, register: int) -> Node:
         """What a register may hold, over all calls of its function."""

@@ -12,12 +12,41 @@ from streamlint.models.vocabulary import Selector
 COPIES = {op.CAST: 4, op.COPY: 3, op.REBIND: 5, op.AWAIT: 3}
 """By opcode: the operand of which the result is a copy, a cast, or what it is behind a call that may change it."""
 
+SPREAD = 2
+"""The keyword of a dictionary that is spread."""
+
 
 def arguments_of(function: Function, call: Instruction) -> Iterator[tuple[int, object]]:
-    """The registers of a call's arguments, each with its keyword; None by position, 1 behind ``*``, 2 behind ``**``."""
+    """The registers of a call's arguments, each with its keyword; None by position, 1 behind ``*``, 2 behind ``**``. What a dictionary
+    holds that the function writes out and spreads there stands in its place."""
+    for register, kind in _as_written(function, call):
+        entries = _entries(function, register) if kind == SPREAD else None
+        yield from ((register, kind),) if entries is None else entries
+
+
+def _as_written(function: Function, call: Instruction) -> Iterator[tuple[int, object]]:
     first, shape = (6, call[5]) if call[0] == op.INVOKE else (5, call[4])
-    kinds = function.unit.ir.constants[shape] if shape != op.NONE else (None,) * (len(call) - first)
-    yield from zip(call[first:], kinds, strict=False)
+    return with_kinds(function, call[first:], shape)
+
+
+def with_kinds(function: Function, registers: tuple[int, ...], shape: int) -> Iterator[tuple[int, object]]:
+    """Arguments, each with its keyword, as the constant of a call's shape has them."""
+    return zip(registers, function.unit.ir.constants[shape] if shape != op.NONE else (None,) * len(registers), strict=False)
+
+
+def _entries(function: Function, register: int) -> list[tuple[int, object]] | None:
+    """The entries of a dictionary that is written out: ``{"a": x}``, ``dict(a=x)``, and what its block sets in it; None of another one."""
+    made = function.definitions[register] if register >= 0 and not function.is_cpp else None
+    if made is None or not (made[0] == op.DICT or (made[0] == op.CALL and function.dotted(made[3]) == "dict")):
+        return None
+    pairs = zip(made[4::2], map(function.constant, made[3::2]), strict=True) if made[0] == op.DICT else _as_written(function, made)
+    entries: list[tuple[int, object]] = list(pairs)
+    for use in function.uses[register]:
+        if use[0] == op.SET_ITEM and use[2] == register and function.blocks[use] == function.blocks[made]:
+            entries.append((use[4], function.constant(use[3])))
+        elif use[0] != op.BIND and not (use[0] in (op.CALL, op.INVOKE) and (register, SPREAD) in _as_written(function, use)):
+            return None
+    return entries if all(isinstance(name, str) for _, name in entries) else None
 
 
 def selected(function: Function, one: Instruction, selector: Selector) -> list[int]:

@@ -84,7 +84,8 @@ class _Workers:
         function, one = source.function, source.instruction
         default = function.default_place(one[3]) if one is not None and one[0] == op.PARAM else None
         values = [value for place in ((function, source.register), default) if place for value in self.context.facts.values(*place).values]
-        known = [value for value in values if not (isinstance(value, Scalar) or (isinstance(value, Unknown) and default is not None))]
+        is_told = default is not None or any(isinstance(value, Constant) for value in values)
+        known = [value for value in values if not (isinstance(value, Scalar) or (isinstance(value, Unknown) and is_told))]
         yield from (value.value if isinstance(value, Constant) else None for value in known)
 
     def functions(self, loader: ModelledCall) -> Iterator[tuple[Function, Calls]]:
