@@ -6,7 +6,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
-from streamlint.facts.constructions import is_constructor
 from streamlint.facts.counters import counts_rounds
 from streamlint.facts.functions import Function
 from streamlint.facts.instructions import last_name, unnegated
@@ -238,14 +237,15 @@ class Beside:
         """Whether a wait of the host waits for a stream; for one of several, if a loop of its own goes through them."""
         if not waits_for(wait, choice):
             return False
-        is_several = any(made.site is not None and self._makes_several(made.site) for made in choice.made)
+        is_several = any(made.site is not None and self._makes_several(made.site, function) for made in choice.made)
         return wait.choice is None or not is_several or self._is_loop_of_its_own(function, wait.instruction, one)
 
-    def _makes_several(self, site: Site) -> bool:
-        """Whether a place that makes a stream makes several: in a loop, or in the constructor of objects that are made in one."""
+    def _makes_several(self, site: Site, function: Function) -> bool:
+        """Whether a place that makes a stream makes several: in a loop, or in another function than one that is asked for, which is called
+        in a loop: the constructor of objects, or what makes them."""
         if self.is_repeated(site.function, site.instruction):
             return True
-        made = self.transfer.callers(site.function) if is_constructor(site.function) else ()
+        made = self.transfer.callers(site.function) if site.function is not function else ()
         return any(self.is_repeated(caller, call) for caller, call in made)
 
     def _is_loop_of_its_own(self, function: Function, wait: Instruction, one: Instruction) -> bool:

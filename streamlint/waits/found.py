@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from streamlint.facts.call_graph import CallGraph, LibraryCall
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Constant, Container, External, Instance, Memory, Object, Scalar, Unknown, are_plain
+from streamlint.facts.objects import Constant, Container, External, Instance, LibraryObject, Memory, Object, Scalar, Unknown, are_plain
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Row
@@ -254,7 +254,10 @@ class WaitFinder:
     def _may_hold(self, function: Function, one: Instruction, selector: Selector, wanted: bool, is_method: bool) -> bool:
         register = selected(function, one, selector, is_method)
         given = function.definitions[register] if register is not None and register >= 0 else None
-        return given is not None and given[0] == op.CONST and function.unit.ir.constants[given[3]] is wanted
+        if given is None or register is None or given[0] == op.CONST:
+            return given is not None and function.unit.ir.constants[given[3]] is wanted
+        held = self.facts.values(function, register).values
+        return wanted and any(isinstance(value, LibraryObject) and value.kind == "stream" for value in held)
 
     def _is_fresh(self, function: Function, register: int) -> bool:
         """Whether a register holds what the call before has made on the host, with elements to move, or what an object keeps there."""
