@@ -292,7 +292,7 @@ class CppLibrary(CppCalls):
         row = self.cpp_models.method(kind, name, "::") if kind and "." not in kind else None
         if row is not None:
             self.solver.add(target, self.objects(CppName, f"{kind}::{name}", value))
-        elif kind == "pointer" and name in ("get", "release"):  # of the smart pointer that holds it
+        elif name in ("get", "release") and (kind == "pointer" or _is_handle(value)):  # of the smart pointer that holds it
             self.solver.add(target, self.objects(CppName, f"elements::{name}", value))
         elif "::" in kind or kind.startswith(("cuda", "CU")) or (kind in ("pointer", "array") and not self._is_of_python(target)):
             self.unknown(target, "external")
@@ -310,7 +310,7 @@ class CppLibrary(CppCalls):
 
     def _elements_call(self, callee: CppName, name: str, arguments: Arguments, target: Node) -> None:
         value = callee.receiver
-        if isinstance(value, Memory):
+        if isinstance(value, Memory | LibraryObject):
             self.solver.add(target, value)
             return
         if not isinstance(value, Elements):
@@ -330,6 +330,11 @@ class CppLibrary(CppCalls):
         external = self._external(frame.function, name)
         if isinstance(external, CppName):
             self.library_call(external, arguments, node)
+
+
+def _is_handle(value: Object) -> bool:
+    """Whether an object is a handle of CUDA's, which has no members."""
+    return isinstance(value, LibraryObject) and value.type.startswith(("cuda", "CU"))
 
 
 _SPACES = {"cpu-device": "host", "cuda-device": "device"}

@@ -127,7 +127,7 @@ class Lanes:
         if is_given or _may_be_current(details - {"current", "default"} if is_one_of else details):
             names = (*names, AMBIENT)
         takes_turns = is_one_of and turning(function, register) is not None and self._is_of_list(function, register)
-        owner = self.owners.of(frame, own, made)
+        owner = self.owners.of(frame, register, own, made)
         return Lane(NAMED, names, made, self._blocking(stream, values, made), stream.library, is_given, is_one_of, takes_turns, owner)
 
     def _left_out(self, holder: Frame, held: int, library: str, depth: int) -> Lane | None:

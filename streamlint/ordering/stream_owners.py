@@ -1,23 +1,32 @@
-"""Of which object a stream is that the object's own constructor has made: two objects of one class have two streams of one origin."""
+"""Of which object a stream is that the object's own constructor has made: two objects of one class have two streams of one origin. So have
+two calls of a function that makes a stream."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 
 from streamlint.facts.functions import ClassInfo, Function
+from streamlint.facts.instructions import COPIES
 from streamlint.facts.objects import ClassObject, Instance, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.conditions import Frame
-from streamlint.ordering.places import Place
+from streamlint.ordering.on_path import as_passed
+from streamlint.ordering.places import Place, cell_of, is_own_cell
 from streamlint.ordering.walk_names import WalkNames
+from streamlint.transfer.carried import Carried, Carriers
 from streamlint.transfer.transfer import Transfer
+from streamlint.waits.operands import behind
 
 Owner = Site | tuple[ClassInfo, str]
-"""The instruction that makes an object, or the one member of a class that holds it."""
+"""The instruction that makes an object, or the one member of a class that holds it; the call of a function that makes a stream."""
 _DEEPEST = 4
 """Methods that call one another, from the constructor on."""
 _MAKING = (op.CALL, op.CONSTRUCT, op.DECLARE, op.NEW)
+_SAME = {opcode: slice(place, place + 1) for opcode, place in COPIES.items()} | {op.PHI: slice(3, None)}
+"""By opcode of what gives a value another name: the operands."""
+_KEEPING = (op.SET_NAME, op.SET_ATTR, op.SET_ITEM, op.APPEND, op.SET_DEREF, op.YIELD)
 
 
 class StreamOwners:
@@ -26,14 +35,44 @@ class StreamOwners:
     def __init__(self, transfer: Transfer) -> None:
         self.transfer = transfer
         self._names: WalkNames = transfer.one_of(WalkNames, transfer)
+        self._carriers = transfer.one_of(Carriers, transfer)
 
-    def of(self, frame: Frame, places: Iterable[Place], made: frozenset[Site]) -> Owner | None:
-        """The object whose member a stream is, by the places that a frame has for it; None where that cannot be told."""
+    def of(self, frame: Frame, register: int, places: Iterable[Place], made: frozenset[Site]) -> Owner | None:
+        """The object whose member a stream is, by the places that a frame has for it, or the call that has made it; None where that cannot
+        be told."""
         makers = {site.function for site in made}
-        if len(makers) != 1 or (kind := self._constructed_by(next(iter(makers)))) is None:
+        if len(makers) != 1:
             return None
+        if (kind := self._constructed_by(next(iter(makers)))) is None:
+            return self._by_call(frame, register, made)
         found = {self._owner(frame, place, kind) for place in places if place.path} - {None}
         return found.pop() if len(found) == 1 else None
+
+    def _by_call(self, frame: Frame, register: int, made: frozenset[Site]) -> Owner | None:
+        """The call of the function that has made a stream, where that gives back a new one each time."""
+        holder, held = as_passed(self.transfer, frame, register)
+        calls = {self._call_for(source, made) for source in self._carriers.sources(holder.function, held)}
+        return calls.pop() if len(calls) == 1 else None
+
+    def _call_for(self, source: Carried, made: frozenset[Site]) -> Site | None:
+        """The call that gives back what was made for it alone, of a source of a stream."""
+        function = source.function
+        onward = partial(_same, function)
+        first = [one for one in behind(function, [source.register], onward) if not onward(one)]
+        if len(first) != 1:
+            return None
+        one = first[0]
+        if Site(function, one) in made:
+            return dict(source.context).get(function) if self._is_given_back(function) else None
+        makers = {site.function for site in made}
+        entered = {edge.callee for edge in self.transfer.edges(function, one)} if one[0] in (op.CALL, op.INVOKE) else set()
+        return Site(function, one) if entered and entered <= makers and all(map(self._is_given_back, entered)) else None
+
+    def _is_given_back(self, function: Function) -> bool:
+        """Whether a function keeps nothing of what it makes: it sets no name, attribute or element, and asks none that is kept."""
+        if function.code.decorators or function.code.statics or any(function.by_opcode[opcode] for opcode in _KEEPING):
+            return False
+        return all(is_own_cell(cell_of(function, one[2]).root, function) for one in function.by_opcode[op.STORE])
 
     def _owner(self, frame: Frame, place: Place, kind: ClassInfo) -> Owner | None:
         frame, place = self._outermost(frame, place)
@@ -90,3 +129,11 @@ class StreamOwners:
         own = [caller for caller, call in calls if call[0] == op.INVOKE and caller.has_receiver and caller.is_parameter(call[3], 0)]
         found = {self._constructed_by(caller, depth - 1) for caller in own}
         return found.pop() if len(found) == 1 and len(own) == len(calls) else None
+
+
+def _same(function: Function, one: Instruction) -> tuple[int, ...]:
+    """The registers whose value an instruction gives another name; of a smart pointer, what it holds."""
+    if function.is_cpp and one[0] == op.INVOKE and function.invokes(one, "address"):
+        return one[3:4]
+    registers: tuple[int, ...] = one[_SAME.get(one[0], slice(0))]
+    return registers
