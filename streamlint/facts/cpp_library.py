@@ -50,7 +50,7 @@ class CppLibrary(CppCalls):
             super().library_call(callee, arguments, target)
             return
         name = callee.name
-        if name in self.cpp_models.marked("gives-argument"):
+        if name in self.cpp_models.marked("gives-argument") or name in self.cpp_models.marked("smart"):  # `StreamPtr(s)`
             for node in arguments.positional[:1]:
                 self.solver.edge(node, target)
         elif name == "std::get" and arguments.positional:
