@@ -60,6 +60,7 @@ class Beginnings:
         self.sharing = Sharing(transfer)
         self.handles = BoundHandles(transfer, places)
         self.graphs = transfer.one_of(GraphMemory, transfer, places)
+        self._tensors: dict[Function, bool] = {}
         self.casts: dict[tuple[Function, Instruction], set[Function]] = {}
         """The casts of the memory that work on a chosen stream touches, each with the functions of that work."""
 
@@ -76,7 +77,9 @@ class Beginnings:
             ]
             held = [(function, register) for _, _, work in chosen for register in _registers(work) if register >= 0]
             if function.is_cpp:
-                is_shared = self._is_scoped(function) or any(not caller.is_cpp for caller, _ in self.facts.call_places(function))
+                callers = (caller for caller, _ in self.facts.call_places(function))
+                is_shared = self._is_scoped(function) or self._works_with_tensors(function)
+                is_shared = is_shared or any(not caller.is_cpp or self._works_with_tensors(caller) for caller in callers)
                 others = self._on(self.sharing.with_any(held)) if is_shared else ()
                 found.update(dict.fromkeys((*chosen, *others)))
             else:
@@ -239,11 +242,25 @@ class Beginnings:
         streams: dict[Function, set[Key]] = {}
         for function, calls in work.items():
             streams[function] = {self._key(function, one, stream) for one, stream in calls}
-            if not function.is_cpp:
+            if not function.is_cpp or self._works_with_tensors(function):
                 streams[function].add((NULL,))  # work that names no stream is on the current one
         several = self._several(streams)
         several |= {function for function, calls in work.items() if any(self._turns(function, stream.register) for _, stream in calls)}
         return {function: [one for one, _ in calls] for function, calls in work.items() if function in several}
+
+    def _works_with_tensors(self, function: Function) -> bool:
+        """C++: whether a function works with tensors, on the current stream, beside what it puts on a stream of its own."""
+        found = self._tensors.get(function)
+        if found is None:
+            arrays = self.facts.models.marked("arrays")
+            calls = (
+                call
+                for opcode in (op.CALL, op.INVOKE)
+                for one in function.by_opcode[opcode]
+                for call in self.transfer.modelled(function, one)
+            )
+            found = self._tensors[function] = any(call.row.effect == "compute" and call.row.library in arrays for call in calls)
+        return found
 
     def _turns(self, function: Function, register: int) -> bool:
         """Whether the rounds of a loop put work on another stream each."""
@@ -315,7 +332,8 @@ class Beginnings:
             function, key, depth = waiting.popleft()
             for caller, call in self.facts.call_places(function) if depth < _DEEPEST and kept.adds(function, key, streams) else ():
                 callees[caller].add(function)
-                above, mine = self._above(caller, call, function, key), streams.setdefault(caller, set())
+                own: set[Key] = {(NULL,)} if caller not in streams and caller.is_cpp and self._works_with_tensors(caller) else set()
+                above, mine = self._above(caller, call, function, key), streams.setdefault(caller, own)
                 if above not in mine:
                     mine.add(above)
                     waiting.append((caller, above, depth + 1))
