@@ -15,7 +15,7 @@ from streamlint.models import Row
 from streamlint.ordering.earlier import Earlier
 from streamlint.ordering.places import Place
 from streamlint.ordering.queue_waits import Queue, QueueWaits
-from streamlint.transfer.actions import Copied, Read, Recorded, Synchronized, Written
+from streamlint.transfer.actions import Copied, Read, Recorded, Stream, Synchronized, Written
 from streamlint.transfer.host_copies import ASKED, HostCopy
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import CALLING
@@ -213,14 +213,14 @@ class Neighbours:
         block, index = site.function.homes[site.instruction]
         return _At(site.function, block, index + 1, calls)
 
-    def _outcome(self, function: Function, one: Instruction, work: _Search) -> str | None:
+    def _outcome(self, function: Function, one: Instruction, work: _Search, calls: tuple[Site, ...]) -> str | None:
         """What an instruction does by itself: it waits, for the call or for something else, or puts work on a device."""
-        site, outcome = Site(function, one), None
+        here, outcome = Site(function, one), None
         for action in self.transfer.of(function, one):
             if isinstance(action, Synchronized):
-                is_any = action.of is None or isinstance(action.of, int)
-                return WAITED if is_any or self.waits.is_same(site, action.of, work.queue) is not False else WORKED
-            if isinstance(action, Copied) and self.waits.is_same(site, action.stream, work.queue):
+                of = action.of
+                return WORKED if isinstance(of, Stream) and self.waits.is_same(work.queue, Queue(here, of, calls)) is False else WAITED
+            if isinstance(action, Copied) and self.waits.is_same(work.queue, Queue(here, action.stream, calls)):
                 outcome = WAITED if self.waits.fetches(function, one) else _QUEUED
             elif isinstance(action, (Copied, Recorded)):
                 return WORKED
@@ -237,7 +237,7 @@ class Neighbours:
                 return READ
             if one[0] not in CALLING or one[0] in (op.ENTER, op.NEXT):
                 continue
-            if (outcome := self._outcome(function, one, work)) == _QUEUED:
+            if (outcome := self._outcome(function, one, work, state.calls)) == _QUEUED:
                 continue
             if outcome is not None:
                 return outcome

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import Site
 from streamlint.ir import Instruction
@@ -15,13 +17,12 @@ from streamlint.transfer.actions import CURRENT, NAMED, UNKNOWN, Copied, Read, S
 from streamlint.transfer.modelled import operands_of
 
 
-class Queue:
-    """The stream that an operation is put on: the operation, and the calls that lead to it."""
+class Queue(NamedTuple):
+    """The stream that an operation is put on, or that the host waits for: the operation, and the calls that lead to it."""
 
-    def __init__(self, at: Site, stream: Stream, passed: tuple[Site, ...] = ()) -> None:
-        self.at = at
-        self.stream = stream
-        self.passed = passed
+    at: Site
+    stream: Stream
+    passed: tuple[Site, ...] = ()
 
 
 class QueueWaits:
@@ -67,7 +68,7 @@ class QueueWaits:
         call in whose course it does."""
         for action in self.transfer.of(*site):
             if isinstance(action, Synchronized):
-                if action.of is None or (not isinstance(action.of, int) and self.is_same(site, action.of, queue)):
+                if action.of is None or (not isinstance(action.of, int) and self.is_same(queue, Queue(site, action.of))):
                     return True
                 if isinstance(action.of, int):
                     return self._is_marked(site, action.of, queue)
@@ -82,60 +83,56 @@ class QueueWaits:
             return True if other in marks else False if self.earlier.queues(*other) else None
 
         is_last = bool(records) and self.earlier.all_paths(wait, judge)
-        return is_last and all(self.is_same(Site(wait.function, at), record.stream, queue) for at, record in records)
+        return is_last and all(self.is_same(queue, Queue(Site(wait.function, at), record.stream)) for at, record in records)
 
     def _is_named(self, call: Site, queue: Queue) -> bool:
         """Whether a call waits whenever it comes by for the stream, by the place that its function has it at."""
-        mine = self._place_in(call.function, queue)
+        mine = self._places(queue).get(call.function)
         return mine is not None and any(place == mine for place in self.host_waits.at(*call) if place is not None)
 
     # --- which stream
 
-    def is_same(self, site: Site, stream: Stream, queue: Queue) -> bool | None:
-        """Whether an instruction's stream is that of an operation; None where nothing says."""
-        mine, other = self._meant(queue.at, queue.stream), self._meant(site, stream)
-        if UNKNOWN in (mine.kind, other.kind):
+    def is_same(self, first: Queue, second: Queue) -> bool | None:
+        """Whether two operations are put on the same stream; None where nothing says."""
+        one, other = self._meant(first), self._meant(second)
+        if UNKNOWN in (one.kind, other.kind):
             return None
-        if mine.kind != NAMED or other.kind != NAMED:
-            return mine.kind == other.kind
-        place = self.places.of(site.function, other.register)
-        near = self._place_in(site.function, queue)
-        if near is not None and place == near:
+        if one.kind != NAMED or other.kind != NAMED:
+            return one.kind == other.kind
+        ours, theirs = self._places(first), self._places(second)
+        near = [(ours[function], theirs[function]) for function in ours if function in theirs]
+        if any(mine == place for mine, place in near):
             return True
-        made, _ = sites_of(list(self.transfer.values(queue.at.function, mine.register)))
-        others, _ = sites_of(list(self.transfer.values(site.function, other.register)))
-        if made or others:
+        made, _ = sites_of(list(self.transfer.values(first.at.function, one.register)))
+        others, _ = sites_of(list(self.transfer.values(second.at.function, other.register)))
+        if made or others or near:
             return bool(made & others)
-        if near is not None:
-            return False
-        path = self.places.of(queue.at.function, mine.register).path
-        return True if path and path == place.path else None
+        path = ours[first.at.function].path
+        return True if path and path == theirs[second.at.function].path else None
 
     def is_kept(self, queue: Queue) -> bool:
         """Whether an object, or a variable outside of functions, keeps a stream."""
-        stream = self._meant(queue.at, queue.stream)
-        if stream.kind != NAMED:
-            return False
         outer = queue.passed[0].function if queue.passed else queue.at.function
-        place = self._place_in(outer, queue)
-        is_local = place is None or place.root[0] in ("register", "parameter") or is_own_cell(place.root, outer)
-        return place is not None and (not is_local or any(key not in (ADDRESS, POINTEE) for key in place.path))
+        place = self._places(queue).get(outer)
+        if place is None:
+            return False
+        is_local = place.root[0] in ("register", "parameter") or is_own_cell(place.root, outer)
+        return not is_local or any(key not in (ADDRESS, POINTEE) for key in place.path)
 
-    def _meant(self, site: Site, stream: Stream) -> Stream:
-        return self.currents.at(*site) or stream if stream.kind == CURRENT else stream
+    def _meant(self, queue: Queue) -> Stream:
+        return self.currents.at(*queue.at) or queue.stream if queue.stream.kind == CURRENT else queue.stream
 
-    def _place_in(self, function: Function, queue: Queue) -> Place | None:
-        """The place of an operation's stream in its function, or in one of those that lead to it."""
-        stream = self._meant(queue.at, queue.stream)
+    def _places(self, queue: Queue) -> dict[Function, Place]:
+        """The places of an operation's stream, in its function and in those that lead to it."""
+        stream = self._meant(queue)
         if stream.kind != NAMED:
-            return None
+            return {}
         here, place = queue.at.function, self.places.of(queue.at.function, stream.register)
-        for call in reversed((*queue.passed, None)):
-            if call is not None:
-                above = self.host_waits.above(place, call.function, call.instruction, here)
-                if above is None:
-                    return None
-                here, place = call.function, above
-            if here is function:
-                return place
-        return None
+        found = {here: place}
+        for call in reversed(queue.passed):
+            above = self.host_waits.above(place, call.function, call.instruction, here)
+            if above is None:
+                break
+            here, place = call.function, above
+            found.setdefault(here, place)
+        return found
