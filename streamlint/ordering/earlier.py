@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from streamlint.facts.counters import counts_rounds
+from streamlint.facts.counters import leaves_rounds
 from streamlint.facts.functions import Function
 from streamlint.facts.instructions import unnegated
 from streamlint.facts.objects import LibraryObject, Site
@@ -120,7 +120,7 @@ class Earlier:
                     return Seen(other=True)  # the round before
                 is_before, before = True, [each for each in before if each in loop.body]
             beginning = beginning or not graph.predecessors[block]
-            fresh = [_Place(each, is_before, search.as_run and _leaves(function, each, block)) for each in before]
+            fresh = [_Place(each, is_before, search.as_run and leaves_rounds(function, each, block)) for each in before]
             waiting += [(each, len(function.code.blocks[each.block])) for each in fresh if each not in seen]
             seen.update(fresh)
         return Seen(found, bool(waiting), beginning)
@@ -299,11 +299,3 @@ class Earlier:
 def _around(function: Function, starts: list[tuple[int, int]]) -> dict[int, Loop]:
     """The loops around some places, by their first blocks."""
     return {loop.header: loop for block, _ in starts for loop in function.control.loops if block in loop.body}
-
-
-def _leaves(function: Function, header: int, after: int) -> bool:
-    """Whether a step leads out of a loop over elements."""
-    loop = function.loop_heads.get(header)
-    end = function.code.blocks[header][-1]
-    is_left = loop is not None and after not in loop.body and end[0] == op.BRANCH
-    return is_left and counts_rounds(function, unnegated(function, end[2])[0])

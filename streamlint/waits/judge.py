@@ -49,6 +49,7 @@ MEASURES = "the code around it tests or measures: waits are its purpose"
 WARMS_UP = "its rounds warm up for a capture, which would refuse it"
 NOT_ON_DEVICE = "nothing shows that the value is on the device: it comes from no loss, output, parameter or moved batch"
 NOT_EXECUTED = "it is not met in each round: a condition, or a way out of the loop, stands before it"
+STEPS_READ = "each step of the loop evaluates its closure many times, and reads each time"
 NEEDED = "the round needs the value: a decision, a message or a result depends on it"
 EVALUATES = "its rounds evaluate: they compare what a model gives with more of their data"
 DIFFERS = "what is uploaded differs from round to round"
@@ -265,6 +266,8 @@ class HotWaits:
             return NEEDED  # one read of what it is called for
         if self._is_guess(region):
             return NO_LOOP
+        if self.hot.reading_steps.are_all(region):
+            return STEPS_READ
         may_step = partial(self._may_step, first.function)
         if self._measuring.measures(wait, region, may_step) or (self._measuring.is_stopped(first) and not may_step()):
             return MEASURES
