@@ -19,6 +19,7 @@ from streamlint.ir import opcodes as op
 from streamlint.models import Models, StepRow, last_part
 from streamlint.support.records import replace
 from streamlint.waits.captures import warms_up
+from streamlint.waits.element_tests import element_tests
 from streamlint.waits.found import WaitFinder
 from streamlint.waits.host_rounds import HostRounds
 from streamlint.waits.idle import Idle, answers
@@ -187,7 +188,8 @@ class HotWaits:
 
     @cached_property
     def _idle(self) -> Idle:
-        return Idle(self.hot, {function: self._on_device(each) for function, each in self._waits.items()})
+        found = self._waits.items()
+        return Idle(self.hot, {function: [*self._on_device(each), *element_tests(self.finder, function)] for function, each in found})
 
     def _on_device(self, waits: list[Wait]) -> list[Wait]:
         """The waits that may be for a value of a device, in whichever region."""
