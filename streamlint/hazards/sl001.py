@@ -122,7 +122,9 @@ class _Search:
 
     def _size(self, copy: HostCopy) -> Size:
         """The size of a copy: of the bytes that it is given, or else of the memory."""
-        size = self.sizes.of(copy.origin)
+        size, host = self.sizes.of(copy.origin), Known(copy.call.function, copy.host, copy.origin.known.context)
+        if size.bytes is not None and not copy.call.function.is_cpp:
+            size = size._replace(bytes=self.sizes.of_part(host, size.bytes, copy.origin))
         given = self.sizes.cpp.copied(copy.call, copy.origin.known.context) if copy.call.function.is_cpp else None
         return size._replace(bytes=given) if given is not None else size
 
