@@ -106,7 +106,8 @@ class Idle:
             place = self._place(current.function, at)
             return self._back(current.function, [place], self._limits(current, facts), skipped, _DEEPEST)
 
-        nearest = self._nearest(region, wait.instruction, back)
+        found = self._nearest(region, wait.instruction, back)
+        nearest = [one for one in found if one.instruction != wait.instruction or one.function is not wait.function]  # of rounds within one
         if not nearest or not all(self._covers(first, wait, region) for first in nearest):
             return None
         return nearest[0]
