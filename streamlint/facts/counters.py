@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from streamlint.facts.functions import ClassInfo, Function
+from streamlint.facts.instructions import unnegated
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import Graph
@@ -120,3 +121,11 @@ def _adds_to(method: Function, call: Instruction, name: str) -> bool:
 def _is_number(function: Function, register: int) -> bool:
     one = function.definitions[register] if register >= 0 else None
     return one is not None and one[0] == op.CONST and isinstance(function.unit.ir.constants[one[3]], int | float)
+
+
+def leaves_rounds(function: Function, header: int, after: int) -> bool:
+    """Whether a step leads out of a loop over elements, at its head."""
+    loop = function.loop_heads.get(header)
+    end = function.code.blocks[header][-1]
+    is_left = loop is not None and after not in loop.body and end[0] == op.BRANCH
+    return is_left and counts_rounds(function, unnegated(function, end[2])[0])

@@ -67,7 +67,7 @@ class DefaultStream(StreamFiles):
         if self._is_apart(holder, place, work, beside):
             return ""
         race = self.is_race(choice.at)
-        if not race and self._is_timed(holder):
+        if not race and (self._is_timed(holder) or self.streams.at_rest.is_ended(holder, place)):
             return ""
         is_in_scope = self._has_stream_in_scope(holder) or self._works_on_another(holder)
         if is_in_scope and not is_chosen_by_branch(self.streams.launches, function, one, work):

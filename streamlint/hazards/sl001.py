@@ -20,6 +20,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.earlier import Earlier
 from streamlint.ordering.early_reads import EarlyReads
+from streamlint.ordering.empty_queues import EmptyQueues
 from streamlint.ordering.neighbours import Neighbours
 from streamlint.ordering.streams import sites_of
 from streamlint.transfer.actions import NAMED, Copied
@@ -66,8 +67,9 @@ class _Search:
         self.sizes = context.transfer.one_of(Sizes, self.origins)
         self.least = context.transfer.one_of(LeastSizes, self.origins)
         self.copies = context.transfer.one_of(HostCopies, self.origins)
-        self.neighbours = Neighbours(context.transfer)
         self.earlier = Earlier(self.origins)
+        self.neighbours = Neighbours(self.earlier)
+        self.queues = EmptyQueues(self.earlier)
         self.repetition = Repetition(context.transfer)
         self.once = Once(context.transfer)
         self.registered = Registered(self.origins)
@@ -79,7 +81,7 @@ class _Search:
         """The asynchronous copies of pageable memory that the host may wait in."""
         for copy in copies:
             is_asked = self.copies.is_asynchronous(copy.call, copy.origin.known.context) and self._is_pageable(copy)
-            if is_asked and not self._size(copy).is_small and not self.neighbours.is_waited_for(copy.call, copy.origin.passed):
+            if is_asked and not self._size(copy).is_small and not self.neighbours.is_waited_for(copy):
                 yield copy
 
     def _is_pageable(self, copy: HostCopy) -> bool:
@@ -120,7 +122,9 @@ class _Search:
 
     def _size(self, copy: HostCopy) -> Size:
         """The size of a copy: of the bytes that it is given, or else of the memory."""
-        size = self.sizes.of(copy.origin)
+        size, host = self.sizes.of(copy.origin), Known(copy.call.function, copy.host, copy.origin.known.context)
+        if size.bytes is not None and not copy.call.function.is_cpp:
+            size = size._replace(bytes=self.sizes.of_part(host, size.bytes, copy.origin))
         given = self.sizes.cpp.copied(copy.call, copy.origin.known.context) if copy.call.function.is_cpp else None
         return size._replace(bytes=given) if given is not None else size
 
@@ -180,9 +184,7 @@ class _Search:
         return False
 
     def _is_idle(self, copy: HostCopy) -> bool:
-        call = copy.call
-        site = Site(call.function, call.instruction)
-        return self.earlier.is_idle(site, copy.host, copy.evidence == ASKED, copy.origin.passed) or self._follows(copy)
+        return self.queues.holds(copy.call, copy.host, copy.evidence == ASKED, copy.origin.passed) or self._follows(copy)
 
     def _follows(self, copy: HostCopy) -> bool:
         """Whether it comes right behind another copy of what was made at the same place, say of a batch: the host has waited there."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from streamlint.facts.functions import Function
 from streamlint.facts.instructions import last_name, unnegated
 from streamlint.ir import Instruction
@@ -9,6 +11,7 @@ from streamlint.ir import opcodes as op
 from streamlint.ordering.beside import Beside, Event
 from streamlint.ordering.choices import NULL
 from streamlint.ordering.conditions import Conditions, Frame
+from streamlint.transfer.actions import Synchronized
 from streamlint.transfer.transfer import CALLING, Transfer
 
 
@@ -25,12 +28,23 @@ class AtRest:
         """Whether other streams have had work before, which is over, and get none again before the host has waited for this."""
         if self.beside.in_flight(function, one) or not any(map(is_on_stream, self.beside.before(function, one))):
             return False
-        return self._is_waited_for(function, one)
+        return self._is_waited_for(function, one, self._sorted(function)[0])
 
-    def _is_waited_for(self, function: Function, one: Instruction) -> bool:
+    def is_ended(self, function: Function, one: Instruction) -> bool:
+        """Whether nothing of the function's other streams is in flight, and the host waits for the whole device before they get work."""
+        if self.beside.in_flight(function, one):
+            return False
+        return self._is_waited_for(function, one, frozenset(filter(partial(self._is_for_device, function), function.code.instructions())))
+
+    def _is_for_device(self, function: Function, one: Instruction) -> bool:
+        """Whether the host waits for the whole device at an instruction."""
+        actions = self.transfer.of(function, one) if one[0] in CALLING else ()
+        return any(isinstance(action, Synchronized) and action.of is None for action in actions)
+
+    def _is_waited_for(self, function: Function, one: Instruction, waits: frozenset[Instruction]) -> bool:
         """Whether all ways on come to a wait before work of another stream, another device, and the end of the function; one that leaves
         because a call has failed does not count."""
-        waits, others = self._sorted(function)
+        others = self._sorted(function)[1]
         block, index = function.homes[one]
         waiting, seen = [(block, index + 1)], set[int]()
         while waiting:

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from streamlint.facts.counters import counts_rounds
-from streamlint.facts.effects import Effect, Effects
+from streamlint.facts.counters import leaves_rounds
 from streamlint.facts.functions import Function
 from streamlint.facts.instructions import unnegated
 from streamlint.facts.objects import LibraryObject, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ir.graph import NOBODY, Loop
-from streamlint.transfer.actions import Copied, Read, Synchronized
+from streamlint.ir.graph import Loop
+from streamlint.transfer.actions import Synchronized
 from streamlint.transfer.modelled import operands_of
 from streamlint.transfer.origins import Origins
 
@@ -24,11 +23,9 @@ _WORK = frozenset({"launch", "memset", "collective", "callback"})
 _COPIES = frozenset({"copy", "transfer", "module_to"})
 _MOST = 200
 _DEEPEST = 3
-_FEW = 4
-"""Callers of a function that are asked for what was before its calls."""
 
 
-class _Seen(NamedTuple):
+class Seen(NamedTuple):
     """What a search back has come to: what is looked for, something else, and the beginning of the function."""
 
     found: bool = False
@@ -62,7 +59,7 @@ class _Search(NamedTuple):
     life: Life | None
     crosses: Crosses | None
     as_run: bool
-    entered: dict[tuple[Function, Site | None], _Seen]
+    entered: dict[tuple[Function, Site | None], Seen]
 
 
 class Earlier:
@@ -101,7 +98,7 @@ class Earlier:
         seen = self._inside(outermost, search, None, 0)
         return seen.found and not (seen.other or seen.beginning)
 
-    def _back(self, function: Function, starts: list[tuple[int, int]], search: _Search, at: Site | None, depth: int) -> _Seen:
+    def _back(self, function: Function, starts: list[tuple[int, int]], search: _Search, at: Site | None, depth: int) -> Seen:
         """Go back over a function from some places: blocks, and the number of their instructions that count."""
         graph = function.control
         ways = self._ways_of(function, search.life)
@@ -113,20 +110,20 @@ class Earlier:
             block, is_before, _ = place
             verdict = self._last(function, function.code.blocks[block][:end], search, at, depth)
             if verdict is False:
-                return _Seen(other=True)
+                return Seen(other=True)
             if verdict:
                 found = True
                 continue
             before = [each for each in self._steps_back(function, place) if ways is None or (each, block) in ways]
             if (loop := headers.get(block)) is not None:
                 if is_before or search.crosses is None or not search.crosses(function, loop):
-                    return _Seen(other=True)  # the round before
+                    return Seen(other=True)  # the round before
                 is_before, before = True, [each for each in before if each in loop.body]
             beginning = beginning or not graph.predecessors[block]
-            fresh = [_Place(each, is_before, search.as_run and _leaves(function, each, block)) for each in before]
+            fresh = [_Place(each, is_before, search.as_run and leaves_rounds(function, each, block)) for each in before]
             waiting += [(each, len(function.code.blocks[each.block])) for each in fresh if each not in seen]
             seen.update(fresh)
-        return _Seen(found, bool(waiting), beginning)
+        return Seen(found, bool(waiting), beginning)
 
     def _steps_back(self, function: Function, place: _Place) -> Iterator[int]:
         """The blocks before one: of a loop that was left, its rounds; not those that leave unbound what the function gives back."""
@@ -228,11 +225,15 @@ class Earlier:
                 return True
         return search.judge(site, at or site)
 
-    def _inside(self, function: Function, search: _Search, at: Site | None, depth: int) -> _Seen:
+    def last(self, function: Function, judge: Judge, crosses: Crosses | None = None) -> Seen:
+        """What a call of a function comes to last."""
+        return self._inside(function, _Search(judge, None, crosses, True, {}), None, 0)
+
+    def _inside(self, function: Function, search: _Search, at: Site | None, depth: int) -> Seen:
         """What a call of a function comes to last. A function that calls itself comes to nothing there."""
         found = search.entered.get((function, at))
         if found is None:
-            search.entered[function, at] = _Seen()
+            search.entered[function, at] = Seen()
             ends = [function.homes[one] for one in function.by_opcode[op.RETURN]]
             found = search.entered[function, at] = self._back(function, ends, search._replace(life=None), at, depth)
         return found
@@ -255,98 +256,13 @@ class Earlier:
         """Python: whether elements of memory of a device are set."""
         return one[0] == op.SET_ITEM and not function.is_cpp and self.is_on_device(function, one[2])
 
-    def _fetches(self, site: Site, is_condition: bool) -> bool | None:
-        """Whether an instruction surely waits for the current stream; None of one that fetches nothing from a device."""
-        for action in self.transfer.of(site.function, site.instruction):
-            if isinstance(action, Copied) and action.direction == "d2h" and action.asynchronous is False:
-                is_cuda = action.call.row is not None and action.call.row.library != "torch"
-                return is_condition or is_cuda or self.is_on_device(site.function, action.source)
-            if isinstance(action, Read) and action.waits and self._is_read_there(site.function, action.register):
-                return True
-        return True if self._fetches_size(site.function, site.instruction) else None
-
-    def _given_to(self, call: Site) -> set[int]:
-        """What a call is given, and what that is made from."""
-        return {each for register in operands_of(call.function, call.instruction) for each in self._behind(call.function, register)}
-
-    def is_idle(self, site: Site, source: int, is_condition: bool, passed: tuple[Site, ...] = ()) -> bool:
-        """Whether the host has waited for the current stream before an upload, and nothing may have been put there since.
-
-        An unknown call may have put work there, unless it fills what is uploaded. ``is_condition``: the upload itself is reported under the
-        condition that its device is CUDA, so that a fetch of what may be on one counts. Rounds that do not train, and calls of a function
-        that no known code calls, follow one another: the host may have waited at the end of the one before.
-        """
-        called = filled = False
-        function = site.function
-        mine = set(self.transfer.shared(function, source))
-        places = {place.function: place for place in (*passed, site)}
-
-        def judge(other: Site, at: Site) -> bool | None:
-            nonlocal called, filled
-            fetches = self._fetches(other, is_condition)
-            if fetches is not None:
-                return fetches and self._is_near(at, places) and (filled or not called)
-            if self.queues(other.function, other.instruction):
-                return False
-            if self.is_unknown_call(other.function, other.instruction):
-                called = True
-                filled = filled or (other.function is function and not mine.isdisjoint(self._given_to(other)))
-            return None
-
-        if self.all_paths(site, judge, passed, crosses=self._follow, as_run=True):
-            return True
-        callers = list(self.transfer.callers((*passed, site)[0].function)) if len(passed) < _DEEPEST else []
-        return 0 < len(callers) <= _FEW and all(
-            self.is_idle(site, source, is_condition, (Site(caller, one), *passed)) for caller, one in callers if caller is not function
-        )
-
-    def _is_read_there(self, function: Function, register: int) -> bool:
-        """Whether a register holds memory of a device, and is not the answer to whether there is any."""
-        one = function.definitions[register] if register >= 0 else None
-        is_identity = one is not None and one[0] == op.COMPARE and function.text(one[3]) in ("is", "is not")
-        return not is_identity and self.is_on_device(function, register)
-
-    def _follow(self, function: Function, loop: Loop | None) -> bool:
-        """Whether the rounds of a loop, or the calls of a function, follow one another with nothing in between, and train nothing: reads
-        in training are there for logs, and may go."""
-        if function.is_cpp or (loop is None and any(True for _ in self.transfer.callers(function))):
-            return False
-        training = self.transfer.one_of(Effects, self.transfer.graph).leading(Effect.BACKWARD | Effect.OPTIMIZER)
-        if loop is None or function not in training:
-            return function not in training
-        entered = (edge for block in loop.body for one in function.code.blocks[block] for edge in self.transfer.edges(function, one))
-        own = self.transfer.one_of(Effects, self.transfer.graph).rounds.of(function)
-        return not any(function.blocks[one.instruction] in loop.body for one in own) and training.isdisjoint(
-            edge.callee for edge in entered
-        )
-
-    def _is_near(self, at: Site, places: dict[Function, Site]) -> bool:
-        """Whether a place stands in the loop of the one of its function that the search began at, or entered from; outside of loops in
-        none, too."""
-        function, graph = at.function, at.function.control
-        around, own = (graph.innermost[function.blocks[one]] for one in (places[function].instruction, at.instruction))
-        return around == own or (around != NOBODY and function.blocks[at.instruction] in graph.loops[around].body)
-
-    def _fetches_size(self, function: Function, one: Instruction) -> bool:
-        """Whether the host waits for how many elements a call on the device gives: ``nonzero``."""
-        rows = [call.row for call in self.transfer.modelled(function, one)] if one[0] in (op.CALL, op.INVOKE) else []
-        waits = any(row.effect == "compute" and row.get("waits") for row in rows)
-        return waits and any(self.is_on_device(function, each) for each in operands_of(function, one))
-
-    def _behind(self, function: Function, register: int) -> Iterator[int]:
-        """A register and, of an attribute, its object."""
-        yield from self.transfer.shared(function, register)
-        one = function.definitions[register] if register >= 0 else None
-        if one is not None and one[0] == op.ATTR:
-            yield one[3]
-
     def is_work(self, function: Function, one: Instruction) -> bool:
         """Whether an instruction puts work on a device, or may, as an unknown call."""
         return self.queues(function, one) or self.is_unknown_call(function, one)
 
     def is_on_device(self, function: Function, register: int) -> bool:
         """Whether a register may hold memory of a device."""
-        return any(origin.space == "device" for origin in self.origins.of(function, register))
+        return self.origins.is_on_device(function, register)
 
     def queues(self, function: Function, one: Instruction) -> bool:
         """Whether an instruction puts work on a device."""
@@ -383,11 +299,3 @@ class Earlier:
 def _around(function: Function, starts: list[tuple[int, int]]) -> dict[int, Loop]:
     """The loops around some places, by their first blocks."""
     return {loop.header: loop for block, _ in starts for loop in function.control.loops if block in loop.body}
-
-
-def _leaves(function: Function, header: int, after: int) -> bool:
-    """Whether a step leads out of a loop over elements."""
-    loop = function.loop_heads.get(header)
-    end = function.code.blocks[header][-1]
-    is_left = loop is not None and after not in loop.body and end[0] == op.BRANCH
-    return is_left and counts_rounds(function, unnegated(function, end[2])[0])

@@ -31,7 +31,7 @@ class HostWaits:
         for edge in self.transfer.edges(function, one) if depth < _DEEPEST else ():
             if edge.is_followed and not edge.is_handed and not edge.is_guess:
                 for place in self._inside(edge.callee, depth + 1):
-                    yield from self._above(place, function, one, edge.callee)
+                    yield from self._named(place, function, one, edge.callee)
 
     def _inside(self, function: Function, depth: int) -> Iterator[Place | None]:
         for number, block in enumerate(function.code.blocks):
@@ -39,11 +39,17 @@ class HostWaits:
                 for one in block:
                     yield from self.at(function, one, depth)
 
-    def _above(self, place: Place | None, caller: Function, call: Instruction, callee: Function) -> Iterator[Place | None]:
+    def _named(self, place: Place | None, caller: Function, call: Instruction, callee: Function) -> Iterator[Place | None]:
+        """A place that a function waits for as its caller names it; None stays the device."""
+        above = self.above(place, caller, call, callee) if place is not None else None
+        if place is None or above is not None:
+            yield above
+
+    def above(self, place: Place, caller: Function, call: Instruction, callee: Function) -> Place | None:
         """A place of a function as its caller names it."""
-        if place is None or place.root[0] == "global":
-            yield place
-        elif place.root[0] == "parameter" and call[0] in (op.CALL, op.INVOKE):
-            given = operand_of(caller, call, callee, int(str(place.root[1])))
-            if given is not None and given >= 0:
-                yield self.places.of(caller, given).behind(*place.path)
+        if place.root[0] == "global":
+            return place
+        if place.root[0] != "parameter" or call[0] not in (op.CALL, op.INVOKE):
+            return None
+        given = operand_of(caller, call, callee, int(str(place.root[1])))
+        return self.places.of(caller, given).behind(*place.path) if given is not None and given >= 0 else None

@@ -10,16 +10,25 @@ from streamlint.facts.instructions import unnegated
 from streamlint.facts.objects import Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ir.graph import Loop
-from streamlint.ordering.streams import Currents, sites_of
-from streamlint.transfer.actions import CURRENT, NAMED, UNKNOWN, Copied, Read, Recorded, Stream, Synchronized
-from streamlint.transfer.host_copies import ASKED
+from streamlint.ir.graph import NOBODY, Loop
+from streamlint.models import Row
+from streamlint.ordering.earlier import Earlier
+from streamlint.ordering.places import Place
+from streamlint.ordering.queue_waits import Queue, QueueWaits
+from streamlint.transfer.actions import Copied, Read, Recorded, Stream, Synchronized, Written
+from streamlint.transfer.host_copies import ASKED, HostCopy
 from streamlint.transfer.modelled import ModelledCall
-from streamlint.transfer.transfer import CALLING, Transfer
+from streamlint.transfer.transfer import CALLING
 from streamlint.waits.operands import operand_of
 
 WAITED, WORKED, READ, ENDED = "waited", "worked", "read", "ended"
+_QUEUED = "queued"
+"""Another copy of the same stream: the host has nothing else to do meanwhile."""
+_LEFT = ("left", True)
+"""What a path knows that has left the function of the operation."""
 _SILENT = frozenset({"none", "stream_of", "view", "same", "device", "object", "touch", "destroy"})
+_OF_CPP = frozenset({"write", "alloc"})
+"""C++: a container is given an element, memory is asked for."""
 _MOST = 300
 _DEEPEST = 9
 """Calls that are entered within one another."""
@@ -42,26 +51,54 @@ Registers = set[tuple[Function, int]]
 
 
 class _Search(NamedTuple):
-    """The operation whose neighbours are looked for: the registers of its status, and of what it brings; some places that read that."""
+    """The operation whose neighbours are looked for: the registers of its status, and of what it brings; some places that read that.
+
+    ``is_alone``: the rounds of its loop do nothing else on the host."""
 
     call: ModelledCall
-    stream: Stream
+    queue: Queue
     status: Registers
     brought: Registers
     reads: frozenset[Site]
+    is_alone: bool
 
 
 class Neighbours:
     """Looks forward from operations until something else happens: in their functions, in those that are called, and in callers."""
 
-    def __init__(self, transfer: Transfer) -> None:
-        self.transfer = transfer
-        self.currents = transfer.one_of(Currents, transfer)
+    def __init__(self, earlier: Earlier) -> None:
+        self.transfer = earlier.transfer
+        self.waits = QueueWaits(earlier)
 
-    def is_waited_for(self, call: ModelledCall, passed: tuple[Site, ...]) -> bool:
+    def is_waited_for(self, copy: HostCopy) -> bool:
         """Whether the host waits for the stream of a copy before anything else happens, on some path, and on none is other work first."""
-        outcomes = self.after(call, passed)
+        ends = self._ends(copy.call, copy.origin.passed, op.NONE, frozenset(), self._is_alone(copy))
+        outcomes = {outcome for outcome, _ in ends}
         return WAITED in outcomes and WORKED not in outcomes
+
+    def _is_alone(self, copy: HostCopy) -> bool:
+        """Whether the loop around a copy prepares nothing on the host that the copy of the round before could run beside."""
+        function, home = copy.call.function, copy.call.function.blocks[copy.call.instruction]
+        graph, made = function.control, copy.origin.site
+        loop = graph.loops[graph.innermost[home]] if graph.innermost[home] != NOBODY else None
+        if loop is None:
+            return False
+        if copy.direction == "h2d" and made is not None and made.function is function and function.blocks[made.instruction] in loop.body:
+            return False
+        inner = [one for one in graph.loops if one.header in loop.body and home not in one.body]
+        written = {block: list(self._written(function, block)) for block in loop.body}
+        mine = self.waits.places.of(function, copy.host) if copy.direction == "d2h" else None
+        if any(place != mine for places in written.values() for place in places):
+            return False
+        return all(any(written[block] for block in one.body) for one in inner)
+
+    def _written(self, function: Function, block: int) -> Iterator[Place]:
+        """The memory that calls of a block write on the host: what an address was computed from."""
+        for one in function.code.blocks[block]:
+            for action in self.transfer.of(function, one) if one[0] in (op.CALL, op.INVOKE) else ():
+                if isinstance(action, Written):
+                    made = function.definitions[action.register] if action.register >= 0 else None
+                    yield self.waits.places.of(function, made[4] if made is not None and made[0] == op.BINARY else action.register)
 
     def is_wanted(self, call: ModelledCall, register: int, passed: tuple[Site, ...], reads: frozenset[Site] = frozenset()) -> bool:
         """Whether the host reads what a copy brings before anything else happens, or has nothing else to do: a loop that reads in some of
@@ -77,12 +114,15 @@ class Neighbours:
         """What comes behind a call: `WAITED`, `WORKED`, `READ`, `ENDED`."""
         return {outcome for outcome, _ in self._ends(call, passed, brought, frozenset())}
 
-    def _ends(self, call: ModelledCall, passed: tuple[Site, ...], brought: int, reads: frozenset[Site]) -> set[tuple[str, _At]]:
+    def _ends(
+        self, call: ModelledCall, passed: tuple[Site, ...], brought: int, reads: frozenset[Site], is_alone: bool = False
+    ) -> set[tuple[str, _At]]:
         """What comes behind a call, and where the stretch of code begins in which it comes."""
         function, found = call.function, set[tuple[str, _At]]()
         status = {(function, call.result)} if not call.memory(call.result) else set[tuple[Function, int]]()
         held = {(function, each) for each in self._shared(function, brought)}
-        work = _Search(call, call.stream(), status, held, reads)
+        queue = Queue(Site(function, call.instruction), call.stream(), passed)
+        work = _Search(call, queue, status, held, reads, is_alone)
         waiting, seen = [self._behind(Site(function, call.instruction), passed)], set[_At]()
         while waiting and len(seen) < _MOST:
             state = waiting.pop()
@@ -118,7 +158,8 @@ class Neighbours:
             callers = self.transfer.callers(function) if not state.calls and state.left < _HIGHEST else ()
             for site in (*state.calls[-1:], *(Site(*place) for place in callers)):
                 self._returned(function, end, site, work)
-                yield self._behind(site, state.calls[:-1])._replace(decided=state.decided, left=state.left + (not state.calls))
+                decided = state.decided | {_LEFT} if function is work.call.function else state.decided
+                yield self._behind(site, state.calls[:-1])._replace(decided=decided, left=state.left + (not state.calls))
         elif end[0] == op.BRANCH:
             yield from self._branched(state, end, work)
         else:
@@ -172,27 +213,33 @@ class Neighbours:
         block, index = site.function.homes[site.instruction]
         return _At(site.function, block, index + 1, calls)
 
-    def _outcome(self, function: Function, one: Instruction, work: _Search) -> str | None:
+    def _outcome(self, function: Function, one: Instruction, work: _Search, calls: tuple[Site, ...]) -> str | None:
         """What an instruction does by itself: it waits, for the call or for something else, or puts work on a device."""
+        here, outcome = Site(function, one), None
         for action in self.transfer.of(function, one):
             if isinstance(action, Synchronized):
-                return WAITED if self._is_of(function, one, action, work.call, work.stream) else WORKED
-            if isinstance(action, (Copied, Recorded)):
+                of = action.of
+                return WORKED if isinstance(of, Stream) and self.waits.is_same(work.queue, Queue(here, of, calls)) is False else WAITED
+            if isinstance(action, Copied) and self.waits.is_same(work.queue, Queue(here, action.stream, calls)):
+                outcome = WAITED if self.waits.fetches(function, one) else _QUEUED
+            elif isinstance(action, (Copied, Recorded)):
                 return WORKED
-        return None
+        return outcome
 
     def _run(self, state: _At, work: _Search) -> str | list[_At]:
         """What happens in the rest of a block: an outcome, or the functions that a call enters."""
         function = state.function
         for one in function.code.blocks[state.block][state.place :]:
-            if one is work.call.instruction or one[0] == op.LAUNCH:
+            if one[0] == op.LAUNCH or (one is work.call.instruction and (not work.is_alone or _LEFT in state.decided)):
                 return WORKED
             is_of_status = _follow_status(function, one, work.status)
             if self._reads(function, one, work.brought) or (work.reads and Site(function, one) in work.reads):
                 return READ
             if one[0] not in CALLING or one[0] in (op.ENTER, op.NEXT):
                 continue
-            if (outcome := self._outcome(function, one, work)) is not None:
+            if (outcome := self._outcome(function, one, work, state.calls)) == _QUEUED:
+                continue
+            if outcome is not None:
                 return outcome
             if one[0] in (op.CALL, op.INVOKE) and is_of_status:
                 work.status.add((function, one[2]))
@@ -233,8 +280,8 @@ class Neighbours:
         if any(row is None for row in rows):
             return not self.transfer.is_of_language(function, one)
         if rows:
-            silent = _SILENT | {"write"} if function.is_cpp else _SILENT  # a container of C++ is given an element
-            loud = {row.effect for row in rows if row is not None} - silent
+            silent = _SILENT | _OF_CPP if function.is_cpp else _SILENT
+            loud = {row.effect for row in rows if row is not None and not _is_freed(row)} - silent
             return bool(loud) and not (loud == {"factory"} and self._is_of_host(function, one))
         return one[0] in (op.CALL, op.INVOKE, op.LAUNCH)
 
@@ -243,21 +290,10 @@ class Neighbours:
         made = [value for call in self.transfer.modelled(function, one) for value in call.memory(call.result)]
         return {value.space for value in made if value.evidence != ASKED} == {"host"}
 
-    def _is_of(self, function: Function, one: Instruction, action: Synchronized, call: ModelledCall, stream: Stream) -> bool:
-        """Whether a wait is for the stream of the copy."""
-        if action.of is None or isinstance(action.of, int):
-            return True
-        mine = self.currents.at(call.function, call.instruction) or stream if stream.kind == CURRENT else stream
-        other = self.currents.at(function, one) or action.of if action.of.kind == CURRENT else action.of
-        if UNKNOWN in (mine.kind, other.kind):
-            return True
-        if mine.kind != NAMED or other.kind != NAMED:
-            return mine.kind == other.kind
-        if mine.register == other.register and function is call.function:
-            return True
-        made, _ = sites_of(list(self.transfer.values(call.function, mine.register)))
-        others, _ = sites_of(list(self.transfer.values(function, other.register)))
-        return bool(made & others) or (not made and not others)
+
+def _is_freed(row: Row) -> bool:
+    """Whether a call gives memory back, and waits for no device: that of the host, or in the order of a stream."""
+    return row.effect == "free" and (row.get("memory") == "pageable" or row.get("stream") is not None)
 
 
 def _round_of(function: Function, loop: Loop) -> str:

@@ -49,11 +49,12 @@ def _repeats(contexts: Contexts, call: ModelledCall, context: Context) -> bool:
 def _numbers(contexts: Contexts, known: Known) -> list[int | None]:
     one = contexts.definition(known)
     if one is not None and one[0] == op.BUILD:
-        return [_signed(contexts, known._replace(register=each)) for each in one[4:]]
-    return [_signed(contexts, known)]
+        return [signed_number(contexts, known._replace(register=each)) for each in one[4:]]
+    return [signed_number(contexts, known)]
 
 
-def _signed(contexts: Contexts, known: Known) -> int | None:
+def signed_number(contexts: Contexts, known: Known) -> int | None:
+    """A whole number, also one that is written with a minus."""
     one = contexts.definition(known)
     if one is not None and one[0] == op.UNARY and known.function.text(one[3]) == "-":
         number = contexts.number(known._replace(register=one[4]))

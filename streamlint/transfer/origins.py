@@ -45,6 +45,10 @@ class Origins(Parts):
         self._active: set[Known] = set()
         self._heavy: set[tuple[Function, int]] = set()  # what took more steps in some context is asked without one
 
+    def is_on_device(self, function: Function, register: int) -> bool:
+        """Whether a register may hold memory of a device."""
+        return any(origin.space == "device" for origin in self.of(function, register))
+
     def of(self, function: Function, register: int, context: Context = ()) -> list[Origin]:
         """The origins of what a register holds."""
         asked = Known(function, register, context)

@@ -14,6 +14,7 @@ from streamlint.models.traits import Trait
 from streamlint.transfer.contexts import Context, Known
 from streamlint.transfer.cpp_declared import bound_type
 from streamlint.transfer.cpp_sizes import WHOLE, WIDTHS, CppSizes
+from streamlint.transfer.gaps import signed_number
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.origin import Origin, appended
 from streamlint.transfer.origins import Origins
@@ -51,8 +52,14 @@ class Sizes:
         self._known: dict[tuple[Known, str, str, int], Size] = {}
 
     def _number(self, known: Known) -> int | None:
-        """The whole number that a register holds, if it is known."""
-        return self.contexts.number(known)
+        """The whole number that a register holds, if it is known; of an attribute that several classes set to one, the largest."""
+        return self.contexts.number(known, otherwise=self._largest_of_classes)
+
+    def _largest_of_classes(self, known: Known) -> int | None:
+        one = self.contexts.definition(known)
+        values = list(self.contexts.facts.values(known.function, known.register).values) if one is not None and one[0] == op.ATTR else []
+        numbers = [value.value for value in values if isinstance(value, Constant) and type(value.value) is int]
+        return max(numbers) if numbers and len(numbers) == len(values) else None
 
     def of(self, origin: Origin, depth: int = 0) -> Size:
         """The size of memory at its origin."""
@@ -201,7 +208,8 @@ class Sizes:
             context = origin.known.context
             memory = [each for each in call.operands if self.origins.of(call.function, each, context)]
             return self._joined(origin, memory[:1], depth)
-        return self._joined(origin, list(call.operands), depth)
+        joined = self._joined(origin, list(call.operands), depth)
+        return joined._replace(counts=joined.counts and not asked)
 
     def _of_display(self, origin: Origin, call: ModelledCall, depth: int) -> int | None:
         """The size of what is put together of the tensors in a display, if it holds no others and all of them are known."""
@@ -227,6 +235,8 @@ class Sizes:
         function, context = origin.known.function, origin.known.context
         found: list[Size] = []
         for register in registers:
+            if self._are_numbers(Known(function, register, context)):
+                continue
             for each in self.origins.of(function, register, context):
                 if each.known != origin.known:
                     found.append(self.of(each, depth + 1))
@@ -261,6 +271,33 @@ class Sizes:
         register = call.one("bytes")
         asked = [Known(call.function, register, origin.known.context)] if register is not None else []
         return any(self.cpp.is_of_array(each) for each in (*asked, *self.cpp.counts(origin.known)))
+
+    # --- parts
+
+    def of_part(self, known: Known, whole: int, origin: Origin) -> int:
+        """The size of what a register holds, of memory of a size: less of it where that is a slice of constant length."""
+        known = self.contexts.traced(known)
+        one = self.contexts.definition(known)
+        index = known.function.definitions[one[4]] if one is not None and one[0] == op.ITEM and one[4] >= 0 else None
+        if index is None or index[0] != op.SLICE or origin.site is None:
+            return whole
+        calls = self.origins.calls(origin.known, origin.site.instruction)
+        shapes = [self._dimensions(Known(call.function, each, origin.known.context)) for call in calls for each in call.all("shape")]
+        rows, length = shapes[0][0] if shapes and shapes[0] else None, self._length(known, index)
+        return whole * length // rows if rows and length is not None and length < rows else whole
+
+    def _length(self, known: Known, index: Instruction) -> int | None:
+        """How many elements a slice takes at most: ``[:n]``, ``[a:b]``, ``[i : i + n]``, ``[-n:]``."""
+        begin, end = (known._replace(register=each) if each >= 0 else None for each in index[3:5])
+        first, last = (signed_number(self.contexts, each) if each is not None else None for each in (begin, end))
+        if end is None:
+            return -first if first is not None and first < 0 else None
+        if last is not None and (begin is None or first is not None):
+            return last - (first or 0) if last >= (first or 0) >= 0 else None
+        one = self.contexts.definition(end)
+        if one is None or begin is None or one[0] != op.BINARY or known.function.text(one[3]) != "+" or one[4] != begin.register:
+            return None
+        return self._number(end._replace(register=one[5]))
 
 
 class LeastSizes(Sizes):

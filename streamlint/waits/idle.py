@@ -10,18 +10,21 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from streamlint.facts.counters import leaves_rounds
 from streamlint.facts.effects import Effect
 from streamlint.facts.functions import Function
 from streamlint.facts.hot import HotRegions, Region
-from streamlint.facts.instructions import unnegated
+from streamlint.facts.objects import Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY
+from streamlint.waits.closures import ReadingSteps
+from streamlint.waits.known import Fact, Known
 from streamlint.waits.numbers import on_numbers
+from streamlint.waits.operands import behind
 from streamlint.waits.preparing import Preparing
 from streamlint.waits.questions import alike
 from streamlint.waits.quiet import Quiet
-from streamlint.waits.steady import steadiness_of
 from streamlint.waits.wait import CAST, DEVICE, FETCH, NUMBER, READ, UPLOAD, Wait
 from streamlint.waits.without import edges_without
 
@@ -30,7 +33,6 @@ _FETCHES = frozenset({"float", "int", "bool", "complex", "str", "repr", "print",
 _IMPLIED = frozenset({"indexing", "assignment"})
 """Uploads of indices that are on the device where the tensor is: whether they wait is not known."""
 _DEEPEST = 6
-Fact = tuple[object, ...]
 
 
 def answers(wait: Wait) -> bool:
@@ -71,8 +73,9 @@ class Idle:
 
     def __init__(self, hot: HotRegions, waits: Mapping[Function, Sequence[Wait]]) -> None:
         self.hot = hot
+        self.reading_steps = ReadingSteps(hot)
+        self.known = Known(hot)
         self.quiet = Quiet(hot.graph)
-        self.steadiness = steadiness_of(hot)
         self._at: dict[Function, dict[Instruction, Wait]] = {}
         self._uploads: dict[Function, dict[Instruction, Wait]] = {}
         self._without: dict[Function, frozenset[tuple[int, int]]] = {}
@@ -94,7 +97,7 @@ class Idle:
             wait.what == CAST and wait.name.rpartition(".")[2] not in _FETCHES
         ):
             return None
-        facts = self._known(wait, region)
+        facts = self.known.at(wait, region)
         made = wait.function.definitions[wait.value] if wait.what == UPLOAD and wait.value >= 0 else None
         is_plain = made is not None and not self.quiet.entered(wait.function, made)  # what is uploaded was made on the host
         skipped = {*self.preparing.conversions(wait), *([made] if made is not None and is_plain else ())}
@@ -103,7 +106,8 @@ class Idle:
             place = self._place(current.function, at)
             return self._back(current.function, [place], self._limits(current, facts), skipped, _DEEPEST)
 
-        nearest = self._nearest(region, wait.instruction, back)
+        found = self._nearest(region, wait.instruction, back)
+        nearest = [one for one in found if one.instruction != wait.instruction or one.function is not wait.function]  # of rounds within one
         if not nearest or not all(self._covers(first, wait, region) for first in nearest):
             return None
         return nearest[0]
@@ -118,6 +122,8 @@ class Idle:
             block, index = self._place(current.function, at)
             return self._on(current.function, (block, index + 1), self._limits(current, {}), _DEEPEST, needed)
 
+        if (step := self._step_behind(region, on(region, wait.instruction), on)) is not None:
+            return wait._replace(function=step.function, instruction=step.instruction)
         nearest = self._nearest(region, wait.instruction, on)
         if not nearest or not all(self._covers(later, wait, region) and needed(later) for later in nearest):
             return None
@@ -137,6 +143,17 @@ class Idle:
             if around is None:
                 return []
             region, at = around
+
+    def _step_behind(self, region: Region, reach: Reach, on: Callable[[Region, Instruction], Reach]) -> Site | None:
+        """The step of an optimizer that reads what its closure gives, if all ways on lead out of that before anything else happens."""
+        while reach == Reach(passes=True) and region.caller is not None and region.call is not None:
+            if self.reading_steps.runs(region):
+                return Site(region.caller.function, region.call)
+            around = self._around(region)
+            if around is None:
+                return None
+            region, reach = around[0], on(*around)
+        return None
 
     # --- where ways lead
 
@@ -179,10 +196,10 @@ class Idle:
         body = self.hot.body(function)
         waits: dict[Wait, None] = {}
         passes = False
-        seen, left = set[int](), set[int]()
-        waiting = list(starts)
+        seen, left = set[tuple[int, bool]](), set[int]()
+        waiting = [(block, index, False) for block, index in starts]
         while waiting:
-            block, index = waiting.pop()
+            block, index, is_left = waiting.pop()
             reach = self._back_along(function, function.code.blocks[block][:index], limits, skipped, depth)
             if reach.queues:
                 return _QUEUES
@@ -194,10 +211,11 @@ class Idle:
                 continue
             left.add(block)
             for before in body.graph.predecessors[block]:
-                is_first = block == limits.head and not body.graph.dominates(block, before)  # the first round
-                if not is_first and before not in seen and self._is_way(function, before, block, limits):
-                    seen.add(before)
-                    waiting.append((before, len(function.code.blocks[before])))
+                is_first = (block == limits.head or is_left) and not body.graph.dominates(block, before)  # the first round, or none
+                is_over = leaves_rounds(function, before, block) and _is_over_parameters(function, before)
+                if not is_first and (before, is_over) not in seen and self._is_way(function, before, block, limits):
+                    seen.add((before, is_over))
+                    waiting.append((before, len(function.code.blocks[before]), is_over))
         return Reach(tuple(waits), passes)
 
     def _back_along(
@@ -281,7 +299,7 @@ class Idle:
             return False
         if limits.within is not None and not (before in limits.within and after in limits.within):
             return False
-        return all(limits.facts.get(fact, truth) == truth for fact, truth in self._facts(function, before, after))
+        return all(limits.facts.get(fact, truth) == truth for fact, truth in self.known.of_edge(function, before, after))
 
     def _reach(self, function: Function, one: Instruction, facts: Mapping[Fact, bool], depth: int, forwards: bool) -> Reach | None:
         """What an instruction comes to: its wait, or what the functions do that it enters; None for nothing."""
@@ -307,7 +325,7 @@ class Idle:
 
     def _summary(self, function: Function, facts: Mapping[Fact, bool], depth: int, forwards: bool) -> Reach:
         """What a call of a function comes to first, or last."""
-        if depth <= 0 or function.is_cpp or function.code.flags & {"generator", "async"}:
+        if depth <= 0 or function.code.flags & {"generator", "async"}:
             return _QUEUES
         facts = {fact: truth for fact, truth in facts.items() if fact[0] == "attribute"}
         key = (function, forwards, frozenset(facts.items()))
@@ -332,39 +350,6 @@ class Idle:
             self._short[function] = frozenset(each for each in found if not self.quiet.entered(function, each))
         return one in self._short[function]
 
-    # --- what holds
-
-    def _known(self, wait: Wait, region: Region) -> dict[Fact, bool]:
-        """The conditions under which a wait is reached: how they come out is known on the way to it."""
-        function = wait.function
-        body = self.hot.body(function)
-        found: dict[Fact, bool] = {}
-        seen: set[int] = set()
-        waiting = [body.home[wait.instruction]]
-        while waiting:
-            edges = body.graph.controlled_by[waiting.pop()]
-            if len(edges) != 1 or edges[0][0] in seen or (region.loop is not None and edges[0][0] == region.loop.header):
-                continue
-            seen.add(edges[0][0])
-            found.update(self._facts(function, *edges[0]))
-            waiting.append(edges[0][0])
-        return found
-
-    def _facts(self, function: Function, before: int, after: int) -> list[tuple[Fact, bool]]:
-        """What an edge says of a condition: of a register, and of an attribute of the receiver that rounds do not change."""
-        end = function.code.blocks[before][-1]
-        if end[0] != op.BRANCH or end[3] == end[4]:
-            return []
-        register, turned = unnegated(function, end[2])
-        truth = (after == end[3]) != turned
-        one = function.definitions[register]
-        found: list[tuple[Fact, bool]] = [(("register", function, register), truth)]
-        owner = function.method.owner if function.method is not None else None
-        is_own = one is not None and one[0] == op.ATTR and owner is not None and function.is_parameter(one[3], 0)
-        if is_own and one is not None and not self.steadiness.is_changed(function, one):
-            found.append((("attribute", owner, function.text(one[4])), truth))
-        return found
-
     # --- what covers
 
     def _covers(self, first: Wait, wait: Wait, region: Region) -> bool:
@@ -384,3 +369,10 @@ class Idle:
         one, function = wait.instruction, wait.function
         given = [alike(function, register) for register in one[6 if one[0] == op.INVOKE else 5 :]]
         return (*given, function if any(len(key) == 1 for key in given) else None)
+
+
+def _is_over_parameters(function: Function, header: int) -> bool:
+    """Whether a loop goes over the parameters of a module: there are some where it trains."""
+    end = function.code.blocks[header][-1]
+    steps = behind(function, [end[2]], lambda one: one[3:4] if one[0] in (op.UNARY, op.MORE, op.ITER) else ())
+    return any(function.invokes(one, "parameters") for one in steps)

@@ -19,6 +19,7 @@ from streamlint.ir import opcodes as op
 from streamlint.models import Models, StepRow, last_part
 from streamlint.support.records import replace
 from streamlint.waits.captures import warms_up
+from streamlint.waits.element_tests import element_tests
 from streamlint.waits.found import WaitFinder
 from streamlint.waits.host_rounds import HostRounds
 from streamlint.waits.idle import Idle, answers
@@ -49,6 +50,7 @@ MEASURES = "the code around it tests or measures: waits are its purpose"
 WARMS_UP = "its rounds warm up for a capture, which would refuse it"
 NOT_ON_DEVICE = "nothing shows that the value is on the device: it comes from no loss, output, parameter or moved batch"
 NOT_EXECUTED = "it is not met in each round: a condition, or a way out of the loop, stands before it"
+STEPS_READ = "each step of the loop evaluates its closure many times, and reads each time"
 NEEDED = "the round needs the value: a decision, a message or a result depends on it"
 EVALUATES = "its rounds evaluate: they compare what a model gives with more of their data"
 DIFFERS = "what is uploaded differs from round to round"
@@ -186,7 +188,8 @@ class HotWaits:
 
     @cached_property
     def _idle(self) -> Idle:
-        return Idle(self.hot, {function: self._on_device(each) for function, each in self._waits.items()})
+        found = self._waits.items()
+        return Idle(self.hot, {function: [*self._on_device(each), *element_tests(self.finder, function)] for function, each in found})
 
     def _on_device(self, waits: list[Wait]) -> list[Wait]:
         """The waits that may be for a value of a device, in whichever region."""
@@ -265,6 +268,8 @@ class HotWaits:
             return NEEDED  # one read of what it is called for
         if self._is_guess(region):
             return NO_LOOP
+        if self.hot.reading_steps.are_all(region):
+            return STEPS_READ
         may_step = partial(self._may_step, first.function)
         if self._measuring.measures(wait, region, may_step) or (self._measuring.is_stopped(first) and not may_step()):
             return MEASURES

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from streamlint.facts.call_graph import CallGraph, Edge, LibraryCall
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Constant, Container, Elements, Group, Rest, Scalar, Unknown, Varargs
+from streamlint.facts.objects import Constant, Container, Elements, Group, Memory, Rest, Scalar, Unknown, Varargs
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 
@@ -13,6 +13,7 @@ _QUIET_OPCODES = frozenset(
         *(op.CONST, op.PARAM, op.UNDEF, op.PHI, op.NAME, op.SET_NAME, op.DEL_NAME, op.LOAD, op.STORE, op.BIND, op.UNBIND, op.ATTR),
         *(op.SET_ATTR, op.DEL_ATTR, op.DEL_ITEM, op.SLICE, op.BUILD, op.DICT, op.FORMAT, op.APPEND, op.PUT, op.FUNCTION, op.IMPORT),
         *(op.ITER, op.MORE, op.UNPACK, op.CAUGHT, op.CATCHES, op.MATCH, op.CAPTURE, op.COPY),
+        *(op.DECLARE, op.ADDRESS, op.ADDRESS_NAME, op.ADDRESS_ATTR, op.ADDRESS_ITEM, op.DEREF, op.CAST, op.DESTROY, op.OUT, op.REBIND),
         *(op.JUMP, op.BRANCH, op.RETURN, op.RAISE, op.UNREACHABLE),
     }
 )
@@ -60,7 +61,7 @@ class Quiet:
         if opcode in _ARITHMETIC:
             return not self._is_of_host(function, one)
         if opcode == op.NEXT:
-            return not self._goes_over_held(function, one)
+            return not (function.is_cpp or self._goes_over_held(function, one))
         if opcode == op.ITEM:
             return not (self._is_fixed(function, one[4]) or self._is_count(function, one[4]) or self._is_container(function, one[3]))
         if opcode == op.SET_ITEM:
@@ -137,13 +138,16 @@ class Quiet:
         return bool(values) and all(isinstance(value, (Container, Constant, Scalar)) for value in values)
 
     def _is_of_host(self, function: Function, one: Instruction) -> bool:
-        """Whether an operator compares what things are, or works on numbers of the host."""
+        """Whether an operator compares what things are, or works on numbers of the host: in C++ on one, and nothing known to be memory."""
         operator = function.text(one[3])
         if operator in ("is", "is not", "not", "!"):
             return True
         if operator in ("in", "not in") and self._is_container(function, one[5]):
             return self.is_plain(function, one[4])
-        return all(self.is_plain(function, register) for register in op.reads(one))
+        parts = op.reads(one)
+        if function.is_cpp and any(self.is_plain(function, register) for register in parts):
+            return not any(isinstance(value, Memory) for register in parts for value in self.facts.values(function, register).values)
+        return all(self.is_plain(function, register) for register in parts)
 
     def _is_count(self, function: Function, index: int) -> bool:
         """Whether an index is a number that ``range`` or ``enumerate`` counts up: it takes a part in place."""

@@ -19,6 +19,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Loop
 from streamlint.models import StepRow, first_part, last_part
+from streamlint.waits.closures import ReadingSteps
 from streamlint.waits.derivatives import derives, evaluates
 from streamlint.waits.launching import Launching
 from streamlint.waits.serving import Serving
@@ -39,6 +40,7 @@ class WaitRegions(HotRegions):
         super().__init__(effects)
         self.all_loops = self.decodes = all_loops
         self.serving = Serving(effects)
+        self.reading_steps = ReadingSteps(self)
 
     def find(self) -> None:
         units = [unit for unit in self.facts.program.units.values() if not unit.is_cpp] if self.all_loops else []
