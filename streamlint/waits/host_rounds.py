@@ -147,7 +147,8 @@ class HostRounds:
                 yield function, one, [value.receiver if isinstance(value, BoundMethod) else value for value in values]
 
     def _is_known(self, value: Object) -> bool:
-        return not isinstance(value, Unknown)
+        """Whether a value comes from the program: of what code out of view gives it, callers of the program have handed nothing in."""
+        return not isinstance(value, Unknown) or value.reason == "external"
 
     def _is_own(self, unit: Unit, modules: list[Object]) -> bool:
         """Whether a file makes one of the modules that it trains, or the program makes them and nowhere chooses a device."""
