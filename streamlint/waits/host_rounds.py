@@ -72,11 +72,13 @@ class HostRounds:
         calls = [each for region in regions for each in self._called(region)]
         called = dict.fromkeys(value for _, _, values in calls for value in values if self._is_module(value))
         if not called:  # else a layer or criterion beside them has nothing to be moved
-            called = dict.fromkeys(value for _, _, values in calls for value in values if _is_plain(value))
+            called = dict.fromkeys(value for _, _, values in calls for value in values if all(map(_is_plain, values)))
         for function, _, values in calls:
             modules = [value for value in values if value in called]
             if modules and not all(map(self._is_known, values)) and not self._is_own(function.unit, modules):
                 return False
+        if any(self._is_handed_in(*each) for each in calls) and not self._placing.is_nowhere():
+            return False
         entered = self._made_for(calls)
         classes = {each for value in called if isinstance(value, Instance) for each in self.facts.hierarchy.order(value.definition)}
         others = dict.fromkeys(region.function.unit for region in regions if region.function.owner not in classes)
@@ -86,6 +88,13 @@ class HostRounds:
         if called:
             return any(map(self._is_trained, called)) and not any(self._is_moved(value, entered) for value in called)
         return self._placing.is_nowhere() and any(map(self._is_fed, regions))
+
+    def _is_handed_in(self, function: Function, call: Instruction, values: list[Object]) -> bool:
+        """Whether a module calls what callers out of view may have handed to it, and no code in view tells where that was made."""
+        if call[0] != op.INVOKE or function.owner is None or not function.is_parameter(call[3], 0):
+            return False
+        is_kept = any(function.text(call[4]) in each.own_stores for each in self.facts.hierarchy.order(function.owner))
+        return is_kept and not all(map(self._is_known, values)) and not self._makers(function, call)
 
     def _made_for(self, calls: Iterable[_Called]) -> Entered:
         """By constructor: the calls that make the modules of a loop, where all of them lead to it: no other tells where these are."""
