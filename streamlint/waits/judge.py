@@ -33,6 +33,7 @@ from streamlint.waits.piecemeal import Piecemeal
 from streamlint.waits.quiet import Quiet
 from streamlint.waits.regions import CALLED, INFER, LAUNCH, ROWS, WEIGHTS, WaitRegions, serves, trains
 from streamlint.waits.round_values import RoundValues
+from streamlint.waits.searches import is_around_search
 from streamlint.waits.seeds import seeds_of
 from streamlint.waits.uploads import upload_reason
 from streamlint.waits.uses import Uses
@@ -264,6 +265,8 @@ class HotWaits:
         if first.does == WEIGHTS and wait.what in (READ, CAST):
             return NEEDED  # one read of what it is called for
         if self._is_guess(region):
+            return NO_LOOP
+        if is_around_search(self.hot, region):
             return NO_LOOP
         may_step = partial(self._may_step, first.function)
         if self._measuring.measures(wait, region, may_step) or (self._measuring.is_stopped(first) and not may_step()):
