@@ -133,12 +133,28 @@ class Bindings(Cpp):
         """What a binding binds."""
         return self.register(self.base(export.within), export.register)
 
+    def _cpp_member(self, value: Instance, name: str, target: Node, site: Site | None) -> None:
+        """What Python means by a name to which C++ binds a lambda is that, also where the class has a method of the name."""
+        asking = site or target.site
+        is_python = asking is not None and not asking.function.is_cpp
+        bound = [one for one in self._bound_to(value, name) if _is_lambda(one)] if is_python else []
+        if bound:
+            self._give_bound(bound, value, target)
+        else:
+            super()._cpp_member(value, name, target, site)
+
     def not_a_member(self, value: Instance, name: str, target: Node, site: Site | None) -> bool:
         """What is bound to a name of a class, where C++ has no member of that name."""
-        bound = [one for each in self.hierarchy.order(value.definition) for one in self.exports.members.get((each, name), ())]
-        for one in bound:
-            self.solver.when(self.bound(one), lambda held: self.solver.add(target, self._with_receiver(held, value)))
+        bound = self._bound_to(value, name)
+        self._give_bound(bound, value, target)
         return bool(bound)
+
+    def _bound_to(self, value: Instance, name: str) -> list[Export]:
+        return [one for each in self.hierarchy.order(value.definition) for one in self.exports.members.get((each, name), ())]
+
+    def _give_bound(self, bound: list[Export], receiver: Instance, target: Node) -> None:
+        for one in bound:
+            self.solver.when(self.bound(one), lambda held: self.solver.add(target, self._with_receiver(held, receiver)))
 
     def _with_receiver(self, held: Object, receiver: Instance) -> Object:
         given = self.handing(receiver)
@@ -293,6 +309,12 @@ class Bindings(Cpp):
                 if any(caller.constant(one[6]) == function.code.name for one in named if len(one) > 6):
                     found += ((caller, one) for one in (*caller.by_opcode[op.CALL], *caller.by_opcode[op.INVOKE]))
         return found
+
+
+def _is_lambda(export: Export) -> bool:
+    """Whether a binding binds a lambda."""
+    one = export.within.definitions[export.register] if export.register >= 0 else None
+    return one is not None and one[0] == op.FUNCTION
 
 
 def _is_cpp(value: Object) -> bool:

@@ -18,6 +18,7 @@ from streamlint.facts.default_devices import DefaultDevices
 from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.handing import Handing
 from streamlint.facts.modules import Resolver
+from streamlint.facts.overwritten import overwritten
 from streamlint.facts.stores import Store, inner_stores
 from streamlint.ir import Code, DeclarationIR, Instruction, ModuleIR
 from streamlint.ir import opcodes as op
@@ -128,14 +129,22 @@ class Unit:
         return {one.ir.body: one for one in self.classes}
 
     @cached_property
-    def globals(self) -> dict[str, list[Register]]:
+    def stored(self) -> dict[str, list[Register]]:
         """What the file assigns to its global names: the functions and registers of the values."""
+        return self._stores(frozenset())
+
+    @cached_property
+    def globals(self) -> dict[str, list[Register]]:
+        """The same, but for what its body overwrites before anything reads it."""
+        lost = overwritten(self)
+        return self._stores(lost) if lost else self.stored
+
+    def _stores(self, lost: frozenset[Instruction]) -> dict[str, list[Register]]:
         found: dict[str, list[Register]] = defaultdict(list)
         for function in self.functions:
-            if function.code.kind == "class":
-                continue
-            for one in function.by_opcode[op.SET_NAME]:
-                found[function.text(one[2])].append((function, one[3]))
+            for one in function.by_opcode[op.SET_NAME] if function.code.kind != "class" else ():
+                if function is not self.body or one not in lost:
+                    found[function.text(one[2])].append((function, one[3]))
         return dict(found)
 
     @cached_property

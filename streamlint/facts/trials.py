@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from streamlint.facts.aliases import Aliases
 from streamlint.facts.functions import Function
@@ -12,6 +12,9 @@ from streamlint.ir.graph import Loop
 
 _SCALING = frozenset({"*", "*=", "//", "//=", "<<", "<<=", ">>", ">>="})
 _DEEPEST = 4
+_COMPUTING = frozenset({op.BINARY, op.UNARY, op.CALL, op.INVOKE})
+_COMBINING = frozenset({op.BINARY, op.INPLACE, op.CALL, op.INVOKE})
+_FOLLOWED = _COMPUTING | {op.ATTR, op.ITEM, op.UNPACK, op.PHI, op.COPY}
 
 
 def is_search(function: Function, home: Mapping[Instruction, int], loop: Loop) -> bool:
@@ -67,8 +70,41 @@ def is_trial(function: Function, home: Mapping[Instruction, int], blocks: frozen
         return False
     made = {one[2] for one in calls if _makes_leaf(function, one)}
     made |= {one[3] for one in calls if function.text(one[4]) == "requires_grad_" and len(one) < 8}
-    made = {register for register in made if _is_new(function, register)}
-    return any(one[3] in made for one in function.by_opcode[op.ATTR] if function.text(one[4]) == "grad")
+    new = {register for register in made if _is_new(function, register)}
+    grads = {one[2]: one[3] for one in function.by_opcode[op.ATTR] if function.text(one[4]) == "grad" and one[3] in made}
+    if blocks is not None or any(leaf in new for leaf in grads.values()):
+        return any(leaf in new for leaf in grads.values())
+    return bool(grads) and _are_looked_at(function, made, grads)
+
+
+def _are_looked_at(function: Function, leaves: set[int], grads: Iterable[int]) -> bool:
+    """Whether gradients of leaves are computed with, and neither change the leaves nor are handed on as they are."""
+    parts = leaves | {one[2] for one in function.by_opcode[op.ATTR] if one[3] in leaves and function.text(one[4]) == "data"}
+    if any(_changes(function.text(one[4])) and one[3] in parts for one in function.by_opcode[op.INVOKE]):
+        return False
+    if any(one[2] in leaves and function.text(one[3]) == "data" for one in function.by_opcode[op.SET_ATTR]):
+        return False
+    waiting, seen, computed = list(grads), set[int](), set[int]()
+    while waiting:
+        register = waiting.pop()
+        if register in seen:
+            continue
+        seen.add(register)
+        for use in function.uses[register]:
+            if use[0] in _COMBINING and not parts.isdisjoint(op.reads(use)):
+                return False
+            is_pass = use[0] == op.INVOKE and function.text(use[4]) == "backward"
+            if is_pass or (use[0] in (op.RETURN, op.BUILD) and register not in computed):
+                return False
+            if use[0] in _FOLLOWED and op.DEFINES[use[0]]:
+                waiting.append(use[2])
+                computed.update([use[2]] if use[0] in _COMPUTING or register in computed else [])
+    return True
+
+
+def _changes(name: str) -> bool:
+    """Whether a method changes a tensor in place: ``add_``."""
+    return name.endswith("_") and not name.endswith("__") and name != "requires_grad_"
 
 
 def _makes_leaf(function: Function, one: Instruction) -> bool:

@@ -90,8 +90,11 @@ class Churning:
 
     def _paired(self, held: Held, made: tuple[Site, ...], loops: list[Loop], ends: list[End]) -> Iterator[Churn]:
         home = self.rounds.body(held.function).home
+        others: list[End] = []
         for loop in loops:
-            inside = [end for end in ends if home[end.instruction] in loop.body and not self.owners.is_of_another_round(held, loop, end)]
+            within = [end for end in ends if home[end.instruction] in loop.body]
+            others = [end for end in within if self.owners.is_of_another_round(held, loop, end, end in others)]
+            inside = [end for end in within if end not in others]
             for end in inside:
                 ended = (Site(held.function, end.instruction), *end.calls)
                 if not self._is_retry(held, loop, end) and self._is_churn(held, held.function, loop, made, ended):
@@ -100,7 +103,7 @@ class Churning:
             if inside:
                 return
         end = next((end for end in ends if self._may_end(held, end)), ends[0])
-        if not loops:
+        if not loops or others:
             yield from self._repeated(held, made, (Site(held.function, end.instruction), *end.calls))
 
     def _is_retry(self, held: Held, loop: Loop, end: End) -> bool:

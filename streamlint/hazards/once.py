@@ -132,11 +132,12 @@ class Once:
                 yield from unit.taken.get(name, ()) if name not in unit.name_uses else ()
 
     def _is_open(self, user: Function, one: Instruction) -> bool:
-        if one[0] == op.IMPORT:
+        if one[0] == op.IMPORT and user.code.kind in ("module", "class"):
             return True
         if one[0] == op.INVOKE:
             return not self.transfer.edges(user, one) and not self.transfer.libraries(user, one)
-        return any(use[0] != op.CALL or use[3] != one[2] or one[2] in use[5:] for use in user.uses[one[2]])
+        uses = (use for use in user.uses[one[2]] if use[0] != op.BIND)
+        return any(use[0] != op.CALL or use[3] != one[2] or one[2] in use[5:] for use in uses)
 
 
 def _state(function: Function, register: int) -> str:

@@ -8,6 +8,7 @@ from streamlint.facts.counters import is_counter
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import Site
 from streamlint.hazards.every_round import EveryRound
+from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Loop
 from streamlint.ordering.across import given_for, outer_path
@@ -17,6 +18,7 @@ from streamlint.ordering.lifetimes import End, Held
 from streamlint.ordering.places import Element, Place, Places, cell_of, rest_behind
 
 _FURTHER = ((op.BINARY, "+"), (op.BINARY, "-"))
+_KEEPING = frozenset({op.SET_NAME, op.SET_ATTR, op.SET_ITEM, op.SET_DEREF})
 _MAKING = frozenset({op.CONSTRUCT, op.NEW, op.DECLARE})
 
 
@@ -27,11 +29,47 @@ class Owners:
         self.rounds = rounds
         self.places = places
 
-    def is_of_another_round(self, held: Held, loop: Loop, end: End) -> bool:
-        """Whether a round ends what was there before it makes the object: for each of many owners, of which the round has one."""
-        if leads_to(held.function, held.instruction, end.instruction, loop.header):
+    def is_of_another_round(self, held: Held, loop: Loop, end: End, is_inside: bool = False) -> bool:
+        """Whether a round ends what was there before it makes the object: for each of many owners, of which the round has one. If it
+        ``is_inside``, that holds for the rounds of a loop in this one."""
+        named = self._named(held, end)
+        if not is_inside and self._is_ended(held, end, loop.header):
             return False
-        return all(self._is_of_round(held.function, loop, place) for place in self._named(held, end) or held.places)
+        places = named or held.places
+        return all(
+            self._is_of_round(held.function, loop, each) and not (is_inside and self._is_of_others(held.function, loop, each))
+            for each in places
+        )
+
+    def _is_of_others(self, function: Function, loop: Loop, place: Place) -> bool:
+        """Whether a place is of an element of something that the round of a loop has not put together of what is its own."""
+        one = function.definitions[int(str(place.root[1]))] if place.root[0] == "register" else None
+        iterator = function.definitions[one[3]] if one is not None and one[0] == op.NEXT else None
+        if iterator is None or iterator[0] != op.ITER:
+            return one is not None and one[0] == op.NEXT
+        made = function.definitions[iterator[3]]
+        while made is not None and made[0] == op.CAST:
+            made = function.definitions[made[-1]]
+        if made is None or made[0] != op.BUILD:
+            return True
+        return not all(self._is_of_round(function, loop, self.places.of(function, part)) for part in made[4:])
+
+    def _is_ended(self, held: Held, end: End, header: int) -> bool:
+        """Whether an end may be one of the object itself, before the loop of a header begins its next round."""
+        return any(leads_to(held.function, one, end.instruction, header) for one in self._keeping(held, self._named(held, end)))
+
+    def _keeping(self, held: Held, named: list[Place]) -> list[Instruction]:
+        """What puts an object at the places that an end goes by; what makes it, where nothing puts it there later."""
+        function = held.function
+        whole = {place._replace(path=place.path[:length]) for place in named for length in range(len(place.path) + 1)}
+        roots = {place.root for place in held.places}
+        stores = [
+            one
+            for one in function.code.instructions()
+            if one[0] in _KEEPING
+            and any(place in whole and ("register", value) in roots for place, value in self.places.assigned(function, one))
+        ]
+        return stores or [held.instruction]
 
     def _named(self, held: Held, end: End) -> list[Place]:
         """The places of an object that an end goes by."""
@@ -41,9 +79,13 @@ class Owners:
     def are_new(self, held: Held, function: Function, loop: Loop, made: tuple[Site, ...], ended: tuple[Site, ...]) -> bool:
         """Whether a function first ends what its owner held, and then makes the object, and each round has an owner of its own for it."""
         count = next((number for number, site in enumerate(made) if site.function is held.function), 0)
-        if not count or len(ended) <= count or leads_to(held.function, made[count].instruction, ended[count].instruction):
+        if not count or len(ended) <= count:
             return False
-        places = frozenset(self._named(held, End(ended[count].instruction, ())) or held.places)
+        end = End(ended[count].instruction, ())
+        inner = next(self.rounds.loops(held.function, made[count].instruction), None)
+        if self._is_ended(held, end, inner.header if inner is not None else NOBODY):
+            return False
+        places = frozenset(self._named(held, end) or held.places)
         for number in range(count - 1, -1, -1):
             site, callee = made[number], made[number + 1].function
             if places and all(self._is_made_here(callee, each) for each in places):

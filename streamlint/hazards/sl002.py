@@ -13,6 +13,7 @@ from streamlint.facts.program import Unit
 from streamlint.findings import Finding, Step
 from streamlint.hazards.context import Context, span_of
 from streamlint.hazards.default_stream import DefaultStream
+from streamlint.hazards.first_calls import FirstCalls
 from streamlint.hazards.marks import Marks
 from streamlint.hazards.streams import Streams
 from streamlint.ir import Instruction
@@ -41,13 +42,14 @@ def find(context: Context) -> Iterator[Finding]:
     """The findings of the rule."""
     streams = Streams(context)
     judge = DefaultStream(streams)
+    first = FirstCalls(streams.transfer, streams.choices.places)
     reported: dict[tuple[Site, str], Finding] = {}
     for unit in context.facts.program.units.values():
         if judge.may_matter(unit):
             for function in filter(judge.uses_streams, unit.functions):
                 for found in _of_function(streams, judge, function):
                     key = (found.choice.at, "" if found.choice.calls else found.work.name)
-                    if key not in reported:
+                    if key not in reported and (judge.is_race(found.choice.at) or not first.is_first(found.choice.at)):
                         reported[key] = _finding(streams, judge, found)
     yield from _kept(streams)
     yield from _marks(streams, judge)

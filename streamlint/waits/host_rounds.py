@@ -11,16 +11,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 
+from streamlint.facts.aliases import path_of
 from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.hot import HotRegions, Region
-from streamlint.facts.objects import Container, Instance, Object, Unknown
+from streamlint.facts.objects import BoundMethod, ClassObject, Container, Instance, LibraryObject, Memory, Object, Unknown
 from streamlint.facts.program import Unit
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import Loop
+from streamlint.models import StepRow
+from streamlint.waits.device_roots import MOST, Call, DeviceRoots, Entered
 from streamlint.waits.elsewhere import Elsewhere
+from streamlint.waits.host_rounds_cpp import CppHostRounds
+from streamlint.waits.operands import argument_registers
 from streamlint.waits.placing import Placing
 from streamlint.waits.together import makes_elsewhere
+
+_Called = tuple[Function, Instruction, list[Object]]
+"""A call, and what it is known to call."""
 
 
 class HostRounds:
@@ -30,46 +38,126 @@ class HostRounds:
         self.hot = hot
         self.facts = hot.facts
         self._placing = Placing(hot.facts)
+        self._roots = DeviceRoots(hot.facts)
         self._elsewhere = Elsewhere(hot.graph)
+        self._cpp = CppHostRounds(hot)
         self._known: dict[tuple[Function, Loop], bool] = {}
 
     def holds(self, region: Region) -> bool:
-        """Whether what the loop behind a region trains is on the host."""
+        """Whether what the loop behind a region trains is on the host, or what the step is called for."""
         first = region.chain()[0]
-        if first.loop is None or first.row is not None or first.function.is_cpp:
+        if makes_elsewhere(self.hot.graph):
+            return False
+        if first.row is not None:
+            return self._is_stepped_on_host(first)
+        if first.loop is None:
             return False
         key = (first.function, first.loop)
         if key not in self._known:
             regions = [each for held in self.hot.regions.values() for each in held if each.chain()[0] is first]
-            is_elsewhere = self._elsewhere.drives(dict.fromkeys(each.function for each in regions))
-            self._known[key] = is_elsewhere or self._trains_on_host(regions)
+            self._known[key] = self._cpp.trains(regions) if first.function.is_cpp else self._stays_off_cuda(regions)
         return self._known[key]
 
+    def _stays_off_cuda(self, regions: list[Region]) -> bool:
+        return self._elsewhere.drives(dict.fromkeys(each.function for each in regions)) or self._trains_on_host(regions)
+
+    def _is_stepped_on_host(self, first: Region) -> bool:
+        """Whether a step of an optimizer belongs to a program that makes it itself, and nowhere chooses a device."""
+        owner, row = first.function.owner, first.row
+        if owner is None or not isinstance(row, StepRow) or row.loop != "optimizer":
+            return False
+        return bool(self.facts.construction_places(owner)) and self._placing.is_nowhere()
+
     def _trains_on_host(self, regions: list[Region]) -> bool:
-        if makes_elsewhere(self.hot.graph):
-            return False
-        if any(map(self._placing.chooses, dict.fromkeys(region.function.unit for region in regions))):
-            return False
-        called: dict[Object, None] = {}
-        for function, values in (each for region in regions for each in self._called(region)):
-            modules = [value for value in values if self._is_module(value)]
+        calls = [each for region in regions for each in self._called(region)]
+        called = dict.fromkeys(value for _, _, values in calls for value in values if self._is_module(value))
+        if not called:  # else a layer or criterion beside them has nothing to be moved
+            called = dict.fromkeys(value for _, _, values in calls for value in values if all(map(_is_plain, values)))
+        for function, _, values in calls:
+            modules = [value for value in values if value in called]
             if modules and not all(map(self._is_known, values)) and not self._is_own(function.unit, modules):
                 return False
-            called.update(dict.fromkeys(modules))
-        if not any(map(self._is_trained, called)) or any(map(self._is_moved, called)):
+        if any(self._is_handed_in(*each) for each in calls) and not self._placing.is_nowhere():
             return False
-        classes = [each for value in called if isinstance(value, Instance) for each in self.facts.hierarchy.order(value.definition)]
-        return not any(map(self._placing.chooses, dict.fromkeys(each.unit for each in classes)))
+        entered = self._made_for(calls)
+        classes = {each for value in called if isinstance(value, Instance) for each in self.facts.hierarchy.order(value.definition)}
+        others = dict.fromkeys(region.function.unit for region in regions if region.function.owner not in classes)
+        methods = (each for one in classes for held in one.methods.values() for method in held for each in method.below)
+        if any(self._placing.chooses(unit, entered) for unit in others) or any(self._placing.chooses_in(each, entered) for each in methods):
+            return False
+        if called:
+            return any(map(self._is_trained, called)) and not any(self._is_moved(value, entered) for value in called)
+        return self._placing.is_nowhere() and any(map(self._is_fed, regions))
 
-    def _called(self, region: Region) -> Iterator[tuple[Function, list[Object]]]:
-        """What the calls of a region call."""
+    def _is_handed_in(self, function: Function, call: Instruction, values: list[Object]) -> bool:
+        """Whether a module calls what callers out of view may have handed to it, and no code in view tells where that was made."""
+        if call[0] != op.INVOKE or function.owner is None or not function.is_parameter(call[3], 0):
+            return False
+        is_kept = any(function.text(call[4]) in each.own_stores for each in self.facts.hierarchy.order(function.owner))
+        return is_kept and not all(map(self._is_known, values)) and not self._makers(function, call)
+
+    def _made_for(self, calls: Iterable[_Called]) -> Entered:
+        """By constructor: the calls that make the modules of a loop, where all of them lead to it: no other tells where these are."""
+        found: dict[Function, list[Call]] = {}
+        lost: set[Function] = set()
+        for function, call, values in calls:
+            makers = self._makers(function, call)
+            for value in values if not function.is_parameter(call[3], 0) else ():
+                method = self.facts.hierarchy.lookup(value.definition, "__init__") if isinstance(value, Instance) else None
+                for each in method[1] if method is not None else ():
+                    found.setdefault(each, []).extend(makers)
+                    lost.update([] if makers else [each])
+        return {method: makers for method, makers in found.items() if method not in lost}
+
+    def _makers(self, function: Function, call: Instruction) -> list[Call]:
+        """The calls that make what a call calls; empty where that is not known."""
+        is_member = call[0] == op.INVOKE and not any(isinstance(each, BoundMethod) for each in self.facts.callees(function, call))
+        waiting = [*self._roots.kept(function, call)] if is_member else [(function, call[3])]
+        seen, found = set(waiting), list[Call]()
+        while waiting:
+            home, register = waiting.pop()
+            one = home.definitions[register] if register >= 0 else None
+            if one is not None and one[0] in (op.CALL, op.INVOKE) and self._makes(home, one):
+                found.append((home, one))
+                continue
+            behind = self._roots.before(home, register, {})
+            if not behind or len(seen) > MOST:
+                return []
+            waiting += [each for each in behind if each not in seen]
+            seen.update(behind)
+        return found
+
+    def _makes(self, function: Function, one: Instruction) -> bool:
+        """Whether a call makes an object of a class of the program."""
+        return any(isinstance(each, ClassObject) for each in self.facts.callees(function, one))
+
+    def _is_fed(self, region: Region) -> bool:
+        """Whether a region calls what it asks for parameters with tensors of the host alone."""
+        function, home = region.function, self.hot.body(region.function).home
+        asked = (one[3] for one in function.by_opcode[op.INVOKE] if function.text(one[4]) in self.facts.models.known("parameters"))
+        paths = {path_of(function, register) for register in asked} - {""}
+        for one in function.by_opcode[op.CALL]:
+            if home[one] in region.blocks and path_of(function, one[3]) in paths:
+                given = argument_registers(function, one)
+                if given and all(self._is_of_host(function, register) for _, register in given):
+                    return True
+        return False
+
+    def _is_of_host(self, function: Function, register: int) -> bool:
+        values = list(self.facts.values(function, register).values)
+        return bool(values) and all(isinstance(value, Memory) and value.space == "host" for value in values)
+
+    def _called(self, region: Region) -> Iterator[_Called]:
+        """What the calls of a region call: for a method, its receiver."""
         function, home = region.function, self.hot.body(region.function).home
         for one in (each for opcode in (op.CALL, op.INVOKE) for each in function.by_opcode[opcode]):
             if home[one] in region.blocks:
-                yield function, self.facts.callees(function, one)
+                values = self.facts.callees(function, one)
+                yield function, one, [value.receiver if isinstance(value, BoundMethod) else value for value in values]
 
     def _is_known(self, value: Object) -> bool:
-        return not isinstance(value, Unknown)
+        """Whether a value comes from the program: of what code out of view gives it, callers of the program have handed nothing in."""
+        return not isinstance(value, Unknown) or value.reason == "external"
 
     def _is_own(self, unit: Unit, modules: list[Object]) -> bool:
         """Whether a file makes one of the modules that it trains, or the program makes them and nowhere chooses a device."""
@@ -94,33 +182,40 @@ class HostRounds:
         """Whether the parameters of a module are asked for: it has some, as losses have none."""
         return _is_among(self.facts.hierarchy.order, value, self._trained)
 
-    def _is_moved(self, value: Object) -> bool:
-        return _is_among(self.facts.hierarchy.order, value, self._moved)
+    def _is_moved(self, value: Object, entered: Entered) -> bool:
+        moved = (each for function, one, modules in self._moves if self._placing.moves(function, one, entered) for each in modules)
+        return _is_among(self.facts.hierarchy.order, value, moved)
 
     @cached_property
     def _trained(self) -> list[Object]:
-        return self._receivers(self.facts.models.known("parameters"))
+        uses = self._receivers(self.facts.models.known("parameters"))
+        return list(dict.fromkeys(value for _, _, modules in uses for value in modules))
 
     @cached_property
-    def _moved(self) -> list[Object]:
-        """The modules that the program moves or hands to what may move them, and those that they hold."""
-        found = dict.fromkeys(self._receivers(self.facts.models.known("places"), self._placing.moves))
+    def _moves(self) -> list[_Called]:
+        """The uses of what moves modules, or may do so, each with the modules that it is given, and those that they hold."""
+        return [(function, one, self._with_held(modules)) for function, one, modules in self._receivers(self.facts.models.known("places"))]
+
+    def _with_held(self, modules: list[Object]) -> list[Object]:
+        found = dict.fromkeys(modules)
         for value in (waiting := list(found)):
             held = [each for each in (*self._held(value), *filter(self._is_module, self._elements(value))) if each not in found]
             found.update(dict.fromkeys(held))
             waiting += held
         return list(found)
 
-    def _receivers(self, names: frozenset[str], counts: Callable[[Function, Instruction], bool] = lambda *_: True) -> list[Object]:
-        """The modules of which methods of these names are called, or that such methods are given, where the use ``counts``."""
-        found: dict[Object, None] = {}
+    def _receivers(self, names: frozenset[str]) -> list[_Called]:
+        """The uses of methods of these names, each with the modules of which they are called, or that they are given."""
+        found: list[_Called] = []
         for unit in dict.fromkeys(unit for name in sorted(names) for unit in self.facts.program.mentioning(name)):
             for name in names & unit.attribute_uses.keys() if not unit.is_cpp else ():
-                for function, one in (use for use in unit.attribute_uses[name] if counts(*use)):
+                for function, one in unit.attribute_uses[name]:
                     registers = [one[3], *(one[6:] if one[0] == op.INVOKE else ())]
                     values = (value for each in registers if each >= 0 for value in self.facts.values(function, each).values)
-                    found.update(dict.fromkeys(each for value in values for each in (value, *self._elements(value))))
-        return [value for value in found if self._is_module(value)]
+                    every = dict.fromkeys(each for value in values for each in (value, *self._elements(value)))
+                    if modules := [value for value in every if self._is_module(value) or _is_plain(value)]:
+                        found.append((function, one, modules))
+        return found
 
     def _elements(self, value: Object) -> list[Object]:
         return self.facts.elements(value) if isinstance(value, Container) else []
@@ -131,6 +226,11 @@ class HostRounds:
         for store in (store for one in classes for stores in one.own_stores.values() for store in stores if store.value >= 0):
             values = list(self.facts.values(store.function, store.value).values)
             yield from (each for held in values for each in (held, *self._elements(held)) if self._is_module(each))
+
+
+def _is_plain(value: Object) -> bool:
+    """Whether an object is a module of a library's class; all of them are one."""
+    return isinstance(value, LibraryObject) and value.kind == "module"
 
 
 def _is_among(order: Callable[[ClassInfo], list[ClassInfo]], value: Object, others: Iterable[Object]) -> bool:
