@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from streamlint.facts.facts import Facts
 from streamlint.facts.frames import Frame
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import BoundMethod, FunctionObject, Object, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.transfer.transfer import Transfer
 
 
 def is_captured(function: Function, call: Instruction) -> bool:
@@ -18,24 +18,24 @@ def is_captured(function: Function, call: Instruction) -> bool:
     return made is not None and made[0] == op.LOAD and function.unit.ir.constants[made[3]][1] != function.code.number
 
 
-def captured(transfer: Transfer, place: Site, closure: Function, cell: tuple[str, int]) -> list[Object]:
+def captured(facts: Facts, place: Site, closure: Function, cell: tuple[str, int]) -> list[Object]:
     """What a variable of a function around holds in the closures that a call may call."""
-    frames = _frames(transfer, place, closure)
-    return list(dict.fromkeys(value for frame in frames for value in transfer.facts.captured(frame, *cell)))
+    frames = _frames(facts, place, closure)
+    return list(dict.fromkeys(value for frame in frames for value in facts.captured(frame, *cell)))
 
 
-def _frames(transfer: Transfer, place: Site, closure: Function) -> Iterator[Frame]:
+def _frames(facts: Facts, place: Site, closure: Function) -> Iterator[Frame]:
     """Where the closures were made that a call may call."""
-    callees = transfer.facts.callees(place.function, place.instruction) if place.instruction[0] in (op.CALL, op.INVOKE) else []
+    callees = facts.callees(place.function, place.instruction) if place.instruction[0] in (op.CALL, op.INVOKE) else []
     for value in callees:
         made = value.method if isinstance(value, BoundMethod) else value
         if isinstance(made, FunctionObject) and made.function is closure and made.frame is not None:
             yield made.frame
 
 
-def may_be_made_for(transfer: Transfer, place: Site, closure: Function, target: Function) -> bool:
+def may_be_made_for(facts: Facts, place: Site, closure: Function, target: Function) -> bool:
     """Whether the closure that a call calls may be the one that was made for a function: nothing shows that it was made for another."""
-    made = [frame.arguments for frame in _frames(transfer, place, closure)]
+    made = [frame.arguments for frame in _frames(facts, place, closure)]
     told = [[value for node in given.all for value in node.values] for given in made if given is not None]
     if not told or len(told) < len(made):
         return True
