@@ -1,7 +1,7 @@
 """Run findings of the field notes on a GPU, in the released packages themselves, beside their repair.
 
     python benchmarks/reproduce.py [NAME…] [--trees DIR] [--output FILE]
-    python benchmarks/reproduce.py --page        write the evidence into docs/field-notes.md; needs no GPU
+    python benchmarks/reproduce.py --page        write the evidence into docs/field-notes.md and docs/reports; needs no GPU
 
 NAME is a module of `reproductions/`. DIR holds unpacked packages (`precision.py` and `corpus.py` fetch them). Each package runs in a
 process of its own with a deadline; those that measure time run alone, after the others. Needs PyTorch with CUDA; nvcc for the packages in
@@ -15,6 +15,7 @@ import datetime
 import importlib
 import json
 import os
+import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -25,9 +26,11 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import corpus
 import reproductions
+from reproductions.reports import REPORTS
 
 EVIDENCE = Path(__file__).parent / "reproductions" / "evidence.json"
 PAGE = Path(__file__).parents[1] / "docs" / "field-notes.md"
+OUTPUT = re.compile(r"(<!-- output: (\S+) (\S+) -->\n).*?(<!-- /output -->\n)", re.DOTALL)
 BEGIN, END = "<!-- reproduced -->\n", "<!-- /reproduced -->\n"
 DEADLINE_S = 400.0
 
@@ -41,7 +44,9 @@ def child(name: str, trees: Path) -> dict[str, Any]:
         return {"failure": f"did not end within {DEADLINE_S:.0f} s"}
     lines = done.stdout.splitlines()
     if done.returncode or not lines:
-        return {"failure": f"status {done.returncode}: {' / '.join(done.stderr.splitlines()[-6:])}"}
+        said = done.stderr.splitlines()
+        errors = [line for line in said if "error" in line][:5]
+        return {"failure": f"status {done.returncode}: {' / '.join([*errors, '…', *said[-6:]])}"}
     outcome: dict[str, Any] = json.loads(lines[-1])
     return outcome
 
@@ -75,7 +80,8 @@ def platform() -> dict[str, str] | None:
 def figure(outcome: dict[str, Any]) -> str:
     """One side of a row."""
     if "trials" in outcome:
-        return f"{outcome['wrong']} of {outcome['trials']} wrong"
+        errors = "".join(f"; `{error}`" for error in outcome.get("errors", ()))
+        return f"{outcome['wrong']} of {outcome['trials']} wrong{errors}"
     return f"{outcome['ms_a_step']:.2f} ms a step ({outcome['least']:.2f} to {outcome['most']:.2f})"
 
 
@@ -93,7 +99,7 @@ def table(evidence: dict[str, Any]) -> str:
             stand_ins.append(f"* {release}: {entry['stands_in']}.")
         facts = entry["platform"]
         runs.add(f"{facts['gpu']}, driver {facts['driver']}, PyTorch {facts['torch']}, {facts['date']}")
-    measured = "Wrong results of 20 calls; times are medians of nine rounds of 300 steps, with the least and the most."
+    measured = "Wrong results of 20 calls; times are medians of nine rounds, with the least and the most."
     return "\n".join([*lines, "", f"{measured} Measured on: {'; '.join(sorted(runs))}.", "", *stand_ins, ""])
 
 
@@ -106,12 +112,32 @@ def with_table(page: str, evidence: dict[str, Any]) -> str:
     return f"{before}{BEGIN}\n{table(evidence)}\n{END}{after}"
 
 
+def with_output(report: str, evidence: dict[str, Any]) -> str:
+    """A report with what its reproduction gave: the places that begin as its marker says."""
+
+    def output(marker: re.Match[str]) -> str:
+        entry = evidence.get(marker[2])
+        if entry is None:
+            return f"{marker[1]}\nNot run on a GPU yet.\n\n{marker[4]}"
+        lines = ["| place | as released | with the patch |", "| --- | --- | --- |"]
+        for place, sides in entry["places"].items():
+            if place.startswith(marker[3]):
+                lines.append(f"| {place} | {figure(sides['released'])} | {figure(sides['repaired'])} |")
+        facts = entry["platform"]
+        ran = f"{facts['gpu']}, driver {facts['driver']}, PyTorch {facts['torch']}, CUDA {facts['cuda']}, {facts['date']}."
+        if entry["stands_in"]:
+            ran += f" In this run {entry['stands_in']}."
+        return "\n".join([marker[1], *lines, "", f"Run by `python benchmarks/reproduce.py {marker[2]}`. {ran}", "", marker[4]])
+
+    return OUTPUT.sub(output, report)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description="Run findings of the field notes on a GPU, beside their repair.")
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"{', '.join(reproductions.MODULES)} (default: all)")
     parser.add_argument("--trees", type=Path, default=corpus.default_folder(), metavar="DIR", help="unpacked packages")
     parser.add_argument("--output", type=Path, default=EVIDENCE, metavar="FILE", help="the evidence; packages that are not run keep theirs")
-    parser.add_argument("--page", action="store_true", help="write the evidence into docs/field-notes.md, and run nothing")
+    parser.add_argument("--page", action="store_true", help="write the evidence into the documents, and run nothing")
     parser.add_argument("--child", choices=reproductions.MODULES, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:
@@ -119,6 +145,9 @@ def main() -> int:
     if options.page:
         text = with_table(PAGE.read_text(encoding="utf-8"), json.loads(options.output.read_text(encoding="utf-8")))
         PAGE.write_text(text, encoding="utf-8")
+        for report in sorted(REPORTS.glob("*.md")):
+            text = with_output(report.read_text(encoding="utf-8"), json.loads(options.output.read_text(encoding="utf-8")))
+            report.write_text(text, encoding="utf-8")
         return 0
     if unknown := set(options.names) - set(reproductions.MODULES):
         parser.error(f"unknown: {', '.join(sorted(unknown))}")

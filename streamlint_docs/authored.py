@@ -27,7 +27,7 @@ COPIED = ("images", "schemas", "assets", "ci")
 
 def pages() -> dict[str, str]:
     """The pages by their path below the site's sources."""
-    found = {path.name: path for path in sorted(DOCS.glob("*.md"))}
+    found = {str(path.relative_to(DOCS)): path for path in (*sorted(DOCS.glob("*.md")), *sorted(DOCS.glob("reports/*.md")))}
     found |= {name: ROOT / source for source, name in ABOVE.items()}
     return {name: prepared(path.read_text(encoding="utf-8"), path) for name, path in found.items()}
 

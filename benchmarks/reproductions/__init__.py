@@ -2,7 +2,7 @@
 
 A module here is one package. It names the release, what is wrong, and gives ``run(tree)``: the outcomes by place, each with the released
 code and the repaired one side by side. Nothing of the package is changed but the lines of the repair; where something had to stand in for
-a part that needs more than the package, ``STANDS_IN`` says what.
+a part that needs more than the package, ``STANDS_IN`` says what. Where `docs/reports` has a report, its patch is the repair.
 """
 
 from __future__ import annotations
@@ -16,7 +16,27 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-MODULES = ("torch_cluster", "mmcv", "torch_geometric", "stable_baselines3", "skrl")
+MODULES = (
+    "anomalib",
+    "audiocraft",
+    "colbert_ai",
+    "deepspeed",
+    "espnet",
+    "fairscale",
+    "gptqmodel",
+    "mmcv",
+    "monai",
+    "nemo_toolkit",
+    "nvidia_modelopt",
+    "peft",
+    "pytorch_optimizer",
+    "skrl",
+    "stable_baselines3",
+    "super_gradients",
+    "torch_cluster",
+    "torch_geometric",
+    "torch_points_kernels",
+)
 
 
 def replaced(text: str, changes: Mapping[str, str]) -> str:

@@ -139,3 +139,15 @@ class Constructions(Iteration):
     def spread(self, source: Node, key: int | str, node: Node) -> None:
         """The element under a key of what ``*x`` or ``**x`` spreads arrives at a node."""
         raise NotImplementedError
+
+
+def is_constructor(function: Function) -> bool:
+    """Whether a function is the constructor of its class."""
+    method = function.method
+    return method is not None and method.owner is not None and method.code.name == "__init__"
+
+
+def is_destructor(function: Function) -> bool:
+    """Whether a function is the destructor of its class."""
+    method = function.method
+    return method is not None and method.owner is not None and method.code.name == "__del__"

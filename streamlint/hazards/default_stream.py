@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamlint.facts.call_graph import Edge
+from streamlint.facts.constructions import is_constructor, is_destructor
 from streamlint.facts.functions import Function
 from streamlint.facts.instructions import last_name
 from streamlint.facts.objects import Constant as ConstantObject
@@ -22,7 +23,6 @@ from streamlint.ordering.at_rest import is_on_stream
 from streamlint.ordering.beside import Event
 from streamlint.ordering.choice import Choice
 from streamlint.ordering.choices import HELD, MADE, NULL, PARAMETER
-from streamlint.ordering.streams_in_scope import is_constructor, is_destructor
 from streamlint.transfer.launch_rows import FIXED, GIVEN, OMITTED, Queued
 from streamlint.transfer.modelled import operands_of
 from streamlint.transfer.origin import Origin

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import NamedTuple
 
+from streamlint.facts.constructions import is_constructor
 from streamlint.facts.functions import Function
 from streamlint.facts.instructions import last_name
 from streamlint.facts.objects import Site
@@ -24,7 +25,6 @@ from streamlint.ordering.lanes import Lane
 from streamlint.ordering.null_waits import NullWait, RacesBehindNull, ReadsBehindNull
 from streamlint.ordering.places import Place
 from streamlint.ordering.storage import Storages
-from streamlint.ordering.streams_in_scope import is_constructor
 from streamlint.transfer.actions import CURRENT, Recorded, Stream, Synchronized
 from streamlint.transfer.work import Worked
 

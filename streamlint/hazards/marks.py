@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from streamlint.facts.constructions import is_constructor
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import Site
 from streamlint.hazards.default_stream import DefaultStream
@@ -12,7 +13,6 @@ from streamlint.hazards.streams import Streams
 from streamlint.ir import opcodes as op
 from streamlint.ordering.choice import Choice, behind_copies
 from streamlint.ordering.choices import AMBIENT, NULL
-from streamlint.ordering.streams_in_scope import is_constructor
 from streamlint.transfer.launch_rows import FIXED, GIVEN, OMITTED
 from streamlint.transfer.modelled import ModelledCall
 

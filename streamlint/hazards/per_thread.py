@@ -75,6 +75,25 @@ class PerThread:
                 yield IdleMacro(at, True, self._shows_cuda(unit, late), "")
             elif late is not None:
                 yield IdleMacro(at, False, self._include(unit, late), unit.ir.includes[late])
+            elif (source := self._read_by_includers(unit)) is not None:
+                yield IdleMacro(at, False, self._include(*source), source[0].ir.includes[source[1]])
+
+    def _read_by_includers(self, unit: Unit) -> tuple[Unit, int] | None:
+        """A source that has read the runtime's header above a header, and which include brought it; None where one has not."""
+        found = None
+        for source in self.cpp.seeing(unit):
+            if source is unit or not source.path.endswith(_SOURCES):
+                continue
+            number = next((number for number, one in enumerate(source.ir.includes) if self._brings(source, one, unit)), None)
+            late = self._read_above(source, number) if number is not None else None
+            if late is None:
+                return None
+            found = source, late
+        return found
+
+    def _brings(self, source: Unit, include: str, unit: Unit) -> bool:
+        target = self.cpp.included(include, source)
+        return target is not None and (target is unit or unit in self.cpp.visible(target))
 
     def working_macro(self, unit: Unit) -> Span | None:
         """The definition of the macro that gives a C++ source per-thread default streams."""

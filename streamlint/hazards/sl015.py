@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamlint.checks.sl015_blocking_stream import BlockingStream
+from streamlint.facts.constructions import is_constructor
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import LibraryObject, Site
 from streamlint.facts.program import Unit
@@ -15,7 +16,6 @@ from streamlint.hazards.streams import Streams
 from streamlint.ordering.beside import Event
 from streamlint.ordering.choices import NULL
 from streamlint.ordering.handed_streams import HandedStreams
-from streamlint.ordering.streams_in_scope import is_constructor
 
 RULE = BlockingStream
 

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
+from streamlint.facts.constructions import is_constructor
 from streamlint.facts.counters import counts_rounds
 from streamlint.facts.functions import Function
 from streamlint.facts.instructions import last_name, unnegated
@@ -237,8 +238,15 @@ class Beside:
         """Whether a wait of the host waits for a stream; for one of several, if a loop of its own goes through them."""
         if not waits_for(wait, choice):
             return False
-        is_several = any(made.site is not None and self.is_repeated(made.site.function, made.site.instruction) for made in choice.made)
+        is_several = any(made.site is not None and self._makes_several(made.site) for made in choice.made)
         return wait.choice is None or not is_several or self._is_loop_of_its_own(function, wait.instruction, one)
+
+    def _makes_several(self, site: Site) -> bool:
+        """Whether a place that makes a stream makes several: in a loop, or in the constructor of objects that are made in one."""
+        if self.is_repeated(site.function, site.instruction):
+            return True
+        made = self.transfer.callers(site.function) if is_constructor(site.function) else ()
+        return any(self.is_repeated(caller, call) for caller, call in made)
 
     def _is_loop_of_its_own(self, function: Function, wait: Instruction, one: Instruction) -> bool:
         graph, homes = function.control, function.homes

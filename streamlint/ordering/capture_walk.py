@@ -15,7 +15,7 @@ from streamlint.models.vocabulary import Selector
 from streamlint.ordering.conditions import Frame
 from streamlint.ordering.event_walk import Unordered
 from streamlint.ordering.flow import BUFFER, DONE, LATE, Tracked
-from streamlint.ordering.places import Place, register_place
+from streamlint.ordering.places import ANY, Element, Place, register_place, rest_behind
 from streamlint.ordering.states import MOST_GUESSES, State
 from streamlint.ordering.turns import is_none
 from streamlint.transfer import device
@@ -24,6 +24,7 @@ from streamlint.transfer.device import DeviceOperation, DeviceOperations
 from streamlint.transfer.modelled import ModelledCall, word_of
 from streamlint.transfer.transfer import CALLING, Transfer
 from streamlint.waits.operands import operand_of
+from streamlint.waits.origins import TENSOR
 from streamlint.waits.questions import EQUAL, Key, alike
 
 OPEN = Tracked("capture", Place(("global", "capture")))
@@ -33,6 +34,7 @@ ORIGIN = Place(("global", "origin"))
 """The captured stream, however it is called."""
 OPERATING = frozenset({op.BRANCH, op.BINARY, op.INPLACE, op.UNARY, op.COMPARE, op.FORMAT, op.SET_ITEM, op.LAUNCH, op.ITEM})
 _COMPUTING = frozenset({op.BINARY, op.INPLACE, op.UNARY, op.COMPARE, op.ITEM, op.COPY, op.CAST, op.PHI, op.UNPACK, op.NEXT, op.ITER})
+_OF_MAPPINGS = frozenset({"items", "keys", "values"})
 _DEEPEST = 8
 _LOOKED_AT = OPERATING | CALLING
 
@@ -63,7 +65,7 @@ class Refused(NamedTuple):
 class CaptureWalk(Unordered):
     """Follows a capture."""
 
-    hooked = OPERATING | CALLING
+    hooked = OPERATING | CALLING | {op.ATTR, op.NEXT, op.UNPACK}
 
     def __init__(self, transfer: Transfer) -> None:
         super().__init__(transfer)
@@ -86,7 +88,8 @@ class CaptureWalk(Unordered):
     def _holds_device(self, state: State, register: int) -> bool:
         """Whether a register is shown to hold memory of a device, on this way."""
         places = self.places.names(state.frame.function, register)
-        return any(held.kind == BUFFER and held.place in places for held in state.tracked) or self._is_shown(state.frame, register, 0)
+        held = [each.place for each in state.tracked if each.kind == BUFFER]
+        return any(_is_in(place, each) for place in places for each in held) or self._is_shown(state.frame, register, 0)
 
     def _computes(self, function: Function, one: Instruction) -> bool:
         """Whether a call computes its result from its operands, or views one."""
@@ -123,16 +126,35 @@ class CaptureWalk(Unordered):
         function = state.frame.function
         if not op.DEFINES[one[0]]:
             return
+        yield from self._listed(state, one)
         held = [buffer for buffer in state.tracked if buffer.kind == BUFFER]
         if one[0] in (op.CALL, op.INVOKE) and self._is_foreign(state, one):
             yield Tracked(BUFFER, register_place(one[2]))
         elif held and any(operation.kind == device.COMPUTE for operation in self.device.of(function, one)):
             if any(self._holds_device(state, register) for register in op.reads(one)):
                 yield Tracked(BUFFER, register_place(one[2]))
+        elif held and one[0] in (op.NEXT, op.UNPACK):
+            if any(buffer.place in self.places.names(function, one[3]) for buffer in held):
+                yield Tracked(BUFFER, register_place(one[2]))
         elif held:
             for action in self.transfer.of(function, one):
                 if isinstance(action, Viewed) and self._holds_device(state, action.register):
                     yield Tracked(BUFFER, register_place(one[2]))
+
+    def _listed(self, state: State, one: Instruction) -> Iterator[Tracked]:
+        """Gradients and parameters, for what a capture trains is on the device; the elements of a mapping that is there."""
+        function = state.frame.function
+        if function.is_cpp or one[0] not in (op.ATTR, op.INVOKE):
+            return
+        name, result = function.text(one[4]), register_place(one[2])
+        if one[0] == op.ATTR:
+            yield from (Tracked(BUFFER, result),) if name == "grad" else ()
+            return
+        row = function.unit.models.method(TENSOR, name) if name in function.known("parameters") else None
+        is_there = row is not None or (name in _OF_MAPPINGS and self._holds_device(state, one[3]))
+        if is_there and name != "keys":
+            is_pair = name == "items" or (row is not None and row.get("part") == "named")
+            yield Tracked(BUFFER, result.behind(ANY, Element(1)) if is_pair else result.behind(ANY))
 
     def _is_foreign(self, state: State, one: Instruction) -> bool:
         """Whether a value of which nothing is known is called with arguments, as modules are; or a method of what one has given."""
@@ -140,6 +162,8 @@ class CaptureWalk(Unordered):
         if self.transfer.libraries(function, one) or self.transfer.edges(function, one):
             return False
         if any(True for _ in self.transfer.modelled(function, one)):
+            return False
+        if one[0] == op.INVOKE and function.text(one[4]) in _OF_MAPPINGS:
             return False
         called = self.facts.callees(function, one)
         if function.is_cpp:  # what else nothing is known of may be anything
@@ -249,3 +273,9 @@ def _parts(function: Function, register: int) -> tuple[int, ...]:
     """A register, and the elements of the list that it holds."""
     one = function.definitions[register]
     return (register, *one[4:]) if one is not None and one[0] == op.BUILD else (register,)
+
+
+def _is_in(container: Place, place: Place) -> bool:
+    """Whether a place is a container, or an element of it."""
+    rest = rest_behind(container, place)
+    return rest is not None and len(rest) < 2 and all(isinstance(key, Element) for key in rest)

@@ -15,7 +15,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector
 from streamlint.ordering.capture_streams import CaptureStreams, work_behind
-from streamlint.ordering.capture_walk import ENDED, OPEN, OPERATING, ORIGIN, Capture, Refused
+from streamlint.ordering.capture_walk import ENDED, OPEN, ORIGIN, Capture, Refused
 from streamlint.ordering.flow import EVENT, LATE, STREAM, Tracked
 from streamlint.ordering.pinning_loaders import PinningLoaders
 from streamlint.ordering.places import Place, register_place
@@ -25,7 +25,7 @@ from streamlint.transfer import device
 from streamlint.transfer.actions import CURRENT, Stream
 from streamlint.transfer.device import DeviceOperation
 from streamlint.transfer.modelled import ModelledCall
-from streamlint.transfer.transfer import CALLING, Transfer
+from streamlint.transfer.transfer import Transfer
 
 _UNSAFE = {
     device.ALLOC: "allocate",
@@ -125,7 +125,7 @@ class Captures(CaptureStreams):
             return self._end(state)
         if one[0] == op.EXIT:  # its end puts back what was current before
             return frozenset(held for held in state.tracked if held.kind != "current")
-        if one[0] not in CALLING and one[0] not in OPERATING:
+        if one[0] not in self.hooked:
             return None
         tracked = state.tracked
         if one[0] in (op.CALL, op.INVOKE):

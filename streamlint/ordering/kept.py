@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from streamlint.facts.constructions import is_constructor, is_destructor
 from streamlint.facts.cpp_scopes import last_part
 from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.instructions import last_name
@@ -14,7 +15,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.code import spelled
 from streamlint.ordering.places import Place, Places, cell_of
-from streamlint.ordering.streams_in_scope import StreamsInScope, is_constructor, is_destructor
+from streamlint.ordering.streams_in_scope import StreamsInScope
 from streamlint.transfer.modelled import operands_of
 from streamlint.transfer.transfer import Transfer
 

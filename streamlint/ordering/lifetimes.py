@@ -10,6 +10,7 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
+from streamlint.facts.cpp_scopes import scope_of
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import Container, Instance, Memory, Site
 from streamlint.ir import Instruction
@@ -120,7 +121,7 @@ class Lifetimes:
                 if not tracked:
                     continue
                 named.add(self._after(function, one, tracked))
-                if one[0] == op.CONSTRUCT and self._is_smart(function, one) and any(self._has(tracked, function, each) for each in one[5:]):
+                if self._is_smart(function, one) and any(self._has(tracked, function, each) for each in one[5:]):
                     named.add([Tracked(BUFFER, register_place(one[2]))])
                     is_owned = True
             if named.count == before:
@@ -169,7 +170,15 @@ class Lifetimes:
         return bool(parts) and any(isinstance(value, Container) for value in self.transfer.values(function, parts[1]))
 
     def _is_smart(self, function: Function, one: Instruction) -> bool:
-        return type_name(function, one[3]) in function.unit.models.marked("owner")
+        """C++: whether an instruction makes a pointer that owns what it is given, whatever its type is called."""
+        if not function.is_cpp or one[0] not in (op.CONSTRUCT, op.CALL):
+            return False
+        called = function.definitions[one[3]] if one[0] == op.CALL else None
+        if one[0] == op.CALL and (called is None or called[0] != op.NAME):
+            return False
+        name = type_name(function, one[3]) if called is None else function.text(called[3])
+        kind = self.transfer.facts.cpp.resolved(function.unit, scope_of(function), (name, (), 0, False, None))
+        return str(kind[0]) in function.unit.models.marked("owner")
 
     def _is_data(self, function: Function, register: int) -> bool:
         """Whether a register holds a tensor or an array, whose elements are no objects."""
@@ -226,7 +235,7 @@ class Lifetimes:
     def is_moved(self, function: Function, register: int) -> bool:
         """C++: whether the object at the end of a scope has been moved away, or is an owner that has given up what it owned."""
         one = function.definitions[register] if register >= 0 else None
-        if one is not None and one[0] == op.CONSTRUCT and self._is_smart(function, one):
+        if one is not None and self._is_smart(function, one):
             return any(use[0] == op.INVOKE and use[3] == register and function.text(use[4]) == "release" for use in function.uses[register])
         return one is not None and one[0] == op.REBIND and self._moves(function, one[3])
 

@@ -60,6 +60,10 @@ class Place(NamedTuple):
         return Place(self.root, path[:MOST_KEYS])
 
 
+OWN, THIS = Place(("parameter", 0)), Place(("this",))
+"""The object of a method; what the lambdas in a method of C++ have for it."""
+
+
 def register_place(register: int) -> Place:
     """The place of a register alone."""
     return Place(("register", register))
@@ -209,7 +213,7 @@ class Places:
         if opcode == op.NAME:
             return self.of_name(function, function.text(one[3]))
         if opcode == op.LOAD:
-            return cell_of(function, one[3])
+            return THIS if function.is_cpp and function.unit.ir.constants[one[3]][0] == "this" else cell_of(function, one[3])
         if opcode == op.ATTR:
             return self._pointee(function, self.of(function, one[3])).behind(function.text(one[4]))
         is_part = opcode == op.ITEM and not is_gathered(self.facts, function, one)
@@ -263,7 +267,7 @@ class Places:
         """A global name, or in C++ a member of the receiver."""
         if function.is_cpp:
             if self.facts.member_of(function, name) is not None and function.method is not None:
-                return Place(("parameter", 0) if function.method is function else ("this",), (name,))
+                return (OWN if function.method is function else THIS).behind(name)
             return Place(("global", -1, name))
         found = self._global.get((function.unit, name))
         if found is None:

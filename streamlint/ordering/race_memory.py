@@ -19,6 +19,8 @@ from streamlint.transfer.transfer import Transfer
 from streamlint.waits.questions import alike
 
 _RANGE = "range"
+_MOST_ENTERED = 2
+"""Functions that one call may enter, of which is asked what they give back."""
 _ADDRESSES = frozenset({op.ADDRESS, op.ADDRESS_NAME, op.ADDRESS_ATTR})
 
 
@@ -29,6 +31,7 @@ class RaceMemory(Repeated):
         super().__init__(transfer)
         self.memory = OnDevice(transfer)
         self._site: Site
+        self._back: dict[tuple[Function, Instruction], tuple[Place, ...]] = {}
 
     def _names(self, function: Function, register: int) -> Iterator[Tracked]:
         """The memory in a register, by all the names that its function has for it."""
@@ -44,12 +47,32 @@ class RaceMemory(Repeated):
         """The names of a register's value. C++: a pointer with an offset is a range of what the pointer leads to."""
         one = function.definitions[register] if register >= 0 else None
         yield from self.places.names(function, register)
+        if one is not None and one[0] in (op.CALL, op.INVOKE) and not function.is_cpp:
+            yield from self._given_back(function, one)
         if one is not None and one[0] in _ADDRESSES and any(use[0] == op.BUILD for use in function.uses[register]):
             yield self.places.of(function, register).behind(POINTEE)  # an array of the addresses of a kernel's arguments
         if one is not None and function.is_cpp and one[0] == op.BINARY and function.text(one[3]) in ("+", "-"):
             for base, offset in (one[4:6], one[5:3:-1]):
                 for place in (name for each in self._shared(function, base) for name in self.places.names(function, each)):
                     yield place.behind(Element((_RANGE, alike(function, offset))))
+
+    def _given_back(self, function: Function, call: Instruction) -> tuple[Place, ...]:
+        """Where the memory has a name that the functions which a call enters give back, or a view of it: ``self.slot(n)``."""
+        found = self._back.get((function, call))
+        if found is None:
+            self._back[function, call] = ()  # in a cycle, the others tell
+            edges = [edge for edge in self.transfer.edges(function, call) if edge.is_followed and not edge.is_handed]
+            back = (place for edge in edges[:_MOST_ENTERED] for place in self._back_from(function, call, edge.callee))
+            found = self._back[function, call] = tuple(dict.fromkeys(back))
+        return found
+
+    def _back_from(self, function: Function, call: Instruction, callee: Function) -> Iterator[Place]:
+        keys = self.keys(function, call, callee, is_down=False)
+        returned = (end[2] for end in callee.by_opcode[op.RETURN] if end[2] >= 0 and not callee.is_cpp)
+        for root, path in (place for each in returned for shared in self._shared(callee, each) for place in self._names_of(callee, shared)):
+            sources = self.sources(function, call, callee, int(str(root[1]))) if root[0] == "parameter" and path else ()
+            for source in sources:
+                yield self._rekeyed(Tracked(BUFFER, source.behind(*path)), keys).place
 
     def _shared(self, function: Function, register: int) -> list[int]:
         """A register, and those of which it is a view of the whole."""

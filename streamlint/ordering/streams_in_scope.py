@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
+from streamlint.facts.constructions import is_constructor
 from streamlint.facts.cpp_scopes import scope_of
 from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.instructions import last_name
@@ -110,15 +111,3 @@ class StreamsInScope:
         if owner is not None and self.has_members(owner) and not is_constructor(function):
             return True
         return self.works_with(function)
-
-
-def is_constructor(function: Function) -> bool:
-    """Whether a function is the constructor of its class."""
-    method = function.method
-    return method is not None and method.owner is not None and method.code.name == "__init__"
-
-
-def is_destructor(function: Function) -> bool:
-    """Whether a function is the destructor of its class."""
-    method = function.method
-    return method is not None and method.owner is not None and method.code.name == "__del__"

@@ -12,7 +12,7 @@ from streamlint.ordering.c_api import is_of_c
 from streamlint.ordering.conditions import Frame
 from streamlint.ordering.flow import EXACT, Flow, Tracked
 from streamlint.ordering.iterated import iterated
-from streamlint.ordering.places import ANY, NEWEST, TUPLE, Element, Place, Places, is_own_cell, register_place, rest_behind
+from streamlint.ordering.places import ANY, NEWEST, OWN, THIS, TUPLE, Element, Place, Places, is_own_cell, register_place, rest_behind
 from streamlint.ordering.prepared import prepared
 from streamlint.ordering.spread import spread, spread_to
 from streamlint.ordering.states import State
@@ -68,6 +68,7 @@ class WalkNames:
             params = range(len(callee.code.parameters))
             known = [(self.sources(function, one, callee, param), Place(("parameter", param))) for param in params]
             known += [((source,), target) for source, target in spread(self.places, function, one, callee) if target.path]
+            known += [((_object_of(function),), THIS)] if _is_lambda_of(callee, function.method) else []
             self._arguments[function, one, callee] = known
         return known
 
@@ -115,8 +116,8 @@ class WalkNames:
             return self.places.names(function, one[2])
         if one[0] == op.CALL and any(isinstance(value, Instance) for value in self.transfer.values(function, one[3])):
             return self.places.names(function, one[3])  # an object that is called
-        if function.is_cpp and one[0] != op.INVOKE and function.method is function:
-            return (Place(("parameter", 0)),)  # a method of the same object
+        if function.is_cpp and one[0] != op.INVOKE and function.method is not None:
+            return (_object_of(function),)  # a method of the same object
         return None
 
     def _passed_back(self, state: State, register: int, caller: Function, call: Instruction) -> Iterator[Tracked]:
@@ -135,7 +136,9 @@ class WalkNames:
         for held in mine:
             held = self._rekeyed(held, keys)
             root = held.place.root
-            if root[0] == "parameter":
+            if root == THIS.root and _is_lambda_of(function, caller.method):
+                yield held._replace(place=_object_of(caller).behind(*held.place.path))
+            elif root[0] == "parameter":
                 yield from self._in_argument(state.frame.caller is not None, held, caller, call, function)
             elif root[0] == "global" or (root[0] == "cell" and not is_own_cell(root, function)):
                 yield held
@@ -246,6 +249,16 @@ class WalkNames:
             if len(parts) == 1 and parts[0].function is function:
                 yield from (held._replace(place=name.behind(*path[length:])) for name in self.places.names(function, parts[0].register))
                 return
+
+
+def _is_lambda_of(function: Function, method: Function | None) -> bool:
+    """Whether a function is a lambda of C++ that stands in a method, whose object is its own."""
+    return function.is_cpp and method is not None and function.method is method and function is not method
+
+
+def _object_of(function: Function) -> Place:
+    """What a method of C++, or a lambda in one, has for its object."""
+    return OWN if function.method is function else THIS
 
 
 def by_parameters(held: Tracked, names: Mapping[object, object]) -> Iterator[Tracked]:

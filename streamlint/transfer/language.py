@@ -50,10 +50,17 @@ def element(function: Function, one: Instruction, values: Values, is_tensor: Cal
         yield from _taken(function, one, held, values)
     elif kept and not function.is_cpp and all(isinstance(value, Container | Group) for value in kept):
         return  # a list or dict keeps what is put into it, under whatever key
-    elif held or function.is_cpp or (one[0] == op.SET_ITEM and is_tensor(function, one[3])):
+    elif held or function.is_cpp or (one[0] == op.SET_ITEM and (is_tensor(function, one[3]) or _copies_elements(function, one, values))):
         if function.is_cpp or not _is_of_device(values(function, one[-1])):
             yield Written(base, "assignment")
         yield Read(one[-1], "assignment", False)
+
+
+def _copies_elements(function: Function, one: Instruction, values: Values) -> bool:
+    """Whether an assignment takes the elements of an array of the host, whatever it puts them into: a slice of a list does so as well."""
+    index = function.definitions[one[3]] if one[3] >= 0 else None
+    given = [value for value in values(function, one[4]) if isinstance(value, Memory)]
+    return index is not None and index[0] == op.SLICE and bool(given) and all(value.type.startswith("numpy.") for value in given)
 
 
 def _is_of_device(values: Iterable[Object]) -> bool:

@@ -131,7 +131,8 @@ class Launches(LaunchRows):
         kernel, parts = found
         how, operand = (GIVEN, parts[2]) if len(parts) > 2 else (OMITTED, op.NONE)
         given = tuple(register for _, register in argument_registers(function, one))
-        return Queued(how, operand, "kernel", function.dotted(kernel).rpartition(".")[2], "numba", given, given, is_told=False)
+        name = function.dotted(kernel).rpartition(".")[2] or "the kernel"
+        return Queued(how, operand, "kernel", name, "numba", given, given, is_told=False)
 
     def _of_object(self, function: Function, one: Instruction) -> Iterator[Queued]:
         """Python: a kernel of CuPy that is called, or a module of PyTorch, which works on what it is given."""

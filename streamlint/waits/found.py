@@ -63,6 +63,11 @@ class WaitFinder:
         is_found = is_of_host(self.facts, function, wait.instruction, wait.value) or is_group_entry(function, wait.value)
         return is_found or runs_without_cuda(function, wait.instruction, wait.value)
 
+    def reads_state(self, wait: Wait) -> bool:
+        """Whether a wait reads what an object of a library keeps on the device."""
+        calls = self.graph.of_call(wait.function, wait.instruction).libraries if wait.what == READ else ()
+        return any(call.row is not None and bool(call.row.get("state")) for call in calls)
+
     def reasons(self, function: Function, register: int, is_read: bool = False) -> list[str]:
         """Why what a register holds is on a device; where it may also be on the host, only reasons of values that training computes.
 
@@ -126,6 +131,9 @@ class WaitFinder:
     def _read(self, function: Function, call: LibraryCall, row: Row, is_method: bool) -> Iterator[Wait]:
         """A call that fetches what it is given; what it puts into words or hands to a log may be anything, also a container of tensors."""
         one = call.instruction
+        if row.get("state") and is_method:
+            yield Wait(function, one, READ, call.name, one[3])
+            return
         for selector in selectors(row, "of"):
             if selector.kind == "all" or row.get("shows"):
                 given = [register for _, register in argument_registers(function, one)]

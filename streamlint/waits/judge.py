@@ -333,6 +333,8 @@ class HotWaits:
         first = region.chain()[0]
         if wait.what in (DEVICE, CACHE, UPLOAD):
             return ""
+        if self.finder.reads_state(wait):
+            return ON_DEVICE
         is_read = _reads_numbers(wait, first)
         held = self._values.of(region, wait)
         reasons = [reason for function, register in held for reason in self.finder.reasons(function, register, is_read)]

@@ -40,7 +40,7 @@ PROBES = {
     "tqdm": "tqdm",
     "nvidia": "nvidia.dali",
     **{name: name for name in ("accelerate", "lightning", "lightning_fabric", "torchrec", "torch_geometric", "webdataset")},
-    **{name: name for name in ("mlflow", "tensorboardX", "wandb")},
+    **{name: name for name in ("mlflow", "ray", "safetensors", "tensorboardX", "wandb")},
     **{name: name for name in ("cv2", "imageio", "librosa", "lhotse", "matplotlib", "PIL", "scipy", "skimage", "soundfile", "torchaudio")},
     **{name: name for name in ("apex", "colossalai", "deepspeed", "fairscale", "opacus", "peft")},
     "megatron": "megatron.core",

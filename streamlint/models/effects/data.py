@@ -94,6 +94,7 @@ DATA = (
             key(
                 "shows", "bool", "It takes anything, and shows or keeps it as text or numbers: a dictionary of tensors as well as a number."
             ),
+            key("state", "bool", "What is read is a number of the object itself, which it keeps on the device (`GradScaler.get_scale`)."),
             key("stream", "word or place", "The stream that the host waits for.", STREAMS),
             key("result", "word", "The kind of the result.", "scalar sequence none"),
             key("host_memory", "word", "The memory that a device value is copied to.", "pinned pageable"),
