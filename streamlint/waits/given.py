@@ -13,7 +13,7 @@ from streamlint.facts.objects import Container, Instance, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.waits.entered import Context, entered_by
-from streamlint.waits.operands import all_given, bound_of, operand_of
+from streamlint.waits.operands import all_given, argument_registers, bound_of, operand_of
 
 _DEEPEST = 10
 _MOST_CALLS = 40
@@ -161,7 +161,7 @@ class Given:
 
     def _of_container(self, root: Held, key: object, depth: int) -> _Parts | None:
         one, function = root.instruction, root.function
-        if one is None or one[0] not in (op.DICT, op.BUILD, op.PARAM) or self._is_changed(root, key):
+        if one is None or one[0] not in (op.DICT, op.BUILD, op.PARAM, op.CALL) or self._is_changed(root, key):
             return None
         if one[0] == op.PARAM:
             return self._collected(root, one[3], key, depth)
@@ -169,17 +169,18 @@ class Given:
             is_plain = isinstance(function.unit.ir.constants[one[3]], str) and isinstance(key, int)
             parts = one[4:]
             return [root._replace(register=parts[key]) if key < len(parts) else _ABSENT] if is_plain and isinstance(key, int) else None
+        pairs = list(_pairs(function, one))
         found: _Parts = []
-        for name, register in reversed(list(zip(one[3::2], one[4::2], strict=True))):
-            if name != op.NONE and function.constant(name) == key:
+        for name, register in reversed(pairs):
+            if name == key and name is not None:
                 return [*found, root._replace(register=register)]
-            inner = self.under(root._replace(register=register), key, depth - 1) if name == op.NONE else [_ABSENT]
-            if inner is None or (name != op.NONE and function.constant(name) is None):
+            inner = self.under(root._replace(register=register), key, depth - 1) if name == DICT else [_ABSENT]
+            if inner is None or name is None:
                 return None
             found += [part for part in inner if part is not _ABSENT]
             if _ABSENT not in inner:
                 return found
-        return [*found, _ABSENT]
+        return [*found, _ABSENT] if pairs or one[0] == op.DICT else None
 
     def _collected(self, root: Held, index: int, key: object, depth: int) -> _Parts | None:
         """The same of ``*args`` and ``**kwargs``."""
@@ -228,3 +229,13 @@ def _outside(held: Held, call: Site, register: int) -> Held:
     is_same = one[0] == op.INVOKE and caller.text(one[4]) == held.function.code.name and caller.code.name == held.function.code.name
     context = tuple(entry for entry in held.context if entry[0] is not held.function)
     return Held(caller, register, context, held.classes if is_same else None)
+
+
+def _pairs(function: Function, one: Instruction) -> Iterator[tuple[object, int]]:
+    """The keys with which a dictionary is made, each with the register of its value; None for one that is not constant, `DICT` for what is
+    spread. None of another call than that of ``dict``."""
+    if one[0] == op.DICT:
+        names = (DICT if name == op.NONE else function.constant(name) for name in one[3::2])
+        yield from zip(names, one[4::2], strict=True)
+    elif function.dotted(one[3]) == "dict":
+        yield from argument_registers(function, one)
