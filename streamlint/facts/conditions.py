@@ -13,14 +13,14 @@ from itertools import islice
 from typing import NamedTuple
 
 from streamlint.facts.aliases import SELF, path_of, source_of
-from streamlint.facts.autograd import offset_of
 from streamlint.facts.counters import is_counter
 from streamlint.facts.facts import Facts
 from streamlint.facts.flags import Flags, IsNone, Wanted, asked_none, comparison, own_flag
 from streamlint.facts.functions import Function
 from streamlint.facts.instructions import arguments_of
 from streamlint.facts.kept_counts import counts_in_attribute
-from streamlint.facts.objects import Constant, Container, Instance, LibraryObject, Object, Site
+from streamlint.facts.kept_entries import differs
+from streamlint.facts.objects import Constant, Container, Instance, LibraryObject, Object
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Graph
@@ -29,7 +29,6 @@ Settles = Callable[[Function, int], bool]
 """Whether a register of a function holds a value with which a condition is decided from then on."""
 NEVER = "never, as far as the program tells"
 _SWAPPED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "==": "==", "!=": "!="}
-_DEEPEST = 4
 _FEW = 2
 """A remainder of a number this small is met nearly as often as not."""
 
@@ -303,31 +302,7 @@ class Conditions:
             key = one[4]
         else:
             return False
-        return not self.is_counter(key) and not self._differs(self.function, key, _DEEPEST) and self._is_put_into(one[3], edge)
-
-    def _differs(self, function: Function, register: int, depth: int) -> bool:
-        """Whether a key may be another one in each round: the element or the number of a loop, also of one that calls."""
-        one = function.definitions[register] if register >= 0 else None
-        if one is None or depth == 0 or one[0] in (op.CONST, op.ATTR, op.NAME, op.LOAD):
-            return False
-        if one[0] != op.PARAM:
-            parts = [given for given, _ in arguments_of(function, one)] if one[0] in (op.CALL, op.INVOKE) else op.reads(one)
-            return one[0] in (op.NEXT, op.PHI) or any(self._differs(function, part, depth - 1) for part in parts)
-        sites = [arguments.site for _, arguments in self.facts.callers(function)]
-        return any(self._is_given_another(site, function, one[3], depth) for site in sites if site is not None)
-
-    def _is_given_another(self, site: Site, function: Function, index: int, depth: int) -> bool:
-        """Whether a call in a loop gives a parameter such a key."""
-        caller, call = site
-        offset = offset_of(caller, call, function) if call[0] in (op.CALL, op.INVOKE) else None
-        if offset is None:
-            return True
-        name = function.code.parameters[index].name
-        given = enumerate(arguments_of(caller, call))
-        return any(
-            (kind == name or (kind is None and place + offset == index)) and self._differs(caller, register, depth - 1)
-            for place, (register, kind) in given
-        )
+        return not self.is_counter(key) and not differs(self.facts, self.function, key) and self._is_put_into(one[3], edge)
 
     def _is_made_alike(self, asked: int, wanted: int, edge: int) -> bool:
         """Whether an attribute of what is kept is not as wanted, and that is made anew with what is wanted behind an edge."""
