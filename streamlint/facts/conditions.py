@@ -17,11 +17,13 @@ from streamlint.facts.counters import is_counter
 from streamlint.facts.facts import Facts
 from streamlint.facts.flags import Flags, IsNone, Wanted, asked_none, comparison, own_flag
 from streamlint.facts.functions import Function
+from streamlint.facts.instructions import arguments_of
 from streamlint.facts.kept_counts import counts_in_attribute
-from streamlint.facts.objects import Constant, Instance, LibraryObject, Object
+from streamlint.facts.kept_entries import differs
+from streamlint.facts.objects import Constant, Container, Instance, LibraryObject, Object
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ir.graph import Graph
+from streamlint.ir.graph import NOBODY, Graph
 
 Settles = Callable[[Function, int], bool]
 """Whether a register of a function holds a value with which a condition is decided from then on."""
@@ -280,10 +282,38 @@ class Conditions:
         if is_none:
             if (self._operator(one) in ("is", "==")) == when_false:
                 return False
-            return self._is_set(one[4], edge, lambda function, value: not _is_none(function, value))
+            return self._is_set(one[4], edge, lambda function, value: not _is_none(function, value)) or self._is_kept(one[4], edge)
+        if one[0] == op.COMPARE and self._operator(one) in ("==", "!="):
+            return (self._operator(one) == "==") == when_false and any(
+                self._is_made_alike(first, second, edge) for first, second in ((one[4], one[5]), (one[5], one[4]))
+            )
         if one[0] == op.CALL and len(one) == 7 and self.function.dotted(one[3]) == "hasattr" and when_false:
             return any(self.function.text(store[3]) == self.function.constant(one[6]) for store in self._behind(edge, op.SET_ATTR))
+        if when_false and self._is_kept(register, edge):
+            return True
         return self._is_set(register, edge, lambda function, value: _constant(function, value) is when_false)
+
+    def _is_kept(self, register: int, edge: int) -> bool:
+        """Whether a register was looked up in a container that outlives the round, and something is put into that behind an edge."""
+        one = self._definition(register)
+        if one is not None and one[0] == op.INVOKE and len(one) > 6 and self.function.text(one[4]) in self.function.known("looks-up"):
+            key = one[6]
+        elif one is not None and one[0] == op.ITEM:
+            key = one[4]
+        else:
+            return False
+        return not self.is_counter(key) and not differs(self.facts, self.function, key) and self._is_put_into(one[3], edge)
+
+    def _is_made_alike(self, asked: int, wanted: int, edge: int) -> bool:
+        """Whether an attribute of what is kept is not as wanted, and that is made anew with what is wanted behind an edge."""
+        one, said = self._definition(asked), path_of(self.function, wanted)
+
+        def makes(function: Function, value: int) -> bool:
+            made = source_of(function, value)
+            given = arguments_of(function, made) if made is not None and made[0] in (op.CALL, op.INVOKE) else ()
+            return any(register == wanted or (said and path_of(function, register) == said) for register, _ in given)
+
+        return one is not None and one[0] == op.ATTR and self._is_set(one[3], edge, makes)
 
     def _is_set(self, register: int, edge: int, settles: Settles) -> bool:
         """Whether the variable or attribute that a register was read from is set behind an edge to a value that settles it."""
@@ -337,6 +367,11 @@ class Conditions:
             around = [loop for loop in self.graph.loops if edge in loop.body]
             if all(self.home[made] in loop.body for loop in around):
                 return False
+        given = (
+            [value for value in self._values(container) if isinstance(value, Container)] if made is not None and made[0] == op.PARAM else []
+        )
+        if any(value.frame.function.control.innermost[value.frame.function.blocks[value.instruction]] != NOBODY for value in given):
+            return False  # made anew in a loop of who gives it
         path = path_of(self.function, container)
         stores = [*self._behind(edge, op.SET_ITEM)]
         keeping = self.function.known("puts", "extends", "puts-if-absent")

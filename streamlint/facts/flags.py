@@ -83,7 +83,8 @@ def _is_none(caller: Function, known: Flags, register: int | None, value: object
         return bool(known[IsNone(one[3])])
     if value is not NOT_KNOWN and (one is None or one[0] == op.CONST):
         return value is None
-    return False if one is not None and one[0] != op.PARAM and is_there(caller, one[2]) else None
+    is_optional = one is not None and one[0] == op.PARAM and caller.default_register(one[3]) is not None
+    return False if one is not None and not is_optional and is_there(caller, one[2]) else None
 
 
 def is_own(function: Function, register: int) -> bool:

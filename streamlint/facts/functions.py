@@ -214,6 +214,14 @@ class Function:
     def is_property(self) -> bool:
         return any(name.rpartition(".")[2] in ("property", "cached_property", "functools.cached_property") for name in self.decorators)
 
+    @cached_property
+    def keeps_results(self) -> bool:
+        """Whether a decorator keeps what it gives back for arguments, and does not run it for them again."""
+        parent = self.parent
+        made = [parent.definitions[call[3]] for call in self.decorations] if parent is not None else []
+        names = [parent.dotted(one[3] if one[0] == op.CALL else one[2]) for one in made if parent is not None and one is not None]
+        return not self.unit.is_cpp and any(name.rpartition(".")[2] in self.known("keeps-results") for name in names)
+
     @property
     def is_generator(self) -> bool:
         """Whether a call of it gives a generator."""
@@ -337,6 +345,19 @@ class Function:
             parameters = owner.code.parameters
             return len(parameters) > index and parameters[index].name == name
         return False
+
+    def kept_parameter(self, register: int) -> int:
+        """The register of the parameter of this function that one holds, also over a variable that inner functions share and nobody sets
+        anew; NONE where it holds none."""
+        found = self.definitions[register] if register >= 0 else None
+        if found is None or found[0] != op.LOAD or self.is_cpp:
+            return register if found is not None and found[0] == op.PARAM else op.NONE
+        cell = self.unit.ir.constants[found[3]]
+        homes = self.unit.function(cell[1]).below if cell[1] == self.code.number else ()
+        stores = [one for each in homes for one in each.by_opcode[op.STORE] if self.unit.ir.constants[one[2]] == cell]
+        given = stores[0][3] if len(stores) == 1 else op.NONE
+        made = self.definitions[given] if given >= 0 and stores[0] in self.by_opcode[op.STORE] else None
+        return given if made is not None and made[0] == op.PARAM else op.NONE
 
     @cached_property
     def method(self) -> Function | None:

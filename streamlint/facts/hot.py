@@ -302,9 +302,9 @@ class HotRegions:
 
     def _is_entered(self, region: Region, edge: Edge, around: tuple[Function, ...]) -> bool:
         """Whether a call of a region enters a function for it: not the one that the region is ``around``, which was entered by itself, and
-        not what only makes an iterator."""
+        not what only makes an iterator, or is kept from the first call."""
         function, call, callee = region.function, edge.instruction, edge.callee
-        if not self.named.is_meant(function, region.flags, edge):
+        if not self.named.is_meant(function, region.flags, edge) or callee.keeps_results:
             return False
         if around and call in self.wrapped.passes_on(function) and (callee not in around or self.wrapped.always_passes_on(function)):
             return False

@@ -15,9 +15,9 @@ from streamlint.ir import opcodes as op
 from streamlint.models import Row
 from streamlint.ordering.lifetimes import Held, made_by, of_result, type_name
 from streamlint.ordering.places import register_place
-from streamlint.transfer.contexts import Context as Calling
 from streamlint.transfer.contexts import Known
 from streamlint.transfer.modelled import ModelledCall
+from streamlint.waits.entered import Context as Calling
 
 MAKING = frozenset({"alloc", "factory", "transfer", "register"})
 DEVICE, PINNED, MANAGED, REGISTERED = "device", "pinned", "managed", "registered"

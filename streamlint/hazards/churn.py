@@ -18,10 +18,10 @@ from streamlint.ordering.leading import leads_to
 from streamlint.ordering.lifetimes import End, Ends, Held, Lifetimes
 from streamlint.ordering.measuring import Measuring
 from streamlint.ordering.places import Place, Places
-from streamlint.transfer.contexts import Context as Calling
 from streamlint.transfer.device import DeviceOperations
 from streamlint.transfer.guards import Guards
 from streamlint.transfer.transfer import Transfer
+from streamlint.waits.entered import Context as Calling
 
 _LOOKING_UP = frozenset({op.NEXT, op.ITEM, op.UNPACK, op.ATTR})
 _WORK = frozenset({"launch", "copy", "memset", "transfer"})

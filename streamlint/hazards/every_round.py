@@ -21,6 +21,7 @@ from streamlint.models import Row
 from streamlint.ordering.conditions import Conditions as Statuses
 from streamlint.ordering.places import Places
 from streamlint.transfer.transfer import CALLING, Transfer
+from streamlint.waits.constants import constants_of
 from streamlint.waits.questions import parts_of
 
 _TIMING = frozenset({"elapsed", "clock"})
@@ -34,6 +35,7 @@ class EveryRound:
         self.transfer = transfer
         self.places = places
         self.sizes = KeptSizes(transfer, places)
+        self.constants = constants_of(transfer.facts)
         self._statuses = Statuses(transfer)
         self._bodies: dict[Function, Body] = {}
         self._kept: dict[tuple[Function, Loop | None, bool, bool], frozenset[Edge]] = {}
@@ -73,6 +75,7 @@ class EveryRound:
             return False
         deciding = self._deciding(body, block, loop)
         never = {(one.block, one.after) for one in body.conditions.rare_at(deciding)}
+        never |= {edge for guard in deciding for edge in self.constants.never_taken(site.function, guard)}
         return block in self._reached(body, loop, rare | never)
 
     def always_runs(self, site: Site, loop: Loop | None) -> bool:

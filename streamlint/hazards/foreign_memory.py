@@ -11,8 +11,8 @@ from streamlint.ordering.beside import Event
 from streamlint.ordering.places import Element, Place, Places
 from streamlint.ordering.storage import Storages, plain
 from streamlint.transfer.carried import Carried, Carriers
-from streamlint.transfer.contexts import Context
 from streamlint.transfer.transfer import Transfer
+from streamlint.waits.entered import Context
 
 _MOST = 24
 """Views, and hands through which memory went, of one register."""

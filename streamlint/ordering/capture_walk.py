@@ -7,14 +7,17 @@ from typing import NamedTuple
 
 from streamlint.cuda_model.capture import Mode, Status
 from streamlint.facts.functions import Function
+from streamlint.facts.instructions import uncast
 from streamlint.facts.objects import LibraryObject, Memory, Site, Unknown
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.models.vocabulary import Selector
 from streamlint.ordering.conditions import Frame
 from streamlint.ordering.event_walk import Unordered
 from streamlint.ordering.flow import BUFFER, DONE, LATE, Tracked
 from streamlint.ordering.places import ANY, Element, Place, register_place, rest_behind
 from streamlint.ordering.states import MOST_GUESSES, State
+from streamlint.ordering.turns import is_none
 from streamlint.transfer import device
 from streamlint.transfer.actions import Viewed
 from streamlint.transfer.device import DeviceOperation, DeviceOperations
@@ -22,6 +25,7 @@ from streamlint.transfer.modelled import ModelledCall, word_of
 from streamlint.transfer.transfer import CALLING, Transfer
 from streamlint.waits.operands import operand_of
 from streamlint.waits.origins import TENSOR
+from streamlint.waits.questions import EQUAL, Key, alike
 
 OPEN = Tracked("capture", Place(("global", "capture")))
 """The capture goes on."""
@@ -72,6 +76,7 @@ class CaptureWalk(Unordered):
         self._joined: set[Site] = set()
         self._left: set[Site] = set()
         self._matters: dict[Function, bool] = {}
+        self._asked_streams: dict[Function, set[Key]] = {}
 
     # --- what is on a device
 
@@ -234,17 +239,34 @@ class CaptureWalk(Unordered):
         if answer := next((held.kind for held in state.tracked if held.kind in (DONE, LATE) and held.place in names), ""):
             return answer == DONE
         if one[0] != op.COMPARE or function.text(one[3]) not in ("==", "!="):
-            return None
+            return False if function.is_cpp and self._is_asked_whether_captured(function, condition) else None
+        if is_none(function, one[5]):
+            return EQUAL[function.text(one[3])] if self._is_asked_whether_captured(function, one[4]) else None
         words = [word for side in one[4:6] if (word := word_of(self.facts, function, side)) in ("captured", "not-captured")]
         if not words:
             return None
         holds = (words[0] == "captured") == (function.text(one[3]) == "==")
         return not holds
 
+    def _is_asked_whether_captured(self, function: Function, register: int) -> bool:
+        """Whether a function asks of a stream whether it is captured: in a capture that is none but null."""
+        known = self._asked_streams.get(function)
+        if known is None:
+            known = self._asked_streams[function] = set()
+            for one in (*function.by_opcode[op.CALL], *function.by_opcode[op.INVOKE]):
+                for call in self.transfer.modelled(function, one):
+                    held = call.row.get("stream") if call.row.get("part") == "asked" else None
+                    given = call.given(held) if isinstance(held, Selector) else None
+                    known |= {alike(function, uncast(function, given))} if given is not None and given >= 0 else set()
+        return alike(function, uncast(function, register)) in known
+
     def derived(self, state: State, one: Instruction) -> frozenset[Tracked]:
-        """The negation of an answer says the opposite."""
-        done = self.done_where(state, one[4]) if one[0] == op.UNARY and state.frame.function.text(one[3]) in ("not", "!") else None
-        return frozenset() if done is None else frozenset({Tracked(LATE if done else DONE, register_place(one[2]))})
+        """What a comparison answers goes on with its result; the negation of an answer says the opposite."""
+        is_turned = one[0] == op.UNARY
+        if is_turned and state.frame.function.text(one[3]) not in ("not", "!"):
+            return frozenset()
+        done = self.done_where(state, one[4] if is_turned else one[2])
+        return frozenset() if done is None else frozenset({Tracked(DONE if done != is_turned else LATE, register_place(one[2]))})
 
 
 def _parts(function: Function, register: int) -> tuple[int, ...]:

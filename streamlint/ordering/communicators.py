@@ -8,10 +8,10 @@ from streamlint.facts.objects import Constant, External, LibraryObject, Site
 from streamlint.ir.graph import NOBODY
 from streamlint.models import Row
 from streamlint.transfer.carried import Carriers
-from streamlint.transfer.contexts import Context
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import Transfer
 from streamlint.transfer.uses import Uses
+from streamlint.waits.entered import Context
 from streamlint.waits.operands import constants_of
 
 WORLD = "world"

@@ -19,10 +19,10 @@ from streamlint.ordering.places import ANY, Element, Place
 from streamlint.ordering.same_stream_waits import SameStreamWaits
 from streamlint.transfer.actions import Recorded, Stream, Synchronized
 from streamlint.transfer.carried import Carried, Carriers
-from streamlint.transfer.contexts import Context
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import Transfer
 from streamlint.transfer.waiting import Waited
+from streamlint.waits.entered import Context
 
 _CALLS = frozenset({"wait", "synchronize", "record", "record_use"})
 _SWITCHES = frozenset({"scope", "set_stream"})

@@ -12,18 +12,18 @@ from typing import NamedTuple
 from streamlint.facts.conditions import Conditions as Branches
 from streamlint.facts.functions import Function
 from streamlint.facts.instructions import COPIES
-from streamlint.facts.objects import Constant, CppName, Site, Unknown
+from streamlint.facts.objects import CppName, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import Row
 from streamlint.ordering.kept_flags import KeptFlags
 from streamlint.ordering.kinds import Kinds
 from streamlint.ordering.turns import asked_for_none
-from streamlint.transfer.closures import captured
-from streamlint.transfer.contexts import Context
 from streamlint.transfer.transfer import Transfer
+from streamlint.waits.constants import constants_of
+from streamlint.waits.entered import Context
 from streamlint.waits.operands import operand_of
-from streamlint.waits.questions import Key, alike
+from streamlint.waits.questions import Key, alike, register_of
 
 _STATUS_LIBRARIES = frozenset({"cuda-runtime", "cuda-driver", "cuda-libraries"})
 _STATUS_TYPES = frozenset({"cudaError_t", "cudaError", "CUresult"})
@@ -84,9 +84,10 @@ class Conditions:
         self.transfer = transfer
         self.facts = transfer.facts
         self._kinds = Kinds(transfer)
+        self.constants = constants_of(transfer.facts)
         self.kept_flags = transfer.one_of(KeptFlags, transfer)
         self._branches: dict[Function, Branches] = {}
-        self._none_keys: dict[Function, dict[Key, tuple[int, bool]]] = {}
+        self._compares: dict[Function, dict[Key, int]] = {}
         self._rare: dict[tuple[Function, int], frozenset[int]] = {}
 
     def is_rare(self, function: Function, block: int, after: int) -> bool:
@@ -108,15 +109,13 @@ class Conditions:
             return is_there
         if one[0] in (op.CALL, op.INVOKE) and not function.is_cpp and (is_so := self._kinds.truth(frame, one)) is not None:
             return is_so
-        if one[0] == op.COMPARE:
-            return self.as_success(function, register) if (is_so := self._none_asked(frame, one)) is None else is_so
+        if (is_none := self._none_asked(frame, one)) is not None:
+            return is_none
         if one[0] == op.NAME and function.is_cpp:
             found = self._template_argument(frame, function.text(one[3]))
             return found if found is not None else self._is_there(function, register)
-        value = self._constant(frame, register)
-        if value is not None:
-            return bool(value[0])
-        return self.kept_flags.truth(function, one) if one[0] == op.ATTR else self.as_success(function, register)
+        holds = self.constants.truth(function, register, context_of(frame))
+        return holds if holds is not None else self.as_success(function, register)
 
     def as_success(self, function: Function, register: int, depth: int = _DEEPEST) -> bool | None:
         """The truth of a condition that asks for statuses of calls of CUDA alone, where all are success; None of any other."""
@@ -154,71 +153,27 @@ class Conditions:
             return True if any(row is not None and row.get("asks_for_cuda") for row in rows) else None
         return None
 
-    def _constant(self, frame: Frame, register: int, depth: int = _DEEPEST) -> tuple[object] | None:
-        """The constant that a register holds, over the arguments of calls on the path."""
-        function = frame.function
-        one = function.definitions[register] if register >= 0 else None
-        if one is None or depth == 0:
-            return None
-        if one[0] == op.CONST:
-            return (function.unit.ir.constants[one[3]],)
-        if one[0] in (op.COPY, op.CAST):
-            return self._constant(frame, one[3 if one[0] == op.COPY else 4], depth - 1)
-        if one[0] == op.PARAM and frame.caller is not None and frame.call is not None:
-            return self._given(function, one[3], frame.caller, frame.call, depth)
-        if one[0] == op.LOAD and frame.caller is not None and frame.call is not None:
-            return self._captured(function, function.unit.ir.constants[one[3]], Site(frame.caller.function, frame.call))
-        return None
-
-    def _captured(self, function: Function, cell: object, call: Site) -> tuple[object] | None:
-        """The constant that a variable of a function around holds in the closure that a call calls."""
-        if function.is_cpp or not isinstance(cell, tuple) or cell[1] == function.code.number:
-            return None
-        values = captured(self.transfer, call, function, cell)
-        held = {value.value for value in values if isinstance(value, Constant)}
-        return (held.pop(),) if len(values) == len(held) == 1 else None
-
-    def _given(self, function: Function, index: int, caller: Frame, call: Instruction, depth: int) -> tuple[object] | None:
-        if call[0] not in (op.CALL, op.INVOKE):
-            return None
-        register = operand_of(caller.function, call, function, index)
-        if register is not None and register >= 0:
-            return self._constant(caller, register, depth - 1)
-        default = function.default_register(index)
-        made = function.parent.definitions[default] if default is not None and function.parent is not None else None
-        return (function.parent.unit.ir.constants[made[3]],) if made is not None and made[0] == op.CONST and function.parent else None
-
     def given(self, frame: Frame) -> tuple[object, ...]:
         """What decides conditions in a function as its caller calls it: the constants that it is given, and template arguments."""
         function, caller, call = frame.function, frame.caller, frame.call
         if caller is None or call is None:
             return ()
-        found = [repr(self._given(function, index, caller, call, _DEEPEST)) for index in range(len(function.code.parameters))]
+        found = [self._decides(function, index, context_of(frame)) for index in range(len(function.code.parameters))]
         return (*found, caller) if function.code.template else tuple(found)
+
+    def _decides(self, function: Function, index: int, context: Context) -> object:
+        """What decides conditions of what a call gives for a parameter: its constants, or whether it is None."""
+        register = next((one[2] for one in function.by_opcode[op.PARAM] if one[3] == index), op.NONE)
+        values = self.constants.values(function, register, context)
+        return repr(values) if values is not None else self.constants.is_none(function, register, context)
 
     def _none_asked(self, frame: Frame, one: Instruction) -> bool | None:
         """Whether a comparison of a parameter with None holds, as the call on the path gives the parameter."""
-        asked = self._parameter_asked(frame.function, one)
-        if asked is None or frame.caller is None or frame.call is None:
+        asked = asked_for_none(frame.function, one[2]) if one[0] == op.COMPARE else None
+        if asked is None or (frame.function.is_cpp and not _compares_parameter(frame.function, one)):
             return None
-        is_none = self._gives_none(frame.function, asked[0], frame.caller, frame.call)
+        is_none = self.constants.is_none(frame.function, asked[0], context_of(frame))
         return is_none if is_none is None else is_none == asked[1]
-
-    def _parameter_asked(self, function: Function, one: Instruction) -> tuple[int, bool] | None:
-        """The number of the parameter that a comparison with None asks for, and whether it holds where that is None."""
-        asked = asked_for_none(function, one[2])
-        made = function.definitions[asked[0]] if asked is not None and asked[0] >= 0 else None
-        return (made[3], asked[1]) if asked is not None and made is not None and made[0] == op.PARAM else None
-
-    def _gives_none(self, function: Function, index: int, caller: Frame, call: Instruction) -> bool | None:
-        """Whether a call gives None for a parameter, or leaves it at that; None where nobody knows."""
-        given = self._given(function, index, caller, call, _DEEPEST)
-        if given is not None:
-            return given[0] is None
-        register = operand_of(caller.function, call, function, index) if call[0] in (op.CALL, op.INVOKE) else None
-        values = list(self.transfer.values(caller.function, register)) if register is not None and register >= 0 else []
-        may_be = any(isinstance(value, Unknown) or (isinstance(value, Constant) and value.value is None) for value in values)
-        return False if values and not may_be else None
 
     def _compared(self, function: Function, one: Instruction) -> bool | None:
         """A status that is compared with success."""
@@ -267,21 +222,21 @@ class Conditions:
         return held if isinstance(held, bool) else None
 
     def is_given(self, function: Function, key: Key) -> bool:
-        """Whether a condition is a parameter, a template parameter or a variable of a function around, or asks whether a parameter is
-        None: whoever calls decides it."""
+        """Whether a condition is a parameter, a template parameter or a variable of a function around, or compares a parameter with a
+        constant: whoever calls decides it."""
         if len(key) > 1 and key[0] == op.COMPARE:
-            return self._none_key(function, key) is not None
+            return key in self._comparisons(function)
         if len(key) == 1:
             return self._parameter(function, key) is not None
         return key[0] == op.NAME or (isinstance(cell := _variable(function, key), tuple) and cell[1] != function.code.number)
 
-    def _none_key(self, function: Function, key: Key) -> tuple[int, bool] | None:
-        """The parameter that a condition, by what it says, asks whether it is None."""
-        known = self._none_keys.get(function)
+    def _comparisons(self, function: Function) -> dict[Key, int]:
+        """The comparisons of parameters with constants, by what they say."""
+        known = self._compares.get(function)
         if known is None:
-            asked = ((alike(function, one[2]), self._parameter_asked(function, one)) for one in function.by_opcode[op.COMPARE])
-            known = self._none_keys[function] = {each: found for each, found in asked if found is not None}
-        return known.get(key)
+            asked = (one for one in function.by_opcode[op.COMPARE] if _compares_parameter(function, one))
+            known = self._compares[function] = {alike(function, one[2]): one[2] for one in asked}
+        return known
 
     def _parameter(self, function: Function, key: Key) -> int | None:
         one = function.definitions[int(str(key[0]))] if len(key) == 1 else None
@@ -309,21 +264,16 @@ class Conditions:
             return held if isinstance(held, bool) else None
         if is_kept_variable(function, key, caller.function):
             return key
-        if (cell := _variable(function, key)) is not None:
-            kept = self._captured(function, cell, Site(caller.function, call))
-            return bool(kept[0]) if kept is not None else None
-        if (asked := self._none_key(function, key)) is not None:
-            is_none = self._gives_none(function, asked[0], caller, call)
-            return None if is_none is None else is_none == asked[1]
-        index = self._parameter(function, key)
-        return None if index is None or call[0] not in (op.CALL, op.INVOKE) else self._by_argument(function, index, caller, call)
+        register = self._register(function, key)
+        said = self.truth(Frame(function, caller, call, caller.depth + 1), register) if register is not None else None
+        if said is not None or len(key) > 1 or (index := self._parameter(function, key)) is None or call[0] not in (op.CALL, op.INVOKE):
+            return said
+        given = operand_of(caller.function, call, function, index)
+        return alike(caller.function, given) if given is not None and given >= 0 else None
 
-    def _by_argument(self, function: Function, index: int, caller: Frame, call: Instruction) -> Key | bool | None:
-        """Whether the argument of a call holds, or else what the caller calls it; None if neither is known."""
-        if (given := self._given(function, index, caller, call, _DEEPEST)) is not None:
-            return bool(given[0])
-        register = operand_of(caller.function, call, function, index)
-        return alike(caller.function, register) if register is not None and register >= 0 else None
+    def _register(self, function: Function, key: Key) -> int | None:
+        """A register of a condition that callers decide."""
+        return self._comparisons(function).get(key) if key[0] == op.COMPARE else register_of(function, key)
 
 
 def _template_argument(function: Function, name: str, caller: Function, call: Instruction) -> object:
@@ -347,6 +297,14 @@ def _variable(function: Function, key: Key) -> object:
     """The variable that a condition is, which closures share."""
     held = (function.unit.ir.constants[one[3]] for one in function.by_opcode[op.LOAD]) if len(key) > 1 and key[0] == op.LOAD else ()
     return next((each for each in held if str(each) == key[1]), None)
+
+
+def _compares_parameter(function: Function, one: Instruction) -> bool:
+    """Whether a comparison is one of a parameter with a constant."""
+    sides = [function.definitions[each] if each >= 0 else None for each in one[4:6]]
+    return any(each is not None and each[0] == op.PARAM for each in sides) and any(
+        each is not None and each[0] == op.CONST for each in sides
+    )
 
 
 def _asks_for_cuda(row: Row) -> bool:

@@ -17,9 +17,9 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.c_api import taken_apart
 from streamlint.ordering.old_values import OldValues
-from streamlint.transfer.record_fields import RecordFields
 from streamlint.waits.indices import is_gathered
 from streamlint.waits.questions import alike
+from streamlint.waits.record_fields import RecordFields
 
 MOST_KEYS = 5
 """Attributes and elements on the way to an object that are distinguished."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from streamlint.ir import opcodes as op
-from streamlint.waits.questions import Key
+from streamlint.waits.questions import EQUAL, Key
 
-_TRUTHS = frozenset({"True", "False", "None"})
+_TRUTHS = frozenset({"True", "False"})
 
 
 def topic(key: Key) -> Key:
@@ -21,14 +21,18 @@ def implied(known: Key, holds: bool, asked: Key) -> bool | None:
     if not first or not second or known[2] != asked[2]:
         return None
     if first == second:
-        return holds == (known[1] == asked[1])
-    is_equal = holds == (known[1] == "==")
-    return asked[1] == "!=" if is_equal and first.lstrip("-").isdecimal() == second.lstrip("-").isdecimal() else None
+        return holds == (EQUAL[str(known[1])] == EQUAL[str(asked[1])])
+    is_equal = holds == EQUAL[str(known[1])]
+    return not EQUAL[str(asked[1])] if is_equal and _is_number(first) == _is_number(second) else None
+
+
+def _is_number(constant: str) -> bool:
+    return constant.lstrip("-").isdecimal()
 
 
 def _constant(key: Key) -> str:
     """The constant with which a condition compares a value for equality."""
-    if len(key) < 4 or key[0] != op.COMPARE or key[1] not in ("==", "!="):
+    if len(key) < 4 or key[0] != op.COMPARE or key[1] not in EQUAL:
         return ""
     constant = key[3]
     is_one = isinstance(constant, tuple) and len(constant) == 3 and constant[0] == op.CONST and str(constant[1]) not in _TRUTHS

@@ -107,7 +107,7 @@ class Branches(Calls):
             return {constant}
         decided = ((asked, holds) for frame, asked, holds in state.decided if frame == state.frame)
         found = {truth for asked, holds in decided if (truth := implied(asked, holds, key)) is not None}
-        if not found and key[0] == op.ATTR and (above := self.conditions.kept_flags.above(state.frame, key, state.decided)) is not None:
+        if not found and (above := self.conditions.kept_flags.above(state.frame, key, state.decided)) is not None:
             found.add(above)
         return found
 

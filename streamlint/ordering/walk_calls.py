@@ -24,8 +24,8 @@ from streamlint.ordering.states import State
 from streamlint.ordering.walk_hooks import Hooks
 from streamlint.ordering.walk_names import scope_call
 from streamlint.transfer.actions import Stream
-from streamlint.transfer.closures import is_captured, may_be_made_for
 from streamlint.transfer.transfer import CALLING, Transfer
+from streamlint.waits.closures import is_captured, may_be_made_for
 
 _DEEPEST = 20
 
@@ -111,7 +111,7 @@ class Calls(Hooks):
         """Whether a closure that a path has entered may have been made for the function that it calls."""
         if frame.caller is None or frame.call is None or frame.function.is_cpp or not is_captured(frame.function, one):
             return True
-        return may_be_made_for(self.transfer, Site(frame.caller.function, frame.call), frame.function, callee)
+        return may_be_made_for(self.facts, Site(frame.caller.function, frame.call), frame.function, callee)
 
     def _narrowed(self, state: State, one: Instruction, callee: Function) -> frozenset[tuple[Frame, Classes]] | None:
         """The classes of known objects if a call runs one of several functions; None where what a path has run says that it does not."""
@@ -257,7 +257,7 @@ class Calls(Hooks):
 
     def _may_be_made(self, function: Function, call: Site, through: tuple[Function, Function] | None) -> bool:
         """Whether a call may be one of the closure through which a path has come to a function."""
-        return through is None or through[0] is not function or may_be_made_for(self.transfer, call, *through)
+        return through is None or through[0] is not function or may_be_made_for(self.facts, call, *through)
 
     def _taken(self, state: State, one: Instruction) -> Iterator[State]:
         """Whoever takes what was put into a queue goes on with it, where one of the two is a thread."""

@@ -15,11 +15,11 @@ from streamlint.facts.handing import DICT, LIST
 from streamlint.facts.objects import ClassObject, Container, Object, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.transfer.closures import is_captured, may_be_made_for
-from streamlint.transfer.contexts import Context, entered_by
-from streamlint.transfer.record_fields import RecordFields
 from streamlint.transfer.transfer import Transfer
+from streamlint.waits.closures import is_captured, may_be_made_for
+from streamlint.waits.entered import Context, entered_by
 from streamlint.waits.operands import all_given, argument_registers, bound_of, operand_of
+from streamlint.waits.record_fields import RecordFields
 
 MOST = 300
 """Steps of one question; what they have not reached is taken as it is where they end."""
@@ -221,7 +221,7 @@ class Carriers:
         entered = entered_by(way.context, way.function)
         places = [entered] if entered is not None else [Site(*place) for place in self.transfer.callers(way.function)]
         if way.through is not None and way.through[0] is way.function:
-            places = [place for place in places if may_be_made_for(self.transfer, place, *way.through)]
+            places = [place for place in places if may_be_made_for(self.facts, place, *way.through)]
         return places
 
     def _from_call(self, way: Carried, index: int, place: Site) -> Iterator[Carried]:

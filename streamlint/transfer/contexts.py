@@ -14,10 +14,9 @@ from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import Transfer
+from streamlint.waits.entered import Context, entered_by
 from streamlint.waits.operands import operand_of
 
-Context = tuple[tuple[Function, Site], ...]
-"""The functions that were entered, each with the call that did it. A function that is not in it was entered by any of its calls."""
 _DEEPEST = 12
 
 
@@ -42,11 +41,6 @@ class Known(NamedTuple):
     function: Function
     register: int
     context: Context
-
-
-def entered_by(context: Context, function: Function) -> Site | None:
-    """The call that has entered a function."""
-    return next((site for entered, site in context if entered is function), None)
 
 
 class Contexts:

@@ -6,7 +6,8 @@ from streamlint.facts.facts import Facts
 from streamlint.facts.functions import ClassInfo, Function
 from streamlint.ir import opcodes as op
 from streamlint.ir.code import TypeTuple
-from streamlint.transfer.contexts import Contexts, Known, entered_by
+from streamlint.transfer.contexts import Contexts, Known
+from streamlint.waits.entered import entered_by
 
 _DEEPEST = 4
 

@@ -9,9 +9,10 @@ from streamlint.facts.objects import Memory
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.code import TypeTuple, spelled
-from streamlint.transfer.contexts import Context, Contexts, Known
+from streamlint.transfer.contexts import Contexts, Known
 from streamlint.transfer.cpp_declared import declared_type
 from streamlint.transfer.modelled import ModelledCall
+from streamlint.waits.entered import Context
 
 WIDTHS = {
     "char": 1, "unsigned char": 1, "signed char": 1, "bool": 1, "uint8_t": 1, "int8_t": 1, "std::uint8_t": 1, "std::byte": 1, "short": 2,

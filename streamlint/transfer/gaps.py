@@ -6,9 +6,10 @@ from collections.abc import Iterable
 
 from streamlint.facts.objects import Site
 from streamlint.ir import opcodes as op
-from streamlint.transfer.contexts import Context, Contexts, Known
+from streamlint.transfer.contexts import Contexts, Known
 from streamlint.transfer.language import leaves_out
 from streamlint.transfer.modelled import ModelledCall
+from streamlint.waits.entered import Context
 
 
 def has_gaps(contexts: Contexts, views: Iterable[Site], context: Context) -> bool:

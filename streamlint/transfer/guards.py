@@ -13,11 +13,12 @@ from streamlint.ir import opcodes as op
 from streamlint.models import Row
 from streamlint.models.traits import Trait
 from streamlint.models.vocabulary import Selector
-from streamlint.transfer.contexts import Context, Contexts, Known, entered_by
+from streamlint.transfer.contexts import Contexts, Known
 from streamlint.transfer.modelled import operands_of
 from streamlint.transfer.transfer import Transfer
+from streamlint.waits.entered import Context, entered_by
 from streamlint.waits.operands import operand_of
-from streamlint.waits.questions import EQUAL, conditions
+from streamlint.waits.questions import EQUAL, alike, conditions
 from streamlint.waits.tested import are_of_host
 
 _OTHER = {"device": "host", "host": "device", "pinned": "", "": ""}
@@ -43,11 +44,11 @@ class Guards:
 
     def at_end(self, function: Function, block: int, register: int) -> frozenset[str]:
         """What holds of a register in a block."""
-        same = self._same(function, register)
+        same = {alike(function, each) for each in self._same(function, register)}
         found = set()
         for condition, holds in conditions(function, block):
             asked, says = self._asks(function, condition)
-            if asked in same and says:
+            if says and asked >= 0 and alike(function, asked) in same:
                 found.add(says if holds else _OTHER[says])
         return frozenset(found - {""})
 
@@ -91,7 +92,7 @@ class Guards:
         return one[5] if any(value.name == "torch.Tensor" for value in meant) else op.NONE
 
     def _same(self, function: Function, register: int) -> set[int]:
-        """A register, and what it is a copy or an attribute of: what is asked of an array is so of its data."""
+        """A register, and what it is a copy, an attribute or a part of: what is asked of an array is so of its data."""
         found, waiting = set[int](), [register]
         while waiting and len(found) < 20:
             each = waiting.pop()
@@ -101,7 +102,7 @@ class Guards:
             one = function.definitions[each]
             if one is not None and one[0] in (op.COPY, op.CAST):
                 waiting.append(one[-1])
-            elif one is not None and one[0] == op.ATTR:
+            elif one is not None and one[0] in (op.ATTR, op.ITEM):
                 waiting.append(one[3])
         return found
 
@@ -147,6 +148,8 @@ class Guards:
         if one[0] == op.CALL and function.dotted(one[3]) == "hasattr" and len(given) == 2:
             name = function.constant(given[1])
             return (given[0], "device") if name == _INTERFACE or name in self._fetching else (op.NONE, "")
+        if one[0] == op.CALL and function.dotted(one[3]) == "isinstance" and len(given) == 2:
+            return (given[0], "device") if self._is_device_type(function, given[1]) else (op.NONE, "")
         shown = next((str(call.row.get("shows")) for call in self.transfer.modelled(function, one) if call.row.get("shows")), "")
         if shown and given:
             return given[0], shown
@@ -165,6 +168,12 @@ class Guards:
             return op.NONE, ""
         register = operand_of(function, one, callee, parameter[3])
         return (register, says) if register is not None else (op.NONE, "")
+
+    def _is_device_type(self, function: Function, register: int) -> bool:
+        """Whether a register holds the type of arrays that a library keeps on a device."""
+        names = [getattr(value, "name", "") for value in self.transfer.values(function, register)]
+        modules = function.unit.models.marked("device-arrays")
+        return bool(names) and all(name.rpartition(".")[0] in modules for name in names)
 
     def asks_for_type(self, function: Function, condition: int) -> tuple[int, str]:
         """The register of which a condition asks whether it is of a type whose objects are on the host."""

@@ -10,11 +10,12 @@ from streamlint.facts.objects import Constant, Container, DeviceValue, External,
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.transfer.actions import NULL
-from streamlint.transfer.contexts import Context, Known
+from streamlint.transfer.contexts import Known
 from streamlint.transfer.cpp_options import option
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.origin import Origin
 from streamlint.transfer.origins import Origins
+from streamlint.waits.entered import Context
 
 COPYING = frozenset({"copy", "transfer", "module_to"})
 LITERAL, ASKED = "literal", "asked"

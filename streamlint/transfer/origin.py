@@ -11,11 +11,12 @@ from streamlint.facts.objects import Memory, Object, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.transfer.batches import Batches
-from streamlint.transfer.contexts import Context, Contexts, Known
+from streamlint.transfer.contexts import Contexts, Known
 from streamlint.transfer.gaps import may_leave_gaps
 from streamlint.transfer.guards import Guards
 from streamlint.transfer.pinnings import Pinnings
 from streamlint.transfer.transfer import Transfer
+from streamlint.waits.entered import Context
 
 DEEPEST_CALLS = 9
 CHOSEN = "chosen"

@@ -10,11 +10,12 @@ from streamlint.facts.objects import Constant, Container, External, LibraryObjec
 from streamlint.facts.selectors import UNMOVED
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.transfer.contexts import Context, Known
+from streamlint.transfer.contexts import Known
 from streamlint.transfer.cpp_options import option
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.origin import CHOSEN, Origin, Way, chosen
 from streamlint.transfer.origin_facts import Kept
+from streamlint.waits.entered import Context
 
 
 class Made(Kept):

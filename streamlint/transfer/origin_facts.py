@@ -12,12 +12,13 @@ from streamlint.facts.objects import Instance, LibraryObject, Memory, Site, Unkn
 from streamlint.facts.selectors import space_of
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.transfer.contexts import Context, Known, add
+from streamlint.transfer.contexts import Known, add
 from streamlint.transfer.cpp_declared import declared_type, is_plain_container
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.origin import CHOSEN, Base, Origin, Way, chosen
 from streamlint.transfer.origin_objects import Makers
 from streamlint.transfer.transfer import Transfer
+from streamlint.waits.entered import Context
 
 _MAKING = frozenset({"factory", "transfer", "compute", "pin"})
 _PUTTING = frozenset({op.APPEND, op.BUILD, op.DICT, op.PUT})

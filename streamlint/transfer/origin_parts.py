@@ -10,9 +10,10 @@ from streamlint.facts.instructions import uncast
 from streamlint.facts.objects import Container, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.transfer.contexts import Context, Known, entered_by
+from streamlint.transfer.contexts import Known
 from streamlint.transfer.origin import DEEPEST_CALLS, Origin, Way, appended
 from streamlint.transfer.origin_calls import Made
+from streamlint.waits.entered import Context, entered_by
 
 _PLACES = {"first": 0, "second": 1}
 _WORDS = re.compile(r"\w+")

@@ -13,13 +13,14 @@ from streamlint.facts.objects import LibraryObject, Memory, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.transfer.carried import Carriers
-from streamlint.transfer.closures import is_captured, may_be_made_for
-from streamlint.transfer.contexts import Context, Known, entered_by
+from streamlint.transfer.contexts import Known
 from streamlint.transfer.modelled import operands_of
 from streamlint.transfer.origin import DEEPEST_CALLS, Origin, Way, as_declared, chosen
 from streamlint.transfer.origin_parts import Parts, guarded
 from streamlint.transfer.receivers import Receivers
 from streamlint.transfer.transfer import Transfer
+from streamlint.waits.closures import is_captured, may_be_made_for
+from streamlint.waits.entered import Context, entered_by
 
 # What gives one of its operands back, and where that stands.
 _PASSED = {op.COPY: -1, op.CAST: -1, op.AWAIT: -1, op.REBIND: 5, op.INPLACE: 4}
@@ -244,9 +245,7 @@ class Origins(Parts):
         """What a closure that was made for a function hands on to it: what those give that call the closure."""
         function, context = way.known.function, way.known.context
         closure = passing.function
-        calls = [
-            Site(*place) for place in self.transfer.callers(closure) if may_be_made_for(self.transfer, Site(*place), closure, function)
-        ]
+        calls = [Site(*place) for place in self.transfer.callers(closure) if may_be_made_for(self.facts, Site(*place), closure, function)]
         for source in self.carriers.sources(function, one[2], ((function, passing),)):
             if source.function not in (function, closure):
                 outer = [call for call in calls if call.function is source.function]

@@ -6,8 +6,9 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import Constant, Memory, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.transfer.contexts import Context, Contexts, Known
+from streamlint.transfer.contexts import Contexts, Known
 from streamlint.transfer.transfer import CALLING
+from streamlint.waits.entered import Context
 from streamlint.waits.questions import conditions
 
 

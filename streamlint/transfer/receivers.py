@@ -8,9 +8,10 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import Constant, Instance, Object, Scalar, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.transfer.contexts import Context, Contexts, Known, entered_by
+from streamlint.transfer.contexts import Contexts, Known
 from streamlint.transfer.device import stores_of
 from streamlint.transfer.guards import Guards
+from streamlint.waits.entered import Context, entered_by
 from streamlint.waits.operands import operand_of
 
 _DEEPEST = 3

@@ -11,13 +11,14 @@ from streamlint.facts.objects import Constant, Container, External, Group, Memor
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models.traits import Trait
-from streamlint.transfer.contexts import Context, Known
+from streamlint.transfer.contexts import Known
 from streamlint.transfer.cpp_declared import bound_type
 from streamlint.transfer.cpp_sizes import WHOLE, WIDTHS, CppSizes
 from streamlint.transfer.gaps import signed_number
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.origin import Origin, appended
 from streamlint.transfer.origins import Origins
+from streamlint.waits.entered import Context
 from streamlint.waits.operands import argument_registers, makes_nothing
 
 STAGED = 1 << 16

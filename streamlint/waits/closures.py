@@ -1,53 +1,42 @@
-"""Steps of an optimizer that are loops themselves: they call a closure at each point that they try, and read each time what it gives."""
+"""Closures that call what they were made for, as decorators make them: which function a call of one runs."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from streamlint.facts.facts import Facts
+from streamlint.facts.frames import Frame
 from streamlint.facts.functions import Function
-from streamlint.facts.hot import TRAINING, HotRegions, Region
+from streamlint.facts.objects import BoundMethod, FunctionObject, Object, Site
 from streamlint.ir import Instruction
-
-_DEEPEST = 3
-"""Calls from a loop to such a step."""
+from streamlint.ir import opcodes as op
 
 
-class ReadingSteps:
-    """Finds such steps."""
+def is_captured(function: Function, call: Instruction) -> bool:
+    """Whether a call calls what a variable of a function around holds."""
+    made = function.definitions[call[3]] if call[0] == op.CALL and call[3] >= 0 else None
+    return made is not None and made[0] == op.LOAD and function.unit.ir.constants[made[3]][1] != function.code.number
 
-    def __init__(self, hot: HotRegions) -> None:
-        self.hot = hot
-        self.rounds = hot.rounds
 
-    def is_one(self, function: Function, one: Instruction) -> bool:
-        """Whether a call steps so: the row of its round names the argument that the row of the call reads."""
-        for step in self.rounds.of(function):
-            row = self.hot.facts.models.call(step.name) if step.instruction == one and step.row.function is not None else None
-            read = row.get("reads") if row is not None else None
-            if isinstance(read, list | tuple) and step.row.function in read:
-                return True
-        return False
+def captured(facts: Facts, place: Site, closure: Function, cell: tuple[str, int]) -> list[Object]:
+    """What a variable of a function around holds in the closures that a call may call."""
+    frames = _frames(facts, place, closure)
+    return list(dict.fromkeys(value for frame in frames for value in facts.captured(frame, *cell)))
 
-    def runs(self, region: Region) -> bool:
-        """Whether a region is what such a step calls."""
-        return region.caller is not None and region.call is not None and self.is_one(region.caller.function, region.call)
 
-    def are_all(self, region: Region) -> bool:
-        """Whether nothing else trains in a loop, and a region does not run in such a step itself: its rounds come once in many."""
-        first = region.chain()[0]
-        if first.loop is None or any(map(self.runs, region.chain())):
-            return False
-        home = self.hot.body(first.function).home
-        return self._are_alone(first.function, [one for one in self._trained(first.function) if home[one] in first.loop.body], _DEEPEST)
+def _frames(facts: Facts, place: Site, closure: Function) -> Iterator[Frame]:
+    """Where the closures were made that a call may call."""
+    callees = facts.callees(place.function, place.instruction) if place.instruction[0] in (op.CALL, op.INVOKE) else []
+    for value in callees:
+        made = value.method if isinstance(value, BoundMethod) else value
+        if isinstance(made, FunctionObject) and made.function is closure and made.frame is not None:
+            yield made.frame
 
-    def _are_alone(self, function: Function, calls: list[Instruction], depth: int) -> bool:
-        """Whether all that some calls do of training are such steps, and there are any."""
-        return bool(calls) and all(self.is_one(function, one) or self._is_alone(function, one, depth) for one in calls)
 
-    def _is_alone(self, function: Function, one: Instruction, depth: int) -> bool:
-        if not depth or any(step.instruction == one for step in self.rounds.of(function)):
-            return False
-        callees = [edge.callee for edge in self.hot.graph.calls(function).edges if edge.instruction == one and edge.is_followed]
-        return bool(callees) and all(self._are_alone(callee, self._trained(callee), depth - 1) for callee in callees)
-
-    def _trained(self, function: Function) -> list[Instruction]:
-        """The calls of a function that train."""
-        return [one.instruction for one in self.hot.steps(function, {}) if one.does in TRAINING]
+def may_be_made_for(facts: Facts, place: Site, closure: Function, target: Function) -> bool:
+    """Whether the closure that a call calls may be the one that was made for a function: nothing shows that it was made for another."""
+    made = [frame.arguments for frame in _frames(facts, place, closure)]
+    told = [[value for node in given.all for value in node.values] for given in made if given is not None]
+    if not told or len(told) < len(made):
+        return True
+    return any(isinstance(value, FunctionObject) and value.function is target for values in told for value in values)

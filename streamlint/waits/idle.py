@@ -18,13 +18,13 @@ from streamlint.facts.objects import Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY
-from streamlint.waits.closures import ReadingSteps
 from streamlint.waits.known import Fact, Known
 from streamlint.waits.numbers import on_numbers
 from streamlint.waits.operands import behind
 from streamlint.waits.preparing import Preparing
 from streamlint.waits.questions import alike
 from streamlint.waits.quiet import Quiet
+from streamlint.waits.reading_steps import ReadingSteps
 from streamlint.waits.wait import CAST, DEVICE, FETCH, NUMBER, READ, UPLOAD, Wait
 from streamlint.waits.without import edges_without
 

@@ -10,12 +10,14 @@ from streamlint.facts.aliases import source_of
 from streamlint.facts.facts import Facts
 from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.instructions import arguments_of
-from streamlint.facts.objects import Constant, External, Instance, Object, Scalar, Unknown
+from streamlint.facts.objects import Constant, External, Instance, Memory, Object, Scalar, Unknown
 from streamlint.facts.stores import Store
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.waits.constants import constants_of
 from streamlint.waits.filled import Asked
 from streamlint.waits.operands import operand_of
+from streamlint.waits.origins import TENSOR
 from streamlint.waits.questions import alike, compares, conditions
 
 Option = tuple[Function, Instruction]
@@ -32,7 +34,10 @@ _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {"+": operator.add, "-": ope
 
 
 def is_off(facts: Facts, function: Function, register: int, holds: bool) -> bool:
-    """Whether a condition comes out so only for an option that is off by default, and that nobody in view turns on."""
+    """Whether a condition comes out so only for an option that is off by default, and that nobody in view turns on; or never, as all calls
+    in view decide it."""
+    if constants_of(facts).truth(function, register) is (not holds) or (not holds and _asks_of_tensor(facts, function, register)):
+        return True
     register, compare = question_of(function, register)
     one = function.definitions[register]
     if one is None or one[0] not in (op.PARAM, op.ATTR, op.LOAD, op.NAME):
@@ -52,6 +57,22 @@ def is_off(facts: Facts, function: Function, register: int, holds: bool) -> bool
     if not known or not all(isinstance(value, Unknown) and value.reason == "caller" for value in others):
         return False
     return all(type(value) in (int, bool) and bool(compare(value)) != holds for value in known)
+
+
+def _asks_of_tensor(facts: Facts, function: Function, register: int) -> bool:
+    """Whether a condition asks if that is a tensor which is one in all calls in view."""
+    one = function.definitions[register]
+    rows = list(facts.rows(function, one)) if one is not None and one[0] in (op.CALL, op.INVOKE) and not function.is_cpp else []
+    given = [held for held, _ in arguments_of(function, one)] if one is not None and rows else []
+    if len(given) != 1 or not all(row.get("asks_for_tensor") for row in rows):
+        return False
+    values = [value for value in facts.values(function, given[0]).values if not _is_open(value)]
+    return bool(values) and all(isinstance(value, Memory) and TENSOR in facts.models.lineage(value.type) for value in values)
+
+
+def _is_open(value: Object) -> bool:
+    """Whether a value only says that callers out of view, or the library's class behind an object, may have another one."""
+    return getattr(value, "reason", "") == "caller" or (isinstance(value, External) and isinstance(value.receiver, Instance))
 
 
 def question_of(function: Function, register: int) -> tuple[int, Callable[[object], object]]:

@@ -154,6 +154,14 @@ def alike(function: Function, register: int, depth: int = _DEEPEST) -> Key:
     return known
 
 
+def register_of(function: Function, key: Key) -> int | None:
+    """A register of which a key says something: itself, or what reads the variable that functions share."""
+    if len(key) == 1:
+        return key[0] if isinstance(key[0], int) and 0 <= key[0] < len(function.definitions) else None
+    loads = function.by_opcode[op.LOAD] if key[0] == op.LOAD else ()
+    return next((one[2] for one in loads if str(function.unit.ir.constants[one[3]]) == key[1]), None)
+
+
 def _alike(function: Function, register: int, depth: int) -> Key:
     one = _definition(function, register)
     if one is None or depth == 0 or one[0] not in _ASKED_AGAIN:

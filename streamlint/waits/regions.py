@@ -19,9 +19,9 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Loop
 from streamlint.models import StepRow, first_part, last_part
-from streamlint.waits.closures import ReadingSteps
 from streamlint.waits.derivatives import derives, evaluates
 from streamlint.waits.launching import Launching
+from streamlint.waits.reading_steps import ReadingSteps
 from streamlint.waits.serving import Serving
 from streamlint.waits.step_parts import StepParts
 

@@ -6,7 +6,7 @@ import pytest
 
 from streamlint.facts.objects import Instance
 from streamlint.ir import opcodes as op
-from streamlint.transfer.record_fields import RecordFields
+from streamlint.waits.record_fields import RecordFields
 from tests.facts.programs import facts_of, function
 
 HEAD = "import threading\nfrom collections import namedtuple\nfrom dataclasses import dataclass\nfrom typing import NamedTuple\n\n"

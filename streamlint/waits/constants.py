@@ -1,0 +1,280 @@
+"""The constants that a value may be, by the calls of a path or by all calls in view, over members that constructors alone set."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Collection, Iterable, Iterator
+from itertools import product
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from streamlint.facts.facts import Facts
+from streamlint.facts.flags import is_own
+from streamlint.facts.functions import ClassInfo, Function
+from streamlint.facts.instructions import unnegated
+from streamlint.facts.objects import Constant, Instance, LibraryObject, Unknown
+from streamlint.facts.stores import Store
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.waits.closures import captured
+from streamlint.waits.entered import Context, entered_by
+from streamlint.waits.given import Given, Held
+from streamlint.waits.operands import argument_registers
+from streamlint.waits.record_fields import RecordFields
+
+Values = frozenset[object]
+_DEEPEST = 6
+_OBJECTS = frozenset({"stream", "event", "graph"})
+_CHOOSING = frozenset({op.COMPARE, op.UNARY, op.ITEM})
+_MOST = 64
+"""Pairs of constants of which one comparison is asked."""
+_KEEPING: dict[str, Callable[[Any], object]] = {"bool": bool, "int": int}
+_SIGNS: dict[str, Callable[[Any, Any], object]] = {
+    "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+    "is": operator.eq, "is not": operator.ne, "in": lambda left, right: left in right, "not in": lambda left, right: left not in right,
+}  # fmt: skip
+
+
+class Constants:
+    """The constants of a program's values."""
+
+    def __init__(self, facts: Facts) -> None:
+        self.facts = facts
+        self.given = Given(facts)
+        self.records = RecordFields(facts)
+        self._fixed: dict[str, bool] = {}
+        self._members: dict[tuple[ClassInfo, str], Values | None] = {}
+        self._asking: set[tuple[ClassInfo, str]] = set()
+
+    def truth(self, function: Function, register: int, context: Context = ()) -> bool | None:
+        """Whether a condition holds; None where that is not known."""
+        values = self.values(function, register, context)
+        if values is None and not function.is_cpp:
+            roots = self.given.roots(Held(function, register, context))
+            return True if roots and all(map(self._is_object, roots)) else None
+        truths = {bool(value) for value in values or ()}
+        return truths.pop() if len(truths) == 1 else None
+
+    def never_taken(self, function: Function, block: int) -> Iterator[tuple[int, int]]:
+        """The way of the branch at the end of a block that no call takes."""
+        end = function.code.blocks[block][-1]
+        if end[0] == op.BRANCH and end[3] != end[4]:
+            register, is_turned = unnegated(function, end[2])
+            if (holds := self.truth(function, register)) is not None:
+                yield block, end[4] if holds != is_turned else end[3]
+
+    def _is_object(self, root: Held) -> bool:
+        """Whether a register holds a stream, an event or a graph, which count as true."""
+        one = root.instruction
+        if one is None or one[0] in _CHOOSING or self._may_be_missing(root.function, root.register):
+            return False
+        held = list(self.facts.values(root.function, root.register).values)
+        return bool(held) and all(isinstance(value, LibraryObject) and value.kind in _OBJECTS for value in held)
+
+    def values(self, function: Function, register: int, context: Context = (), depth: int = _DEEPEST) -> Values | None:
+        """The constants that a register may hold; None where something else may be."""
+        return self._in(Held(function, register, context), depth)
+
+    def _in(self, held: Held, depth: int) -> Values | None:
+        roots = self.given.roots(held) if depth else None
+        return _joined(self._of(root, depth) for root in roots) if roots is not None else None
+
+    def is_none(self, function: Function, register: int, context: Context = ()) -> bool | None:
+        """Whether a register holds None; None where that is not known."""
+        found = {self._is_none(root) for root in self.given.roots(Held(function, register, context)) or ()}
+        return found.pop() if len(found) == 1 else None
+
+    def _is_none(self, root: Held) -> bool | None:
+        values = self._of(root, _DEEPEST)
+        if values is not None:
+            return (None in values) if len(values) == 1 or None not in values else None
+        held = (
+            list(self.facts.values(root.function, root.register).values) if not self._may_be_missing(root.function, root.register) else []
+        )
+        may_be = any(isinstance(value, Unknown) or (isinstance(value, Constant) and value.value is None) for value in held)
+        return False if held and not may_be else None
+
+    def _may_be_missing(self, function: Function, register: int) -> bool:
+        """Whether a register holds what was looked up in a dictionary, also by a function that gives it back."""
+        one = function.definitions[register] if register >= 0 else None
+        if one is None or one[0] not in (op.CALL, op.INVOKE) or function.is_cpp:
+            return False
+        if _looks_up(function, register):
+            return True
+        callees = self.facts.callee_functions(function, one)
+        ends = ((callee, end[2]) for callee in callees for end in callee.by_opcode[op.RETURN])
+        return any(_looks_up(*end) for end in ends)
+
+    def _of(self, root: Held, depth: int) -> Values | None:
+        one, function = root.instruction, root.function
+        if one is None:
+            return None
+        if one[0] == op.CONST:
+            return frozenset({function.unit.ir.constants[one[3]]})
+        if one[0] == op.LOAD:
+            return self._captured(root, function.unit.ir.constants[one[3]])
+        if function.is_cpp:
+            return None
+        if one[0] == op.CALL:
+            return self._converted(root, one, depth)
+        if one[0] == op.COMPARE:
+            return self._compared(root, one, depth)
+        if one[0] == op.UNARY and function.text(one[3]) == "not":
+            values = self._in(root._replace(register=one[4]), depth - 1)
+            return frozenset(not value for value in values) if values is not None else None
+        return self._member(root, one, depth) if one[0] == op.ATTR else None
+
+    def _captured(self, root: Held, cell: object) -> Values | None:
+        """The constant that a variable of a function around holds in the closure that a call calls."""
+        function, entered = root.function, entered_by(root.context, root.function)
+        if function.is_cpp or entered is None or not isinstance(cell, tuple) or cell[1] == function.code.number:
+            return None
+        values = captured(self.facts, entered, function, cell)
+        held = {value.value for value in values if isinstance(value, Constant)}
+        return frozenset(held) if len(values) == len(held) == 1 else None
+
+    def _converted(self, root: Held, one: Instruction, depth: int) -> Values | None:
+        """The same of ``bool(x)`` and ``int(x)``."""
+        keeping = _KEEPING.get(root.function.dotted(one[3])) if len(one) == 6 else None
+        kept = self._in(root._replace(register=one[5]), depth - 1) if keeping is not None else None
+        is_number = kept is not None and all(isinstance(each, (bool, int, float)) for each in kept)
+        return frozenset(map(keeping, kept)) if keeping is not None and kept is not None and is_number else None
+
+    def _compared(self, root: Held, one: Instruction, depth: int) -> Values | None:
+        """What a comparison may give."""
+        function, sign = root.function, root.function.text(one[3])
+        left, right = self._in(root._replace(register=one[4]), depth - 1), None
+        display = function.definitions[one[5]] if one[5] >= 0 and sign in ("in", "not in") else None
+        if left is None or sign not in _SIGNS or (sign in ("in", "not in")) != (display is not None):
+            return None
+        if display is None:
+            right = self._in(root._replace(register=one[5]), depth - 1)
+        elif display[0] == op.BUILD and (parts := [self._in(root._replace(register=each), depth - 1) for each in display[4:]]):
+            right = frozenset({_joined(parts)}) if all(part is not None and len(part) == 1 for part in parts) else None
+        if right is None or len(left) * len(right) > _MOST:
+            return None
+        try:
+            return frozenset(bool(_SIGNS[sign](*pair)) for pair in product(left, right))
+        except TypeError:
+            return None
+
+    # --- members
+
+    def _member(self, root: Held, one: Instruction, depth: int) -> Values | None:
+        """The same of a member of the receiver, or of an object whose classes are known, but for what unknown callers give."""
+        function, name = root.function, root.function.text(one[4])
+        if function.owner is not None and is_own(function, one[3]):
+            return self._of_class(self._receiver(function.owner, root), name, depth)
+        held = list(self.facts.values(function, one[3]).values)
+        classes = [value.definition for value in held if isinstance(value, Instance)]
+        if not classes or not all(isinstance(value, Instance) or getattr(value, "reason", "") == "caller" for value in held):
+            return None
+        return _joined(self._of_class(each, name, depth - 1) for each in classes) if depth else None
+
+    def _receiver(self, owner: ClassInfo, root: Held) -> ClassInfo:
+        """The class of the receiver of a method, as far as methods tell that have called one another for it."""
+        function = root.function
+        while (entered := entered_by(root.context, function)) is not None and entered.function is not function:
+            function, call = entered
+            if call[0] != op.INVOKE or not is_own(function, call[3]) or function.owner is None:
+                break
+            owner = function.owner if owner in self.facts.hierarchy.order(function.owner) else owner
+        return owner
+
+    def _of_class(self, definition: ClassInfo, name: str, depth: int) -> Values | None:
+        """The constants that an attribute of a class's objects may be; None where something else may be."""
+        key = (definition, name)
+        if key in self._asking:
+            return frozenset()  # what hangs on itself adds nothing
+        if key in self._members:
+            return self._members[key]
+        self._asking.add(key)
+        line = dict.fromkeys((*self.facts.hierarchy.order(definition), *(self.facts.hierarchy.cone(definition) or ())))
+        found = None
+        stores = [store for each in line for store in each.own_stores.get(name, ())]
+        stores += [store for store in self._outside(name) if self._may_be_of(store, line)]
+        is_told = all(store.function.code.name == "__init__" or self._is_constant(store) for store in stores)
+        if is_told and not any(name in each.methods for each in line):
+            classes = frozenset({definition, *(self.facts.hierarchy.cone(definition) or ())})
+            parts = [self._in(Held(store.function, store.value, (), classes), depth) for store in stores]
+            parts += [self.values(each.body, register, (), depth) for each in line for register in each.assigned.get(name, ())]
+            parts += [self._of_field(each, name, depth) for each in line if name in self.facts.fields(each)]
+            found = _joined(parts) or None
+        self._asking.discard(key)
+        if not self._asking:
+            self._members[key] = found
+        return found
+
+    def _outside(self, name: str) -> Iterator[Store]:
+        """Where an attribute of an object that is no receiver of a method is set."""
+        for unit in self.facts.program.mentioning(name) if name else ():
+            yield from unit.attribute_stores.get(name, ()) if not unit.is_cpp else ()
+
+    def _may_be_of(self, store: Store, line: Collection[ClassInfo]) -> bool:
+        """Whether an attribute that is set may be one of an object of some classes."""
+        held = list(self.facts.values(store.function, store.receiver).values)
+        return not held or not all(isinstance(value, Instance) and value.definition not in line for value in held)
+
+    def _is_constant(self, store: Store) -> bool:
+        """Whether what an attribute is set to later is written there."""
+        one = store.function.definitions[store.value] if store.value >= 0 else None
+        return one is not None and one[0] == op.CONST
+
+    def _of_field(self, definition: ClassInfo, name: str, depth: int) -> Values | None:
+        """What the calls that make records of a class give for a field; those that leave it out mean what the class's body says."""
+        if self._is_handed_out(definition):
+            return None
+        places = [place for place in self.facts.construction_places(definition) if self.records.of(*place)]
+        if any(kind in (1, 2) for place in places for kind, _ in argument_registers(*place)):
+            return None
+        given = [(place[0], register) for place in places for field, register in self.records.given(*place) if field == name]
+        return _joined(self.values(*each, (), depth) for each in given)
+
+    def _is_handed_out(self, definition: ClassInfo) -> bool:
+        """Whether a class is an argument of a call, which may make objects of it: a parser of a command line."""
+        name = definition.ir.name
+        for unit in self.facts.program.mentioning(name):
+            for function in unit.functions:
+                for one in function.by_opcode[op.NAME]:
+                    uses = function.uses[one[2]] if function.text(one[3]) == name else ()
+                    if any(use[0] in (op.CALL, op.INVOKE) and one[2] in use[5:] and _makes(function, use) for use in uses):
+                        return True
+        return False
+
+    def is_fixed(self, name: str) -> bool:
+        """Whether constructors alone set the attributes of a name."""
+        found = self._fixed.get(name)
+        if found is None:
+            units = [unit for unit in self.facts.program.mentioning(name) if not unit.is_cpp]
+            inner = (store for unit in units for each in unit.classes for store in each.own_stores.get(name, ()))
+            found = not any(True for _ in self._outside(name)) and all(store.function.code.name == "__init__" for store in inner)
+            self._fixed[name] = found
+        return found
+
+
+def _looks_up(function: Function, register: int) -> bool:
+    one = function.definitions[register] if register >= 0 else None
+    return one is not None and one[0] == op.INVOKE and function.text(one[4]) in function.known("looks-up")
+
+
+def _makes(function: Function, call: Instruction) -> bool:
+    """Whether a call does more with a class than to ask whether an object is of it."""
+    return call[0] == op.INVOKE or function.dotted(call[3]) not in ("isinstance", "issubclass", "super")
+
+
+def _joined(parts: Iterable[Values | None]) -> Values | None:
+    """All of several; None where one is not known."""
+    every = list(parts)
+    known = [part for part in every if part is not None]
+    return frozenset[object]().union(*known) if len(known) == len(every) else None
+
+
+def constants_of(facts: Facts) -> Constants:
+    """The constants of a program."""
+    found = _KNOWN.get(facts)
+    if found is None:
+        found = _KNOWN[facts] = Constants(facts)
+    return found
+
+
+_KNOWN: WeakKeyDictionary[Facts, Constants] = WeakKeyDictionary()
