@@ -69,7 +69,7 @@ class RaceJudge(RaceCallers):
 
     meets_memory = True
     hooked = frozenset({op.SET_ATTR})
-    forgets = True
+    forgets = forgets_rounds = True
     ends_alike = True
     judges_by_touch = True
     """Whether work means nothing that touches nothing of what is tracked."""

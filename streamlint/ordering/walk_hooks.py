@@ -32,6 +32,8 @@ class Hooks(WalkNames):
     """Opcodes that may mean something for what they do not touch."""
     forgets = False
     """Whether memory in registers that nothing names any more is let go."""
+    forgets_rounds = False
+    """Whether that is so as well for parts of it and for events, and before a register is made anew."""
     resumes = False
     """Whether generators go on where they were left."""
     ends_alike = False

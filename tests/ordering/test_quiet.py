@@ -70,13 +70,32 @@ def test_bits_spread_against_the_flow_and_round_loops() -> None:
 
 def test_memory_is_forgotten_where_no_later_instruction_names_it() -> None:
     walk, used = walk_of("    z = x.cpu()\n    if flag:\n        z.sum()\n    return y\n")
-    made = next(one for one in used.by_opcode[op.INVOKE] if used.text(one[4]) == "cpu")[2]
+    call = next(one for one in used.by_opcode[op.INVOKE] if used.text(one[4]) == "cpu")
+    made, home = call[2], used.homes[call][0]
     held = tracked(Place(("register", made)))
     live = Liveness(walk)
-    uses = {block for block, code in enumerate(used.code.blocks) for one in code if made in op.reads(one)}
+    uses = {block for block, code in enumerate(used.code.blocks) for one in code if made in op.reads(one)} - {home}
+    assert uses
     assert all(live.tracked(used, block, held) == held for block in uses)
     end = next(block for block, code in enumerate(used.code.blocks) if code[-1][0] == op.RETURN)
     assert not live.tracked(used, end, held)
+
+
+def test_memory_in_a_register_is_forgotten_where_a_round_makes_that_anew() -> None:
+    walk, used = walk_of("    while flag:\n        z = x.cpu()\n        z.sum()\n    return y\n")
+    call = next(one for one in used.by_opcode[op.INVOKE] if used.text(one[4]) == "cpu")
+    made, home = call[2], used.homes[call][0]
+    live = Liveness(Races(walk.transfer))
+    for path in ((), ("part",)):
+        assert not live.tracked(used, home, tracked(Place(("register", made), path)))
+
+
+def test_what_modules_lead_to_is_not_forgotten() -> None:
+    walk, used = walk_of("    z = x.cpu()\n    if flag:\n        z.sum()\n    return y\n")
+    made = next(one for one in used.by_opcode[op.INVOKE] if used.text(one[4]) == "cpu")[2]
+    end = next(block for block, code in enumerate(used.code.blocks) if code[-1][0] == op.RETURN)
+    held = tracked(Place(("register", made), (WEIGHTS,)))
+    assert Liveness(Races(walk.transfer)).tracked(used, end, held) == held
 
 
 def test_ways_that_raise_meet_no_others() -> None:
