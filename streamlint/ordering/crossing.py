@@ -34,6 +34,8 @@ class Crossing(Races):
     """Follows memory where it may be used on another stream."""
 
     resumes = False
+    ends_alike = False
+    judges_by_touch = False
 
     def __init__(self, transfer: Transfer) -> None:
         super().__init__(transfer)

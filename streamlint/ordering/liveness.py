@@ -13,14 +13,18 @@ from streamlint.facts.functions import Function
 from streamlint.facts.instructions import last_name
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ordering.flow import BUFFER, Tracked
+from streamlint.ordering.flow import BUFFER, EVENT, REPLACED, Tracked
+from streamlint.ordering.gradients import GRADIENT
 from streamlint.ordering.topics import topic
+from streamlint.ordering.weights import GRADIENTS, WEIGHTS
 from streamlint.waits.questions import Key, asked_by
 
 if TYPE_CHECKING:
     from streamlint.ordering.conditions import Frame
     from streamlint.ordering.walk_hooks import Hooks
 
+_DYING = frozenset({BUFFER, EVENT, REPLACED})
+_OF_MODULES = frozenset({GRADIENT, GRADIENTS, WEIGHTS})
 Decided = frozenset[tuple["Frame", Key, bool]]
 
 
@@ -64,12 +68,18 @@ class Liveness:
         return found
 
     def tracked(self, function: Function, block: int, tracked: frozenset[Tracked]) -> frozenset[Tracked]:
-        """What is tracked, without memory in registers that nothing names from a block on."""
+        """What is tracked, without memory and events that have no other name than a register's which nothing names from a block on."""
+        mask, is_register = self._live_in(function)[block], _is_register if self.walk.forgets_rounds else _is_bare
+        return frozenset(held for held in tracked if not is_register(held) or mask >> int(str(held.place.root[1])) & 1)
+
+    def _live_in(self, function: Function) -> list[int]:
+        """By block: the registers that are named from its beginning on, before they are made anew, as bits."""
         named = self._named.get(function)
         if named is None:
-            named = self._named[function] = spread(function, [self._names(function, number) for number in range(len(function.code.blocks))])
-        mask = named[block]
-        return frozenset(held for held in tracked if not _is_register(held) or mask >> int(str(held.place.root[1])) & 1)
+            blocks = function.code.blocks
+            made = [sum(1 << one[2] for one in code if op.DEFINES[one[0]]) for code in blocks] if self.walk.forgets_rounds else ()
+            named = self._named[function] = spread(function, [self._names(function, code) for code in blocks], made)
+        return named
 
     def is_read(self, function: Function, block: int, register: int) -> bool:
         """Whether an instruction from a block on reads a register."""
@@ -79,16 +89,18 @@ class Liveness:
             read = self._read[function] = spread(function, [sum(1 << register for register in own) for own in reads])
         return bool(read[block] >> register & 1)
 
-    def _names(self, function: Function, block: int) -> int:
-        """The registers that the instructions of a block name, as bits."""
-        found = 0
-        for one in function.code.blocks[block]:
-            if op.DEFINES[one[0]]:
-                found |= 1 << one[2]
+    def _names(self, function: Function, code: Sequence[Instruction]) -> int:
+        """The registers that instructions name before one of them makes them anew, as bits."""
+        found = made = 0
+        for one in code:
             for register in (*op.reads(one), *self._packed(function, one)):
                 for place in self.walk.names_of(function, register):
                     if place.root[0] == "register":
-                        found |= 1 << int(str(place.root[1]))
+                        found |= 1 << int(str(place.root[1])) & ~made
+            if op.DEFINES[one[0]] and not self.walk.forgets_rounds:
+                found |= 1 << one[2]
+            elif op.DEFINES[one[0]] and one[0] != op.PHI:  # those of a block join their values at once
+                made |= 1 << one[2]
         return found
 
     def _packed(self, function: Function, one: Instruction) -> Iterator[int]:
@@ -103,20 +115,27 @@ class Liveness:
 
 
 def _is_register(held: Tracked) -> bool:
+    """Whether what is tracked is known by the name of a register alone: what modules lead to is met by other names."""
+    return held.kind in _DYING and held.place.root[0] == "register" and _OF_MODULES.isdisjoint(held.place.path)
+
+
+def _is_bare(held: Tracked) -> bool:
+    """Whether what is tracked is memory that a register holds itself."""
     return held.kind == BUFFER and not held.place.path and held.place.root[0] == "register"
 
 
-def spread(function: Function, own: Sequence[int]) -> list[int]:
-    """By block: what it has of its own, joined with that of all blocks that may follow it."""
+def spread(function: Function, own: Sequence[int], ended: Sequence[int] = ()) -> list[int]:
+    """By block: what it has of its own, joined with that of all blocks that may follow it, but for what it ends."""
     found = list(own)
     order = function.control.order[::-1]
     changed = True
     while changed:
         changed = False
         for block in order:
-            mask = found[block]
+            mask = 0
             for after in function.control.successors[block]:
                 mask |= found[after]
+            mask = found[block] | (mask & ~ended[block] if ended else mask)
             changed = changed or mask != found[block]
             found[block] = mask
     return found

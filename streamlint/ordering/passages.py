@@ -17,6 +17,7 @@ from streamlint.ordering.conditions import Frame
 from streamlint.ordering.flow import Tracked
 from streamlint.ordering.on_path import as_passed
 from streamlint.ordering.places import Place
+from streamlint.ordering.states import covers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -87,16 +88,19 @@ class Passages:
 
     def _explored(self, state: State, inner: State, follow: Follow) -> tuple[Exit, ...]:
         exits: dict[Exit, None] = {}
-        seen: set[State] = set()
-        waiting = deque([inner._replace(guards=frozenset(), decided=frozenset())])
+        seen: dict[State, list[State]] = {}
+        count = 0
+        waiting = deque([inner._replace(decided=frozenset())])
         while waiting:
-            each = waiting.popleft()
-            if each in seen:
+            each = waiting.popleft()._replace(guards=frozenset())  # they count for what is met, and nothing is
+            alike = seen.setdefault(each._replace(guesses=0, decided=frozenset()), [])
+            if any(covers(other, each) for other in alike):
                 continue
-            seen.add(each)
+            alike.append(each)
+            count += 1
             if each.frame == state.frame:
                 exits[each.guesses, each.tracked] = None
-            elif len(seen) > MOST_STATES:
+            elif count > MOST_STATES:
                 return ((state.guesses, inner.tracked),)
             elif _is_within(each.frame, inner.frame):
                 waiting.extend(follow(each))

@@ -6,17 +6,17 @@ behind that. A branch is quiet if both its ways are, until they meet; then the p
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from streamlint.facts.functions import Function
 from streamlint.facts.instructions import unnegated
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ir.graph import NOBODY
+from streamlint.ir.graph import NOBODY, Graph, failing
 from streamlint.ordering.flow import Tracked
 from streamlint.ordering.places import ADDRESS, Place, Root, register_place
-from streamlint.ordering.weights import WEIGHTS
+from streamlint.ordering.weights import GRADIENTS, WEIGHTS
 from streamlint.waits.questions import asked_by
 
 if TYPE_CHECKING:
@@ -28,11 +28,15 @@ _ACCESSES = frozenset(
 )
 """What reads or sets a place touches that, and not what holds it."""
 _RENAMING = frozenset({op.PHI, op.NEXT, op.UNPACK})
-_INDEX: Root = ("index",)
+INDEX = Place(("index",))
 """Stands for the indices on the way to what is tracked: some instructions rename them."""
+OUTER = Place(("outer",))
+"""Stands for global names and the variables of functions around others: what is called may name them."""
+MODULES = Place(("modules",))
+"""Stands for all memory that modules lead to, which is met by other names than their own."""
 _INSIDE = frozenset({ADDRESS, WEIGHTS})
 """Keys that are no attributes: what touches the root touches what is behind them."""
-_NOTHING: frozenset[Root] = frozenset()
+_WHOLE = frozenset({WEIGHTS, GRADIENTS})
 
 
 class Touch(NamedTuple):
@@ -74,20 +78,37 @@ def touch(places: Iterable[Place]) -> Touch:
     return Touch(frozenset(roots), frozenset(members), frozenset(root for root, _ in members))
 
 
-def heads(tracked: Iterable[Tracked]) -> Heads:
+def heads(tracked: Collection[Tracked]) -> Heads:
     """By what the places begin of all that is tracked."""
     found = touch(held.place for held in tracked)
     is_indexed = any(held.type or any(not isinstance(key, str) for key in held.place.path) for held in tracked)
-    return Heads(found.roots | found.holders | ({_INDEX} if is_indexed else _NOTHING), found.members, found.roots)
+    marks = {INDEX.root} if is_indexed else set()
+    if any(map(_is_outer, found.roots | found.holders)):
+        marks.add(OUTER.root)
+    if any(key in _WHOLE for held in tracked for key in held.place.path):
+        marks.add(MODULES.root)
+    return Heads(found.roots | found.holders | marks, found.members, found.roots)
+
+
+def _is_outer(root: Root) -> bool:
+    return root[0] == "cell" or (root[0] == "global" and isinstance(root[1], int))
 
 
 class Region(NamedTuple):
-    """The blocks behind a branch until its ways meet in ``join``, of which ``last`` is one that leads there, and all that they touch."""
+    """The blocks behind a branch until its ways meet in ``join``, of which ``last`` is one that leads there, and all that they touch.
+
+    Ways meet if those do that raise no exception. Where ``join`` is `NOBODY`, all that return give back nothing of what is tracked, and
+    ``last`` is one that does.
+    """
 
     blocks: frozenset[int]
     join: int
     last: int
     touch: Touch
+
+
+def _returns(function: Function, block: int) -> bool:
+    return function.code.blocks[block][-1][0] == op.RETURN
 
 
 class Quiet:
@@ -98,6 +119,7 @@ class Quiet:
         self._blocks: dict[tuple[Function, int], tuple[Touch | None, ...]] = {}
         self._whole: dict[tuple[Function, int], Touch | None] = {}
         self._regions: dict[tuple[Function, int], Region | None] = {}
+        self._joins: dict[Function, list[int]] = {}
         self._heads: dict[frozenset[Tracked], Heads] = {}
 
     def heads(self, tracked: frozenset[Tracked]) -> Heads:
@@ -128,8 +150,8 @@ class Quiet:
 
     def _find(self, function: Function, block: int) -> Region | None:
         graph = function.control
-        join = graph.post_dominators[block]
-        if join == NOBODY or self._decides(function, block):
+        join = self._join(function, block)
+        if (join == NOBODY and not self.walk.ends_alike) or self._decides(function, block):
             return None
         blocks: set[int] = set()
         waiting = [each for each in graph.successors[block] if each != join]
@@ -144,12 +166,23 @@ class Quiet:
             blocks.add(number)
             found = found.joined(whole)
             waiting += (each for each in graph.successors[number] if each != join)
-            last = number if join in graph.successors[number] else last
-        phis = (self._touched(function, one) for one in function.code.blocks[join] if one[0] == op.PHI)
+            last = number if join in graph.successors[number] or (join == NOBODY and _returns(function, number)) else last
+        if join == NOBODY and not _returns(function, last):
+            return None
+        phis = (self._touched(function, one) for one in (function.code.blocks[join] if join != NOBODY else ()) if one[0] == op.PHI)
         for each in phis:
             found = found.joined(each) if each is not None else found
         asked = touch(self._condition(function, function.code.blocks[block][-1]))
         return Region(frozenset(blocks), join, last, found.joined(asked))
+
+    def _join(self, function: Function, block: int) -> int:
+        """The block where all ways from another one meet that raise no exception; NOBODY where that is the end of the function."""
+        joins = self._joins.get(function)
+        if joins is None:
+            fails = failing(function.code)
+            graph = Graph([[each for each in after if each not in fails] for after in function.control.successors])
+            joins = self._joins[function] = graph.post_dominators if fails else function.control.post_dominators
+        return joins[block]
 
     def _condition(self, function: Function, end: Instruction) -> Iterator[Place]:
         """The places of what a branch asks."""
@@ -183,7 +216,8 @@ class Quiet:
         elif not (is_plain and opcode in _ACCESSES):
             for register in op.reads(one):
                 found += names(function, register)
+        found += walk.touches(function, one)
         if op.DEFINES[opcode]:
             found += (register_place(one[2]), walk.places.of(function, one[2]))
         touched = touch(found)
-        return touched._replace(roots=touched.roots | {_INDEX}) if walk.renames and opcode in _RENAMING else touched
+        return touched._replace(roots=touched.roots | {INDEX.root}) if walk.renames and opcode in _RENAMING else touched

@@ -13,18 +13,21 @@ from streamlint.ir import opcodes as op
 from streamlint.ordering.communicators import has_communicator
 from streamlint.ordering.conditions import Frame
 from streamlint.ordering.flow import BUFFER, DONE, EVENT, STATUS, STREAM, Tracked
+from streamlint.ordering.generators import taking
 from streamlint.ordering.given_work import GivenWork
 from streamlint.ordering.gradients import Training
 from streamlint.ordering.lanes import WAITER, Lane
 from streamlint.ordering.not_inherited import is_not_inherited
-from streamlint.ordering.places import register_place, rest_behind
+from streamlint.ordering.places import Place, register_place, rest_behind
+from streamlint.ordering.quiet import INDEX, MODULES, OUTER
 from streamlint.ordering.race_callers import RaceCallers
 from streamlint.ordering.race_orders import LEFT
 from streamlint.ordering.states import MOST_GUESSES, State
 from streamlint.ordering.walk import ORDERED
 from streamlint.ordering.weights import GRADIENTS, ModuleMemory
-from streamlint.transfer.actions import APART, CURRENT, NAMED, UNKNOWN, Action, Asked, Lost, Recorded, Stream, Viewed
-from streamlint.transfer.transfer import Order, Transfer
+from streamlint.transfer.actions import APART, CURRENT, NAMED, UNKNOWN, Action, Asked, Copied, Lost, Recorded, Stream, Viewed, Written
+from streamlint.transfer.modelled import ModelledCall
+from streamlint.transfer.transfer import CALLING, Order, Transfer
 from streamlint.transfer.waiting import Exchanged, Waited
 from streamlint.transfer.work import Worked
 
@@ -66,7 +69,10 @@ class RaceJudge(RaceCallers):
 
     meets_memory = True
     hooked = frozenset({op.SET_ATTR})
-    forgets = True
+    forgets = forgets_rounds = True
+    ends_alike = True
+    judges_by_touch = True
+    """Whether work means nothing that touches nothing of what is tracked."""
 
     def __init__(self, transfer: Transfer) -> None:
         super().__init__(transfer)
@@ -90,6 +96,41 @@ class RaceJudge(RaceCallers):
             known = self._actions[function, one] = (*self.transfer.works(function, one), *super().actions(function, one))
         return known
 
+    def is_hooked(self, function: Function, one: Instruction) -> bool:
+        """Of assignments to attributes only those that give a parameter memory; a collective may mean something for others before it."""
+        if one[0] in CALLING and self._is_collective(function, one):
+            return True
+        is_plain = self.judges_by_touch and one[0] == op.SET_ATTR
+        return super().is_hooked(function, one) and not (is_plain and not self.modules.gives(function, one))
+
+    def is_passive(self, function: Function, action: Action) -> bool:
+        """Also work, but for what optimizers do, and for what the null stream waits for; and unknown calls, and copies that do not wait."""
+        if not self.judges_by_touch or not isinstance(action, (Worked, Lost, Written, Copied)):
+            return super().is_passive(function, action)
+        if isinstance(action, Worked):
+            return not (action.steps or action.clips) and action.library in ("", "torch", *self._on_host)
+        return not isinstance(action, Copied) or action.asynchronous is not False or action.direction in ("h2d", "d2d")
+
+    def is_idle(self, function: Function, one: Instruction, callee: Function) -> bool:
+        """Such a function is not entered, if it neither waits nor steps with an optimizer."""
+        if not self.judges_by_touch or one[0] not in (op.CALL, op.INVOKE) or taking(function, one) is not None:
+            return False
+        return not self._orders_inside(callee) and not self.training.steps_in(callee)
+
+    def touches(self, function: Function, one: Instruction) -> Iterator[Place]:
+        """What work uses, and what a call is given; a function that is entered may also name what everybody can name."""
+        for edge in self.transfer.edges(function, one) if one[0] in (op.CALL, op.INVOKE) else ():
+            if edge.is_followed:
+                yield from (source for sources, _ in self._given_to(function, one, edge.callee) for source in sources)
+                yield from (OUTER, MODULES, INDEX)
+        for action in self.actions(function, one):
+            if isinstance(action, Worked):
+                registers = (*action.reads, *action.writes, action.made, *action.moves, *(module.register for module in action.runs))
+                yield from (place for register in registers for place in self.names_of(function, register))
+                yield MODULES
+            elif isinstance(action, Lost):
+                yield from (place for register in action.registers for place in self.names_of(function, register))
+
     def arrive(self, state: State, one: Instruction) -> str | frozenset[Tracked] | None:
         """Parameters that are given memory make it that of their module; parts of modules have weights of these."""
         if one[0] == op.SET_ATTR:
@@ -100,10 +141,15 @@ class RaceJudge(RaceCallers):
     def _behind_collective(self, state: State, one: Instruction) -> str | frozenset[Tracked] | None:
         """What a further collective means for one on a stream of its own: it comes behind it, and so does whoever waits for it."""
         function = state.frame.function
-        calls = [call for call in self.transfer.modelled(function, one) if has_communicator(call.row) or call.row.get("ranks")]
-        if not calls:
+        if not self._is_collective(function, one):
             return None
-        return state.tracked | self._recorded(function, one) if any(call.switch("asynchronous")[1] is True for call in calls) else ORDERED
+        is_asynchronous = any(
+            call.switch("asynchronous")[1] is True for call in self.transfer.modelled(function, one) if _is_collective(call)
+        )
+        return state.tracked | self._recorded(function, one) if is_asynchronous else ORDERED
+
+    def _is_collective(self, function: Function, one: Instruction) -> bool:
+        return any(map(_is_collective, self.transfer.modelled(function, one)))
 
     def raised(self, state: State, call: Instruction) -> State:
         """A gradient that a caller has given is one of the module whose parameter it is."""
@@ -313,6 +359,10 @@ class RaceJudge(RaceCallers):
         if known is None or (race.unknown_work == known.unknown_work and race.doubts <= known.doubts) or not race.unknown_work:
             self._found[second] = race
         return True
+
+
+def _is_collective(call: ModelledCall) -> bool:
+    return has_communicator(call.row) or bool(call.row.get("ranks"))
 
 
 def _functions(frame: Frame) -> Iterator[Function]:

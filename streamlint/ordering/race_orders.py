@@ -174,6 +174,11 @@ class RaceOrders(RaceMemory):
             return self._is_ordered(state, one, action.of)
         return super().is_order(state, one, action)
 
+    def may_be_order(self, action: Action) -> bool:
+        if isinstance(action, Read):
+            return action.waits
+        return isinstance(action, Synchronized) or (isinstance(action, Copied) and action.asynchronous is False)
+
     def orders(self, state: State, one: Instruction, action: Action) -> bool:
         """Whether the host waits for the work."""
         if isinstance(action, Synchronized):

@@ -264,6 +264,9 @@ class Releases(NextCalls):
             return False
         return any(not self._touches(state, each) and self.memory.may_be_memory(function, each) for each in work.reads)
 
+    def may_be_order(self, action: Action) -> bool:
+        return isinstance(action, Kept) or super().may_be_order(action)
+
     def orders(self, state: State, one: Instruction, action: Action) -> bool:
         """Also what tells the pool of the use."""
         if isinstance(action, Kept):

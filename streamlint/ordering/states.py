@@ -61,7 +61,7 @@ class Merged:
         """The state to go on with; None where others have done so."""
         here = (state.frame.function, state.block, state.place)
         alike = self._seen.setdefault(state._replace(guesses=0, guards=frozenset(), decided=frozenset()), [])
-        if any(_covers(other, state) for other in alike):
+        if any(covers(other, state) for other in alike):
             return None
         if self._here.get(here, 0) >= MOST_HERE:
             self.is_cut = True
@@ -69,13 +69,13 @@ class Merged:
         before = len(alike)
         if before >= MOST_ALIKE:
             state = state._replace(decided=state.decided.intersection(*(other.decided for other in alike)))
-            alike[:] = [other for other in alike if not _covers(state, other)]
+            alike[:] = [other for other in alike if not covers(state, other)]
         alike.append(state)
         self._here[here] = self._here.get(here, 0) + len(alike) - before
         self.count += 1
         return state
 
 
-def _covers(state: State, other: State) -> bool:
+def covers(state: State, other: State) -> bool:
     """Whether a state has no more doubts than another one, and takes nothing more for granted."""
     return state.guesses <= other.guesses and state.decided <= other.decided and state.guards <= other.guards

@@ -14,6 +14,7 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.ir.graph import NOBODY
 from streamlint.ordering.conditions import Frame
 from streamlint.ordering.deciding import deciding
 from streamlint.ordering.flow import Tracked
@@ -94,7 +95,10 @@ class Walk(Branches):
                 return
             state = after
         if code[-1][0] == op.BRANCH and not is_beside and (region := self._passed_by(state, origin)) is not None:
-            yield from self._entering(state._replace(block=region.last), region.join)
+            behind = state._replace(block=region.last)
+            yield from (
+                self._entering(behind, region.join) if region.join != NOBODY else self._ends(behind, function.code.blocks[region.last][-1])
+            )
         else:
             yield from self._ends(state, code[-1])
 

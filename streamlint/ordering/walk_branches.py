@@ -21,7 +21,7 @@ from streamlint.ordering.states import MOST_GUESSES, State
 from streamlint.ordering.topics import implied, topic
 from streamlint.ordering.turns import asked_for_none, unless_new
 from streamlint.ordering.walk_calls import Calls
-from streamlint.transfer.actions import Action, Asked, Stream
+from streamlint.transfer.actions import Action, Stream
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.questions import Key, alike, asked_by
 
@@ -176,7 +176,7 @@ class Branches(Calls):
         if known is None:
             known = self._meaning[function, block] = []
             for one in function.code.blocks[block]:
-                actions = tuple(action for action in self.actions(function, one) if not isinstance(action, Asked))
+                actions = tuple(action for action in self.actions(function, one) if self.may_be_order(action))
                 entered = [edge.callee for edge in self.transfer.edges(function, one) if edge.is_followed]
                 if actions or entered:
                     known.append((one, actions, entered))

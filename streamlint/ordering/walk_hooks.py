@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from streamlint.facts.functions import Function
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -12,7 +14,7 @@ from streamlint.ordering.places import Place
 from streamlint.ordering.states import State
 from streamlint.ordering.streams import Currents
 from streamlint.ordering.walk_names import WalkNames
-from streamlint.transfer.actions import Action, Read, Synchronized, Touched, Viewed
+from streamlint.transfer.actions import Action, Asked, Read, Synchronized, Touched, Viewed
 from streamlint.transfer.transfer import Transfer
 
 _LOUD = frozenset({op.YIELD, op.EXIT})
@@ -30,8 +32,12 @@ class Hooks(WalkNames):
     """Opcodes that may mean something for what they do not touch."""
     forgets = False
     """Whether memory in registers that nothing names any more is let go."""
+    forgets_rounds = False
+    """Whether that is so as well for parts of it and for events, and before a register is made anew."""
     resumes = False
     """Whether generators go on where they were left."""
+    ends_alike = False
+    """Whether it does not matter where a function returns that gives back nothing of what is tracked."""
     renames = False
     """Whether rounds of loops rename the indices on the way to what is tracked."""
 
@@ -59,11 +65,25 @@ class Hooks(WalkNames):
 
     def is_quiet(self, function: Function, one: Instruction) -> bool:
         """Whether an instruction means nothing where it touches nothing of what is tracked."""
-        if one[0] in _LOUD or one[0] in self.hooked or any(edge.is_followed for edge in self.transfer.edges(function, one)):
+        if one[0] in _LOUD or self.is_hooked(function, one):
+            return False
+        if any(edge.is_followed and not self.is_idle(function, one, edge.callee) for edge in self.transfer.edges(function, one)):
             return False
         if self.meanwhile.lets_go(function, one):
             return False
         return all(self.is_passive(function, action) for action in self.actions(function, one))
+
+    def is_hooked(self, function: Function, one: Instruction) -> bool:
+        """Whether an instruction may mean something for what it does not touch."""
+        return one[0] in self.hooked
+
+    def is_idle(self, function: Function, one: Instruction, callee: Function) -> bool:
+        """Whether a function that an instruction enters means nothing where it can name nothing of what is tracked."""
+        return False
+
+    def touches(self, function: Function, one: Instruction) -> Iterator[Place]:
+        """The places that an instruction touches besides those of its operands."""
+        yield from ()
 
     def is_passive(self, function: Function, action: Action) -> bool:
         """Whether an action means nothing where it touches nothing of what is tracked."""
@@ -127,6 +147,10 @@ class Hooks(WalkNames):
     def derived(self, state: State, one: Instruction) -> frozenset[Tracked]:
         """What else is tracked behind a comparison or negation: whether it says that the operation is done."""
         return frozenset()
+
+    def may_be_order(self, action: Action) -> bool:
+        """Whether an action orders anything on any path (`orders`)."""
+        return not isinstance(action, Asked)
 
     def orders(self, state: State, one: Instruction, action: Action) -> bool:
         """Whether an action would order the operation that is followed."""

@@ -59,13 +59,15 @@ class ModuleMemory:
     def given(self, function: Function, one: Instruction, tracked: frozenset[Tracked]) -> frozenset[Tracked]:
         """What is tracked once parameters are given memory: ``for p in module.parameters(): p.data = …``. Memory that is tracked makes it
         that of their modules; other memory is another one than what these had."""
-        if one[0] != op.SET_ATTR or function.is_cpp or function.text(one[3]) not in self.transfer.view_names:
-            return tracked
-        if not any(held.kind == BUFFER for held in tracked):
+        if not self.gives(function, one) or not any(held.kind == BUFFER for held in tracked):
             return tracked
         places = (place.behind(WEIGHTS) for place in self.parameters.owners(function, one[2]))
         weights = frozenset(Tracked(BUFFER, place) for place in places)
         return tracked | weights if is_at(tracked, self.places.names(function, one[4]), BUFFER) else tracked - weights
+
+    def gives(self, function: Function, one: Instruction) -> bool:
+        """Whether an instruction may give a parameter other memory: ``p.data = …``."""
+        return one[0] == op.SET_ATTR and not function.is_cpp and function.text(one[3]) in self.transfer.view_names
 
     def taken(self, function: Function, one: Instruction, tracked: frozenset[Tracked]) -> frozenset[Tracked]:
         """The weights of a part of modules that is taken out of them: ``for layer in self.layers``."""
