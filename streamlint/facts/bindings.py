@@ -28,7 +28,8 @@ from streamlint.facts.objects import (
 )
 from streamlint.facts.program import Unit
 from streamlint.facts.scopes import Definition, ExternalName
-from streamlint.facts.tracker import Place, Tracker
+from streamlint.facts.steps import Place
+from streamlint.facts.tracker import Tracker
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 
@@ -43,7 +44,7 @@ class BoundTracker(Tracker):
 
     def _method_of_it(self, function: Function, use: Instruction, depth: int) -> None:
         if function.text(use[4]) == "default":  # an operator's only overload
-            self.calls[function, use] = None
+            self.called(function, use)
         else:
             super()._method_of_it(function, use, depth)
 

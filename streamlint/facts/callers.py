@@ -18,6 +18,7 @@ from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.nodes import Node
 from streamlint.facts.objects import ClassObject, Container, Object
 from streamlint.facts.program import Program, Unit
+from streamlint.facts.steps import Following, Steps
 from streamlint.facts.stores import Store
 from streamlint.facts.tracker import ITERATING, OF_OBJECTS, ContainerTracker, Tracker
 from streamlint.ir import Instruction
@@ -59,6 +60,7 @@ class Callers(Calls):
         self._nearest: dict[tuple[str, str], list[Unit]] = {}
         self._below: dict[str, dict[str, list[Unit]]] = {}  # by name: the files of a folder and of those in it
         self._searched: set[Function] = set()
+        self.steps: dict[type[Following], dict[object, list[Steps]]] = defaultdict(dict)  # by kind: what trackers have found out
         self._searched_classes: set[ClassInfo] = set()
 
     @cached_property

@@ -12,8 +12,8 @@ from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.nodes import Node
 from streamlint.facts.objects import Constant, Elements, Instance, Object, Site
 from streamlint.facts.program import Program
+from streamlint.facts.steps import Place
 from streamlint.facts.stores import Store
-from streamlint.facts.tracker import Place
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.code import TemplateArgument, TypeTuple
@@ -48,14 +48,15 @@ class CppCallers(CppLibrary):
     def _follow_objects(self, tracker: CppTracker, owner: ClassInfo, name: str) -> None:
         """Follow the objects of a class from where they are made."""
         for caller, one in self.construction_places(owner):
-            tracker.calls[caller, one] = None
+            tracker.called(caller, one)
             if name != "__init__" and op.DEFINES[one[0]]:
                 tracker.follow(caller, one[2])
         if name == "__del__":
             for unit in self.cpp.seeing(owner.unit):
                 for function in unit.functions:
                     for opcode in (op.DESTROY, op.DELETE):
-                        tracker.calls.update(((function, one), None) for one in function.by_opcode[opcode])
+                        for one in function.by_opcode[opcode]:
+                            tracker.called(function, one)
 
     def construction_places(self, definition: ClassInfo) -> list[Place]:
         if not definition.unit.is_cpp:
@@ -237,15 +238,17 @@ class CppCallers(CppLibrary):
         elif isinstance(owner, Variable):
             tracker.attribute(last_part(owner.name), owner.unit)
         tracker.run()
-        addresses = []
+        addresses, rounds = list[Place](), list[Place]()
         for function, use in tracker.changes:
             if use[0] in (op.ADDRESS_ITEM, op.ADDRESS_ATTR):
                 addresses.append((function, use))
+            elif use[0] == op.STORE:
+                rounds.append((function, use))
             else:
                 self._put_in(value, function, use, node)
         for caller, one in tracker.calls:
             self.evaluate(self.base(caller), one)
-        for function, use in tracker.rounds:
+        for function, use in rounds:
             self._stored_in_round(value, function, use, node)
         self.stored_through(iter(addresses), node)
 

@@ -8,7 +8,8 @@ from streamlint import TYPE_CHECKING
 from streamlint.facts.cpp_library import PUT
 from streamlint.facts.cpp_scopes import last_part, scope_of
 from streamlint.facts.functions import ClassInfo, Function
-from streamlint.facts.tracker import Place, Tracker
+from streamlint.facts.program import Unit
+from streamlint.facts.tracker import Tracker
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 
@@ -26,7 +27,6 @@ class CppTracker(Tracker):
     def __init__(self, flow: CppCallers) -> None:
         super().__init__(flow)
         self.flow: CppCallers = flow
-        self.rounds: dict[Place, None] = {}  # stores of an element in a variable whose address is taken: `for (auto& x : container)`
 
     def _use(self, function: Function, register: int, use: Instruction, depth: int) -> None:
         opcode = use[0]
@@ -37,15 +37,15 @@ class CppTracker(Tracker):
             self.follow(function, use[2], depth)
         elif opcode == op.SET_DEREF:
             if use[2] == register:
-                self.changes[function, use] = None
+                self.changed(function, use)
         elif opcode in (op.ADDRESS_ATTR, op.ADDRESS_ITEM):
             if use[3] == register:
-                self.changes[function, use] = None
+                self.changed(function, use)
                 self.follow(function, use[2], depth)
         elif opcode in GIVEN or opcode == op.LAUNCH:
             self._makes(function, register, use, depth)
         elif opcode in (op.DESTROY, op.DELETE):
-            self.calls[function, use] = None
+            self.called(function, use)
         elif opcode == op.BINARY:
             self.follow(function, use[2], depth)
         else:
@@ -53,7 +53,7 @@ class CppTracker(Tracker):
 
     def _makes(self, function: Function, register: int, use: Instruction, depth: int) -> None:
         """An object is made of the value, or a kernel launched with it."""
-        self.calls[function, use] = None
+        self.called(function, use)
         if use[0] == op.INIT:
             name = function.text(use[3])
             self.attribute(name, function.unit, depth)
@@ -74,7 +74,7 @@ class CppTracker(Tracker):
         super()._cell(function, use, depth)
         element = function.definitions[use[3]]
         if element is not None and element[0] == op.NEXT:
-            self.rounds[function, use] = None
+            self.changed(function, use)  # if its address is taken: ``for (auto& x : container)``
         name, owner = function.unit.ir.constants[use[2]]
         for inner in function.unit.function(owner).below:
             for one in inner.by_opcode[op.ADDRESS]:
@@ -84,10 +84,7 @@ class CppTracker(Tracker):
     def _name(self, function: Function, name: str, depth: int) -> None:
         self.attribute(last_part(name), function.unit, depth)
 
-    def attribute(self, name: str, unit: object, depth: int = 0) -> None:
-        if name in self._attributes:
-            return
-        self._attributes.add(name)
+    def look_up(self, name: str, unit: Unit, depth: int) -> None:
         for near in self.flow.cpp.mentioning(name):
             for function, one in near.cpp_uses.get(name, ()):
                 self.follow(function, one[2], depth)
@@ -121,7 +118,7 @@ class CppTracker(Tracker):
     def _method_of_it(self, function: Function, use: Instruction, depth: int) -> None:
         name = function.text(use[4])
         if name in PUT:
-            self.changes[function, use] = None
+            self.changed(function, use)
         self.follow(function, use[2], depth)  # a reference or an iterator, or an element
 
     def _held_by(self, function: Function, register: int, depth: int) -> None:

@@ -45,6 +45,7 @@ class Rounds:
             for name in row.names:
                 self._methods[last_part(name)].append(row)
         self._found: dict[Function, tuple[Round, ...]] = {}
+        self._named_classes: dict[str, bool] = {}
 
     def of(self, function: Function) -> tuple[Round, ...]:
         """The calls of rounds that a function makes by itself."""
@@ -64,15 +65,63 @@ class Rounds:
         return {one.row.does for one in self._among(function, self.graph.meant(function, calls)[0])}
 
     def candidates(self, functions: Iterable[Function]) -> dict[Function, list[Instruction]]:
-        """By function: the call instructions that have the name of a round's call, also where the function has given it another one."""
+        """By function: the call instructions that have the name of a round's call, also where the function has given it another one, if
+        they may be one by what else the program names."""
         found: dict[Function, list[Instruction]] = {}
         for function in functions:
             if not function.called_names.isdisjoint(self._methods):
                 calls = [one for one in function.by_opcode[op.INVOKE] if function.text(one[4]) in self._methods]
                 calls += [one for one in function.by_opcode[op.CALL] if not self._names(function, one[3]).isdisjoint(self._methods)]
-                if calls:
+                if calls := [one for one in calls if function.is_cpp or self._may_be(function, one)]:
                     found[function] = calls
         return found
+
+    def _may_be(self, function: Function, one: Instruction) -> bool:
+        """Whether a call that has the name of a round's may be one, whatever flows there. To find out what it calls may take the whole
+        program, and what a program never names does not flow in it."""
+        names = {function.text(one[4])} if one[0] == op.INVOKE else self._names(function, one[3])
+        rows = [row for name in names for row in self._methods.get(name, ())]
+        if any(self._is_named(name) for row in rows for name in row.names) or any(map(self._is_overridden, names)):
+            return True
+        return one[0] == op.INVOKE and any(self._may_be_by_method(function, one, row) for row in rows)
+
+    def _may_be_by_method(self, function: Function, one: Instruction, row: RoundRow) -> bool:
+        """The same of a method of a value of which the class is unknown."""
+        if not row.beside:
+            return any(self.is_used_near(function.unit, first_part(name)) for name in row.names)
+        return self._shows_itself(function, one, row) or bool(self._given_alone(function, one, row))
+
+    def _shows_itself(self, function: Function, one: Instruction, row: RoundRow) -> bool:
+        """Whether a member that a row lists is used of the value of which a call calls a method."""
+        mentioning = self.facts.program.mentioning
+        is_used = any(name in unit.attribute_uses for name in row.beside for unit in mentioning(name))
+        return is_used and self.may_have(function.unit) and self.aliases.uses(function, one[3], frozenset(row.beside))
+
+    def _is_named(self, name: str) -> bool:
+        """Whether the program names all parts of the class that has a function of a round, or what a row says gives objects of it."""
+        found = self._named_classes.get(name)
+        if found is None:
+            owner, named = name.rpartition(".")[0], self.facts.program.mentioning
+            kind = self.facts.models.types.get(owner)
+            ways = (_written(owner), *self._giving(".".join(_written(owner))))
+            is_everywhere = kind is not None and kind.kind == "buffer"  # tensors come from anything
+            found = self._named_classes[name] = is_everywhere or any(all(map(named, parts)) for parts in ways)
+        return found
+
+    def _giving(self, path: str) -> Iterator[list[str]]:
+        """The names, part by part, of what gives objects of a class, or what it stands in: of a method the last one alone."""
+        models = self.facts.models
+        for name, row in (*models.calls.items(), *models.attributes.items(), *models.patterns()):
+            owner, _, last = name.rpartition(".")
+            is_method = models.types.get(owner) is not None
+            told = [value for value in (*row.values.values(), *(() if is_method else row.names[:1])) if isinstance(value, str)]
+            if any(value.startswith(path) or path.startswith(f"{value}.") for value in told):
+                yield ([] if "*" in last else [last]) if is_method else _written(name)
+
+    def _is_overridden(self, name: str) -> bool:
+        """Whether a class of the program has a method in place of a library's that makes a round."""
+        methods = (one for unit in self.facts.program.mentioning(name) for one in unit.methods.get(name, ()))
+        return any(self.implements(method) is not None for method in methods)
 
     def _names(self, function: Function, register: int) -> set[str]:
         """The last parts of the names by which a value may have been read, in the function and the functions around it."""
@@ -143,8 +192,8 @@ class Rounds:
             if self._is_asked_for_more(function, one, row):
                 continue
             if row.beside:  # the value shows itself: that some library has rounds is enough
-                is_shown = self.may_have(function.unit) and (
-                    self.aliases.uses(function, one[3], frozenset(row.beside)) or self._is_given_pass(function, one, row)
+                is_shown = self._shows_itself(function, one, row) or (
+                    self.may_have(function.unit) and self._is_given_pass(function, one, row)
                 )
             else:
                 is_shown = any(self.is_used_near(function.unit, first_part(name)) for name in row.names)
@@ -161,10 +210,7 @@ class Rounds:
 
     def _is_given_pass(self, function: Function, one: Instruction, row: RoundRow) -> bool:
         """Whether a method is given a function of the program that goes backward, and no more: an optimizer asks it for the loss."""
-        given = selected(function, one, row.function) if row.function is not None else []
-        if len(given) != 1 or len(one) > 7 or not self._may_be_function(function, given[0]):
-            return False
-        nodes = [self.facts.values(function, given[0])]
+        nodes = [self.facts.values(function, register) for register in self._given_alone(function, one, row)]
         waiting = [value.function for node in nodes for value in self.facts.functions_in(node.values)]
         met = set[Function]()
         while waiting:
@@ -176,6 +222,11 @@ class Rounds:
                 return True
             waiting += [edge.callee for edge in self.graph.calls(callee).edges if edge.is_followed]
         return False
+
+    def _given_alone(self, function: Function, one: Instruction, row: RoundRow) -> list[int]:
+        """The register of what a method is given and no more, if that may be the function that a row has it run."""
+        given = selected(function, one, row.function) if row.function is not None else []
+        return given if len(given) == 1 and len(one) <= 7 and self._may_be_function(function, given[0]) else []
 
     def _may_be_function(self, function: Function, register: int) -> bool:
         """Whether what computes a value may give a function: no constant, operator or display does."""
@@ -210,3 +261,8 @@ class Rounds:
         if unit.is_cpp:
             return unit in self.facts.program.mentioning(library)
         return self.facts.program.is_used_near(unit, library)
+
+
+def _written(name: str) -> list[str]:
+    """The parts of a dotted name before the first one that may be any."""
+    return name.partition("*")[0].split(".")[:-1] if "*" in name else name.split(".")

@@ -2,52 +2,26 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
-from streamlint import TYPE_CHECKING
 from streamlint.facts.containers import MUTATORS, ZIPPING
 from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.program import Unit
 from streamlint.facts.scopes import ExternalName
+from streamlint.facts.steps import MOST_AROUND, Following
 from streamlint.ir import Instruction, Parameter
 from streamlint.ir import opcodes as op
 
-if TYPE_CHECKING:
-    from streamlint.facts.callers import Callers
-
-MOST_PLACES = 600
-"""Registers that are followed for one function, object or container."""
-MOST_AROUND = 3
-"""Containers around one another in which a value is followed."""
 _PASSED_ON = frozenset({op.PHI, op.COPY, op.CAST, op.AWAIT, op.ENTER, op.INPLACE})
 ITERATING = frozenset({"__iter__", "__next__"})
 OF_OBJECTS = frozenset({"__call__", "forward", "__enter__", "__exit__", "__aenter__"}) | ITERATING
 """Methods that are called without their names."""
 _PAIRING = ZIPPING | {"enumerate"}
 """What functions of the language are called that give tuples of the elements of what they are given."""
-Place = tuple[Function, Instruction]
 
 
-class Tracker:
+class Tracker(Following):
     """Follows one value forward from the registers where it is made."""
-
-    def __init__(self, flow: Callers) -> None:
-        self.flow = flow
-        self.calls: dict[Place, None] = {}  # calls that may call the value, or are given it
-        self.changes: dict[Place, None] = {}  # instructions that may store something in it
-        self._seen: set[tuple[Function, int, int]] = set()
-        self._waiting: list[tuple[Function, int, int]] = []
-        self._late: list[Callable[[], None]] = []  # places that names alone make likely: only where nothing else waits
-        self._attributes: set[str] = set()
-        self._returned: set[Function] = set()
-
-    def follow(self, function: Function, register: int, depth: int = 0) -> None:
-        """A register holds the value; with a depth, something that holds it so many containers down."""
-        key = (function, register, depth)
-        if register >= 0 and key not in self._seen and depth <= MOST_AROUND:
-            self._seen.add(key)
-            self._waiting.append(key)
 
     def taken_out(self, function: Function, register: int, depth: int) -> None:
         """A register holds what is taken out of the value, or of something that holds it."""
@@ -57,24 +31,14 @@ class Tracker:
         """A register holds an iterable of what the value, or something that holds it, has as elements: alone, or in tuples."""
         self.follow(function, register, depth + around if depth else 0)
 
-    def run(self) -> None:
-        """Follow until nothing new is found, or too much was."""
-        while (self._waiting or self._late) and len(self._seen) < MOST_PLACES:
-            if not self._waiting:
-                self._late.pop()()
-                continue
-            function, register, depth = self._waiting.pop()
-            for use in function.uses[register]:
-                self._use(function, register, use, depth)
-
     def _use(self, function: Function, register: int, use: Instruction, depth: int) -> None:
         opcode = use[0]
         if opcode in _PASSED_ON:
             self.follow(function, use[2], depth)
             if opcode == op.INPLACE and use[4] == register:
-                self.changes[function, use] = None
+                self.changed(function, use)
             if opcode == op.ENTER and depth == 0:
-                self.calls[function, use] = None
+                self.called(function, use)
         elif opcode == op.STORE:
             self._cell(function, use, depth)
         elif opcode == op.SET_NAME:
@@ -83,7 +47,7 @@ class Tracker:
             if use[4] == register:
                 self.attribute(function.text(use[3]), function.unit, depth)
             else:
-                self.changes[function, use] = None
+                self.changed(function, use)
         elif opcode in (op.CALL, op.INVOKE):
             self._call(function, register, use, depth)
         elif opcode in (op.BUILD, op.DICT, op.FUNCTION):
@@ -93,17 +57,17 @@ class Tracker:
                 self.follow(function, use[2], depth + 1)
         elif opcode in (op.ITEM, op.NEXT, op.UNPACK):
             if opcode == op.NEXT and depth == 0:
-                self.calls[function, use] = None
+                self.called(function, use)
             self.taken_out(function, use[2], depth)
         elif opcode == op.ITER:
             self.follow(function, use[2], depth)
         elif opcode in (op.SET_ITEM, op.APPEND, op.PUT):
             if use[2] == register:
-                self.changes[function, use] = None
+                self.changed(function, use)
             elif use[-1] == register:
                 self._held_by(function, use[2], depth)
         elif opcode in (op.RETURN, op.YIELD):
-            self._given_back(function, depth)
+            self.given_back(function, depth)
 
     def _cell(self, function: Function, use: Instruction, depth: int) -> None:
         name, owner = function.unit.ir.constants[use[2]]
@@ -130,38 +94,36 @@ class Tracker:
                 if function.unit in meant:
                     self._attribute_use(inner, one, depth)
 
-    def attribute(self, name: str, unit: Unit, depth: int = 0) -> None:
-        """The value is an attribute of this name."""
-        if name in self._attributes:
-            return
-        self._attributes.add(name)
+    def look_up(self, name: str, unit: Unit, depth: int) -> None:
+        """Note the uses of an attribute."""
         nearest = self.flow.nearest(name, unit.path)
         for near in nearest:
             for function, one in near.attribute_uses.get(name, ()):
                 self._attribute_use(function, one, depth)
         is_text = any(name in near.texts for near in nearest)
         for near in self.flow.nearest("getattr", unit.path):
+            is_near = near in nearest
             for function, one, taken in near.computed_uses:
-                is_asked = taken == name or (taken is None and _may_mean(function, one[6], name, is_text))
-                if is_asked or (taken is None and near in nearest and _may_be_computed(function, name)):
-                    self._late.append(functools.partial(self.follow, function, one[2], depth))
+                is_asked = _may_mean(function, one[6], name, is_text) if taken is None else taken == name
+                if is_asked or (taken is None and is_near and _may_be_computed(function, name)):
+                    self._later(self.follow, function, one[2], depth)
 
     def _attribute_use(self, function: Function, one: Instruction, depth: int) -> None:
         if one[0] == op.INVOKE:
-            self.calls[function, one] = None
+            self.called(function, one)
         else:
             self.follow(function, one[2], depth)
 
     def _call(self, function: Function, register: int, use: Instruction, depth: int) -> None:
         if use[3] == register:
             if use[0] == op.CALL:
-                self.calls[function, use] = None
+                self.called(function, use)
             else:
                 self._method_of_it(function, use, depth)
         first, shape = (6, use[5]) if use[0] == op.INVOKE else (5, use[4])
         if register not in use[first:]:
             return
-        self.calls[function, use] = None
+        self.called(function, use)
         kinds = function.unit.ir.constants[shape] if shape != op.NONE else (None,) * (len(use) - first)
         for index, (argument, kind) in enumerate(zip(use[first:], kinds, strict=False)):
             if argument == register:
@@ -170,13 +132,13 @@ class Tracker:
     def _method_of_it(self, function: Function, use: Instruction, depth: int) -> None:
         name = function.text(use[4])
         if name in MUTATORS:
-            self.changes[function, use] = None
+            self.changed(function, use)
         if name in function.known("takes"):
             self.taken_out(function, use[2], depth)
         elif name in function.known("shows"):
             self.given_on(function, use[2], depth, 1 if name == "items" else 0)
         if name in self.flow.starting:
-            self.calls[function, use] = None
+            self.called(function, use)
         if name in self.flow.same:
             self.follow(function, use[2], depth)
 
@@ -190,7 +152,7 @@ class Tracker:
             self._parameter(target, index + offset, kind, depth)
         if not targets and use[0] == op.CALL:
             for target, offset in self._made_decorators(function, use):
-                self._late.append(functools.partial(self._parameter, target, index + offset, kind, depth))
+                self._later(self._parameter, target, index + offset, kind, depth)
         if not targets and use[0] == op.CALL and function.dotted(use[3]).rpartition(".")[2] in _PAIRING:
             self.given_on(function, use[2], depth, 1)
         elif not targets or any(one.decorations for one, _ in targets):
@@ -263,7 +225,7 @@ class Tracker:
             self.attribute(function.text(one[4]), function.unit, depth + 1)
         elif one[0] == op.CALL:
             for name in _names_computed(function, one):
-                self._late.append(functools.partial(self.attribute, name, function.unit, depth + 1))
+                self._later(self.attribute, name, function.unit, depth + 1)
         elif one[0] == op.ITEM or (one[0] == op.INVOKE and function.text(one[4]) in function.known("takes", "puts-if-absent")):
             if depth < MOST_AROUND:  # ``held[key].append(value)``
                 self._held_by(function, one[3], depth + 1)
@@ -275,13 +237,6 @@ class Tracker:
                 for load in inner.by_opcode[op.LOAD]:
                     if inner.unit.ir.constants[load[3]] == (name, owner):
                         self.follow(inner, load[2], depth + 1)
-
-    def _given_back(self, function: Function, depth: int) -> None:
-        if function in self._returned or function.code.kind == "module":
-            return
-        self._returned.add(function)
-        for caller, one in self.flow.call_places(function):
-            self.follow(caller, one[2], depth)
 
 
 class ContainerTracker(Tracker):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import fnmatch
 import functools
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -175,6 +175,10 @@ class Models:
         if known is None or not known.fields or (name is not None and name not in known.fields):
             return None
         return known.base
+
+    def patterns(self) -> Iterator[tuple[str, Row]]:
+        """The rows of calls whose names are patterns, each with its pattern."""
+        return ((text, row) for text, _, row in self._patterns)
 
     def pattern_of(self, name: str) -> str | None:
         """The longest pattern of a call's row that a name matches."""

@@ -7,7 +7,7 @@ from facts.programs import facts_of, function
 
 from streamlint.facts.calls import MOST_APART
 from streamlint.facts.facts import Facts, describe
-from streamlint.facts.tracker import MOST_PLACES
+from streamlint.facts.steps import MOST_PLACES
 from streamlint.ir import opcodes as op
 
 TABLE = """
