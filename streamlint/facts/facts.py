@@ -52,6 +52,8 @@ class Facts(Bindings):
     def __init__(self, program: Program, models: Models | None = None, cpp_models: Models | None = None) -> None:
         super().__init__(program, models, cpp_models)
         program.handing = Handing(self)
+        self.shared: dict[type, object] = {}
+        """What the layers above find out of the program once for all that ask, by its class."""
 
     @cached_property
     def frameworks(self) -> Frameworks:

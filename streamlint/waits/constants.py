@@ -6,7 +6,6 @@ import operator
 from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import product
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from streamlint.facts.facts import Facts
 from streamlint.facts.flags import is_own
@@ -270,11 +269,8 @@ def _joined(parts: Iterable[Values | None]) -> Values | None:
 
 
 def constants_of(facts: Facts) -> Constants:
-    """The constants of a program."""
-    found = _KNOWN.get(facts)
-    if found is None:
-        found = _KNOWN[facts] = Constants(facts)
+    """The constants of a program, which are found once for all that ask."""
+    found = facts.shared.get(Constants)
+    if not isinstance(found, Constants):
+        found = facts.shared[Constants] = Constants(facts)
     return found
-
-
-_KNOWN: WeakKeyDictionary[Facts, Constants] = WeakKeyDictionary()
