@@ -64,7 +64,7 @@ class DefaultStream(StreamFiles):
         if choice.how == "default" and not choice.calls and not self.streams.in_scope.is_given(holder):
             return ""
         beside = self.streams.beside.in_flight(holder, place)
-        if self._is_apart(holder, place, work, beside):
+        if self._is_apart(function, holder, place, work, beside):
             return ""
         race = self.is_race(choice.at)
         if not race and (self._is_timed(holder) or self.streams.at_rest.is_ended(holder, place)):
@@ -82,13 +82,14 @@ class DefaultStream(StreamFiles):
             return "" if self.streams.in_scope.makes(holder) else "other work in this file uses a stream"
         return ""
 
-    def _is_apart(self, holder: Function, place: Instruction, work: Queued, beside: list[Event]) -> bool:
+    def _is_apart(self, function: Function, holder: Function, place: Instruction, work: Queued, beside: list[Event]) -> bool:
         """Whether no work of another stream runs beside work on the null stream: the device has come to rest, or other work comes later."""
         if self._is_behind_device_wait(holder, place, beside) or self.streams.at_rest.is_alone(holder, place):
             return True
         if self._fetches_at_rest(holder, place, work, beside) and not self._is_of_given_stream(holder, place):
             return True
-        return not beside and (self._sets_up(holder, place, work) or self._is_before_streams_work(holder, work))
+        is_own = function is holder  # the registers of the work are those of its own function
+        return not beside and ((is_own and self._sets_up(holder, place, work)) or self._is_before_streams_work(holder, work))
 
     def _reason_crossing(self, choice: Choice) -> str:
         """Python hands C++ the null stream, and memory that it works on under a stream of its own."""
