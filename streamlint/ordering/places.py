@@ -163,6 +163,9 @@ class Places:
             return one[COPIES[one[0]]]
         if one[0] == op.ENTER:
             return one[3] if self._is_itself(function, one) else None
+        if one[0] == op.INVOKE and function.is_cpp and function.invokes(one, "address"):  # the handle that a smart pointer holds
+            held = self.facts.values(function, one[2]).values
+            return one[3] if any(isinstance(value, LibraryObject) for value in held) else None
         return assigned_at_once(function, one) if one[0] == op.UNPACK else None
 
     def _given(self, function: Function, one: Instruction) -> Place | None:
