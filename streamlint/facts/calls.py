@@ -8,7 +8,7 @@ from streamlint.facts.fitting import takes
 from streamlint.facts.flow import DEEPEST, DEEPEST_CPP
 from streamlint.facts.frames import Arguments, Frame
 from streamlint.facts.functions import Function
-from streamlint.facts.instructions import SPREAD, arguments_of
+from streamlint.facts.instructions import DICT, LIST, arguments_of
 from streamlint.facts.nodes import Node
 from streamlint.facts.objects import (
     Activation,
@@ -62,9 +62,9 @@ class Calls(Parameters):
                 found.positional.append(node)
             elif kind is None:
                 found.starred.append(self.one_of(node))
-            elif kind == 1:
+            elif kind == LIST:
                 found.starred.append(node)
-            elif kind == SPREAD:
+            elif kind == DICT:
                 found.double.append(node)
             else:
                 found.keywords[str(kind)] = node

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from streamlint import TYPE_CHECKING
 from streamlint.facts.functions import Function
-from streamlint.facts.instructions import arguments_of, last_name
+from streamlint.facts.instructions import LIST, arguments_of, last_name
 from streamlint.facts.objects import BoundMethod, External, FunctionObject, PartialObject
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from streamlint.facts.facts import Facts
     from streamlint.facts.program import Unit
 
-LIST, DICT = 1, 2
-"""What stands for the keyword of an argument that is spread: ``*`` and ``**``."""
 _DEEPEST = 4
 
 

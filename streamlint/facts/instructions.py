@@ -12,15 +12,15 @@ from streamlint.models.vocabulary import Selector
 COPIES = {op.CAST: 4, op.COPY: 3, op.REBIND: 5, op.AWAIT: 3}
 """By opcode: the operand of which the result is a copy, a cast, or what it is behind a call that may change it."""
 
-SPREAD = 2
-"""The keyword of a dictionary that is spread."""
+LIST, DICT = 1, 2
+"""What stands for the keyword of an argument that is spread: ``*`` and ``**``."""
 
 
 def arguments_of(function: Function, call: Instruction) -> Iterator[tuple[int, object]]:
     """The registers of a call's arguments, each with its keyword; None by position, 1 behind ``*``, 2 behind ``**``. What a dictionary
     holds that the function writes out and spreads there stands in its place."""
     for register, kind in _as_written(function, call):
-        entries = _entries(function, register) if kind == SPREAD else None
+        entries = _entries(function, register) if kind == DICT else None
         yield from ((register, kind),) if entries is None else entries
 
 
@@ -34,19 +34,28 @@ def with_kinds(function: Function, registers: tuple[int, ...], shape: int) -> It
     return zip(registers, function.unit.ir.constants[shape] if shape != op.NONE else (None,) * len(registers), strict=False)
 
 
+def pairs_of(function: Function, one: Instruction) -> Iterator[tuple[object, int]]:
+    """The keys with which a dictionary is written out, each with the register of its value: None for one that is not constant, `DICT` for
+    what is spread. None of another call than that of ``dict``."""
+    if one[0] == op.DICT:
+        keys = (DICT if key == op.NONE else function.constant(key) for key in one[3::2])
+        yield from zip(keys, one[4::2], strict=True)
+    elif one[0] == op.CALL and function.dotted(one[3]) == "dict":
+        yield from ((kind, register) for register, kind in _as_written(function, one))
+
+
 def _entries(function: Function, register: int) -> list[tuple[int, object]] | None:
     """The entries of a dictionary that is written out: ``{"a": x}``, ``dict(a=x)``, and what its block sets in it; None of another one."""
     made = function.definitions[register] if register >= 0 and not function.is_cpp else None
     if made is None or not (made[0] == op.DICT or (made[0] == op.CALL and function.dotted(made[3]) == "dict")):
         return None
-    pairs = zip(made[4::2], map(function.constant, made[3::2]), strict=True) if made[0] == op.DICT else _as_written(function, made)
-    entries: list[tuple[int, object]] = list(pairs)
+    entries = [(value, key) for key, value in pairs_of(function, made)]
     for use in function.uses[register]:
         if use[0] == op.SET_ITEM and use[2] == register and function.blocks[use] == function.blocks[made]:
             entries.append((use[4], function.constant(use[3])))
-        elif use[0] != op.BIND and not (use[0] in (op.CALL, op.INVOKE) and (register, SPREAD) in _as_written(function, use)):
+        elif use[0] != op.BIND and not (use[0] in (op.CALL, op.INVOKE) and (register, DICT) in _as_written(function, use)):
             return None
-    return entries if all(isinstance(name, str) for _, name in entries) else None
+    return entries if all(isinstance(key, str) for _, key in entries) else None
 
 
 def selected(function: Function, one: Instruction, selector: Selector) -> list[int]:

@@ -80,9 +80,7 @@ def is_trial(function: Function, home: Mapping[Instruction, int], blocks: frozen
 def _are_looked_at(function: Function, leaves: set[int], grads: Iterable[int]) -> bool:
     """Whether gradients of leaves are computed with, and neither change the leaves nor are handed on as they are."""
     parts = leaves | {one[2] for one in function.by_opcode[op.ATTR] if one[3] in leaves and function.text(one[4]) == "data"}
-    if any(_changes(function.text(one[4])) and one[3] in parts for one in function.by_opcode[op.INVOKE]):
-        return False
-    if any(one[2] in leaves and function.text(one[3]) == "data" for one in function.by_opcode[op.SET_ATTR]):
+    if _are_changed(function, leaves, parts):
         return False
     waiting, seen, computed = list(grads), set[int](), set[int]()
     while waiting:
@@ -100,6 +98,13 @@ def _are_looked_at(function: Function, leaves: set[int], grads: Iterable[int]) -
                 waiting.append(use[2])
                 computed.update([use[2]] if use[0] in _COMPUTING or register in computed else [])
     return True
+
+
+def _are_changed(function: Function, leaves: set[int], parts: set[int]) -> bool:
+    """Whether leaves are changed in place, by themselves or as parts, or are given other data."""
+    if any(_changes(function.text(one[4])) and one[3] in parts for one in function.by_opcode[op.INVOKE]):
+        return True
+    return any(one[2] in leaves and function.text(one[3]) == "data" for one in function.by_opcode[op.SET_ATTR])
 
 
 def _changes(name: str) -> bool:

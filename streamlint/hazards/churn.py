@@ -50,7 +50,7 @@ class Churning:
         self.transfer = transfer
         self.places = transfer.one_of(Places, transfer.facts)
         self.lifetimes = Lifetimes(transfer, self.places, ends)
-        self.rounds = EveryRound(transfer, self.places)
+        self.rounds = transfer.one_of(EveryRound, transfer, self.places)
         self.owners = Owners(self.rounds, self.places)
         self.guards = transfer.one_of(Guards, transfer)
         self.measuring = Measuring(transfer.one_of(DeviceOperations, transfer))

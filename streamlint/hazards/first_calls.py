@@ -18,7 +18,7 @@ class FirstCalls:
 
     def __init__(self, transfer: Transfer, places: Places) -> None:
         self.transfer = transfer
-        self.rounds = EveryRound(transfer, places)
+        self.rounds = transfer.one_of(EveryRound, transfer, places)
         self._known: dict[Function, bool] = {}
 
     def is_first(self, site: Site, depth: int = _DEEPEST) -> bool:

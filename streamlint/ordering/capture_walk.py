@@ -123,23 +123,25 @@ class CaptureWalk(Unordered):
 
     def _results(self, state: State, one: Instruction) -> Iterator[Tracked]:
         """What a value from unknown code gives that is called in the capture is on the device, and so is what is computed of it."""
+        if op.DEFINES[one[0]]:
+            yield from self._listed(state, one)
+            if self._gives_device(state, one):
+                yield Tracked(BUFFER, register_place(one[2]))
+
+    def _gives_device(self, state: State, one: Instruction) -> bool:
+        """Whether the result of an instruction is on the device, as what is tracked is."""
         function = state.frame.function
-        if not op.DEFINES[one[0]]:
-            return
-        yield from self._listed(state, one)
-        held = [buffer for buffer in state.tracked if buffer.kind == BUFFER]
         if one[0] in (op.CALL, op.INVOKE) and self._is_foreign(state, one):
-            yield Tracked(BUFFER, register_place(one[2]))
-        elif held and any(operation.kind == device.COMPUTE for operation in self.device.of(function, one)):
-            if any(self._holds_device(state, register) for register in op.reads(one)):
-                yield Tracked(BUFFER, register_place(one[2]))
-        elif held and one[0] in (op.NEXT, op.UNPACK):
-            if any(buffer.place in self.places.names(function, one[3]) for buffer in held):
-                yield Tracked(BUFFER, register_place(one[2]))
-        elif held:
-            for action in self.transfer.of(function, one):
-                if isinstance(action, Viewed) and self._holds_device(state, action.register):
-                    yield Tracked(BUFFER, register_place(one[2]))
+            return True
+        held = {each.place for each in state.tracked if each.kind == BUFFER}
+        if not held:
+            return False
+        if any(operation.kind == device.COMPUTE for operation in self.device.of(function, one)):
+            return any(self._holds_device(state, register) for register in op.reads(one))
+        if one[0] in (op.NEXT, op.UNPACK):
+            return not held.isdisjoint(self.places.names(function, one[3]))
+        viewed = (action.register for action in self.transfer.of(function, one) if isinstance(action, Viewed))
+        return any(self._holds_device(state, register) for register in viewed)
 
     def _listed(self, state: State, one: Instruction) -> Iterator[Tracked]:
         """Gradients and parameters, for what a capture trains is on the device; the elements of a mapping that is there."""

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from streamlint.facts.functions import Function
-from streamlint.facts.handing import DICT, LIST
-from streamlint.facts.instructions import COPIES
+from streamlint.facts.instructions import COPIES, DICT, LIST
 from streamlint.ir import opcodes as op
 from streamlint.ordering.choice import given_to
 from streamlint.ordering.conditions import Frame

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from streamlint.facts.containers import put_by
 from streamlint.facts.functions import ClassInfo, Function
-from streamlint.facts.handing import DICT, LIST
+from streamlint.facts.instructions import DICT, LIST
 from streamlint.facts.objects import ClassObject, Container, Object, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op

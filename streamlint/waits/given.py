@@ -8,12 +8,12 @@ from typing import NamedTuple
 from streamlint.facts.containers import put_by
 from streamlint.facts.facts import Facts
 from streamlint.facts.functions import ClassInfo, Function
-from streamlint.facts.handing import DICT, LIST
+from streamlint.facts.instructions import DICT, LIST, pairs_of
 from streamlint.facts.objects import Container, Instance, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.waits.entered import Context, entered_by
-from streamlint.waits.operands import all_given, argument_registers, bound_of, operand_of
+from streamlint.waits.operands import all_given, bound_of, operand_of
 
 _DEEPEST = 10
 _MOST_CALLS = 40
@@ -169,7 +169,7 @@ class Given:
             is_plain = isinstance(function.unit.ir.constants[one[3]], str) and isinstance(key, int)
             parts = one[4:]
             return [root._replace(register=parts[key]) if key < len(parts) else _ABSENT] if is_plain and isinstance(key, int) else None
-        pairs = list(_pairs(function, one))
+        pairs = list(pairs_of(function, one))
         found: _Parts = []
         for name, register in reversed(pairs):
             if name == key and name is not None:
@@ -229,13 +229,3 @@ def _outside(held: Held, call: Site, register: int) -> Held:
     is_same = one[0] == op.INVOKE and caller.text(one[4]) == held.function.code.name and caller.code.name == held.function.code.name
     context = tuple(entry for entry in held.context if entry[0] is not held.function)
     return Held(caller, register, context, held.classes if is_same else None)
-
-
-def _pairs(function: Function, one: Instruction) -> Iterator[tuple[object, int]]:
-    """The keys with which a dictionary is made, each with the register of its value; None for one that is not constant, `DICT` for what is
-    spread. None of another call than that of ``dict``."""
-    if one[0] == op.DICT:
-        names = (DICT if name == op.NONE else function.constant(name) for name in one[3::2])
-        yield from zip(names, one[4::2], strict=True)
-    elif function.dotted(one[3]) == "dict":
-        yield from argument_registers(function, one)

@@ -70,24 +70,36 @@ class HostRounds:
 
     def _trains_on_host(self, regions: list[Region]) -> bool:
         calls = [each for region in regions for each in self._called(region)]
-        called = dict.fromkeys(value for _, _, values in calls for value in values if self._is_module(value))
-        if not called:  # else a layer or criterion beside them has nothing to be moved
-            called = dict.fromkeys(value for _, _, values in calls for value in values if all(map(_is_plain, values)))
-        for function, _, values in calls:
-            modules = [value for value in values if value in called]
-            if modules and not all(map(self._is_known, values)) and not self._is_own(function.unit, modules):
-                return False
-        if any(self._is_handed_in(*each) for each in calls) and not self._placing.is_nowhere():
+        called = self._modules(calls)
+        if not self._are_own(calls, called):
             return False
         entered = self._made_for(calls)
-        classes = {each for value in called if isinstance(value, Instance) for each in self.facts.hierarchy.order(value.definition)}
-        others = dict.fromkeys(region.function.unit for region in regions if region.function.owner not in classes)
-        methods = (each for one in classes for held in one.methods.values() for method in held for each in method.below)
-        if any(self._placing.chooses(unit, entered) for unit in others) or any(self._placing.chooses_in(each, entered) for each in methods):
+        if self._is_device_chosen(regions, called, entered):
             return False
         if called:
             return any(map(self._is_trained, called)) and not any(self._is_moved(value, entered) for value in called)
         return self._placing.is_nowhere() and any(map(self._is_fed, regions))
+
+    def _modules(self, calls: list[_Called]) -> dict[Object, None]:
+        """The modules among what calls call; where there are none, what else is plain: a layer or criterion has nothing to be moved."""
+        found = dict.fromkeys(value for _, _, values in calls for value in values if self._is_module(value))
+        return found or dict.fromkeys(value for _, _, values in calls for value in values if all(map(_is_plain, values)))
+
+    def _are_own(self, calls: list[_Called], called: dict[Object, None]) -> bool:
+        """Whether the program makes what calls call, as far as that is known."""
+        for function, _, values in calls:
+            modules = [value for value in values if value in called]
+            if modules and not all(map(self._is_known, values)) and not self._is_own(function.unit, modules):
+                return False
+        return self._placing.is_nowhere() or not any(self._is_handed_in(*each) for each in calls)
+
+    def _is_device_chosen(self, regions: list[Region], called: dict[Object, None], entered: Entered) -> bool:
+        """Whether a device is chosen in the files of loops, or by methods of the modules that they call."""
+        classes = {each for value in called if isinstance(value, Instance) for each in self.facts.hierarchy.order(value.definition)}
+        others = dict.fromkeys(region.function.unit for region in regions if region.function.owner not in classes)
+        methods = (each for one in classes for held in one.methods.values() for method in held for each in method.below)
+        chooses = any(self._placing.chooses(unit, entered) for unit in others)
+        return chooses or any(self._placing.chooses_in(each, entered) for each in methods)
 
     def _is_handed_in(self, function: Function, call: Instruction, values: list[Object]) -> bool:
         """Whether a module calls what callers out of view may have handed to it, and no code in view tells where that was made."""

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from streamlint.facts.counters import leaves_rounds
 from streamlint.facts.effects import Effect
 from streamlint.facts.functions import Function
-from streamlint.facts.hot import HotRegions, Region
+from streamlint.facts.hot import Region
 from streamlint.facts.objects import Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -24,7 +24,7 @@ from streamlint.waits.operands import behind
 from streamlint.waits.preparing import Preparing
 from streamlint.waits.questions import alike
 from streamlint.waits.quiet import Quiet
-from streamlint.waits.reading_steps import ReadingSteps
+from streamlint.waits.regions import WaitRegions
 from streamlint.waits.wait import CAST, DEVICE, FETCH, NUMBER, READ, UPLOAD, Wait
 from streamlint.waits.without import edges_without
 
@@ -71,9 +71,8 @@ class _Way(NamedTuple):
 class Idle:
     """Finds, for a wait, the one that leaves it nothing to wait for."""
 
-    def __init__(self, hot: HotRegions, waits: Mapping[Function, Sequence[Wait]]) -> None:
+    def __init__(self, hot: WaitRegions, waits: Mapping[Function, Sequence[Wait]]) -> None:
         self.hot = hot
-        self.reading_steps = ReadingSteps(hot)
         self.known = Known(hot)
         self.quiet = Quiet(hot.graph)
         self._at: dict[Function, dict[Instruction, Wait]] = {}
@@ -147,7 +146,7 @@ class Idle:
     def _step_behind(self, region: Region, reach: Reach, on: Callable[[Region, Instruction], Reach]) -> Site | None:
         """The step of an optimizer that reads what its closure gives, if all ways on lead out of that before anything else happens."""
         while reach == Reach(passes=True) and region.caller is not None and region.call is not None:
-            if self.reading_steps.runs(region):
+            if self.hot.reading_steps.runs(region):
                 return Site(region.caller.function, region.call)
             around = self._around(region)
             if around is None:

@@ -8,8 +8,8 @@ from itertools import takewhile
 from streamlint.facts.autograd import offset_of
 from streamlint.facts.facts import Facts
 from streamlint.facts.functions import Function
-from streamlint.facts.handing import LIST, Called, receiver_of
-from streamlint.facts.instructions import arguments_of
+from streamlint.facts.handing import Called, receiver_of
+from streamlint.facts.instructions import LIST, arguments_of
 from streamlint.facts.members import ELEMENT_TYPE
 from streamlint.facts.objects import Constant, DeviceValue, External, Memory
 from streamlint.ir import Instruction

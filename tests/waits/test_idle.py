@@ -11,9 +11,9 @@ from facts.programs import facts_of
 from streamlint.facts.call_graph import CallGraph
 from streamlint.facts.effects import Effects
 from streamlint.facts.functions import Function
-from streamlint.facts.hot import HotRegions
 from streamlint.waits.found import WaitFinder
 from streamlint.waits.idle import Idle
+from streamlint.waits.regions import WaitRegions
 from streamlint.waits.wait import Wait
 
 HEAD = """
@@ -49,7 +49,7 @@ class Program:
         text = HEAD + text
         facts = facts_of(a=text)
         graph = CallGraph(facts)
-        self.hot = HotRegions(Effects(graph))
+        self.hot = WaitRegions(Effects(graph), all_loops=False)
         self.hot.find()
         finder = WaitFinder(graph)
         self.waits: dict[Function, list[Wait]] = {function: finder.waits(function) for function in self.hot.regions}
