@@ -92,7 +92,7 @@ class Drained:
         for work in self._launches.at(function, one):
             if work.kind == "library" or not work.waits:
                 return work.waits
-        given = operands_of(function, one) if not rows and self.earlier.is_unknown_call(function, one) else ()
+        given = operands_of(function, one) if not rows and self.earlier.work.may_queue(function, one) else ()
         return False if any(self.earlier.is_on_device(function, register) for register in given) else None
 
     def _fetches(self, function: Function, one: Instruction) -> bool:

@@ -8,21 +8,20 @@ from typing import NamedTuple
 from streamlint.facts.counters import leaves_rounds
 from streamlint.facts.functions import Function
 from streamlint.facts.instructions import unnegated
-from streamlint.facts.objects import LibraryObject, Site
+from streamlint.facts.objects import Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import Loop
+from streamlint.ordering.device_work import DeviceWork
 from streamlint.transfer.actions import Synchronized
-from streamlint.transfer.modelled import operands_of
 from streamlint.transfer.origins import Origins
 
 Judge = Callable[[Site, Site], "bool | None"]
 """Whether an instruction is what is looked for; None where the search goes on behind it. The second place is the instruction itself, or the
 call in whose course it runs."""
-_WORK = frozenset({"launch", "memset", "collective", "callback"})
-_COPIES = frozenset({"copy", "transfer", "module_to"})
 _MOST = 200
 _DEEPEST = 3
+"""Calls that are entered within one another."""
 
 
 class Seen(NamedTuple):
@@ -69,6 +68,7 @@ class Earlier:
         self.origins = origins
         self.transfer = origins.transfer
         self.guards = origins.guards
+        self.work = DeviceWork(origins)
         self._raising: dict[Function, frozenset[tuple[int, int]]] = {}
 
     def all_paths(
@@ -216,8 +216,10 @@ class Earlier:
 
     def _verdict(self, site: Site, search: _Search, at: Site | None, depth: int) -> bool | None:
         """What is seen in the functions that an instruction enters, or else what it says itself."""
-        if site.instruction[0] in (op.CALL, op.INVOKE) and depth < _DEEPEST:
+        if site.instruction[0] in (op.CALL, op.INVOKE):
             edges = [edge for edge in self.transfer.edges(site.function, site.instruction) if edge.is_followed and not edge.is_handed]
+            if depth >= _DEEPEST:
+                return False if any(edge.callee in self.work.working for edge in edges) else search.judge(site, at or site)
             inside = [self._inside(edge.callee, search, at or site, depth + 1) for edge in edges]
             if any(each.other for each in inside):
                 return False
@@ -258,7 +260,7 @@ class Earlier:
 
     def is_work(self, function: Function, one: Instruction) -> bool:
         """Whether an instruction puts work on a device, or may, as an unknown call."""
-        return self.queues(function, one) or self.is_unknown_call(function, one)
+        return self.queues(function, one) or self.work.may_queue(function, one)
 
     def is_on_device(self, function: Function, register: int) -> bool:
         """Whether a register may hold memory of a device."""
@@ -266,34 +268,7 @@ class Earlier:
 
     def queues(self, function: Function, one: Instruction) -> bool:
         """Whether an instruction puts work on a device."""
-        if one[0] == op.LAUNCH:
-            return True
-        if one[0] in (op.BINARY, op.INPLACE, op.UNARY):
-            return any(self.is_on_device(function, register) for register in op.reads(one))
-        return one[0] in (op.CALL, op.INVOKE) and self._call_queues(function, one)
-
-    def _call_queues(self, function: Function, one: Instruction) -> bool:
-        """Whether a call puts work on a device: by its row, as a module that runs, or on operands that are there."""
-        effects = {call.row.effect for call in self.transfer.modelled(function, one)}
-        if not effects.isdisjoint(_WORK):
-            return True
-        if not effects.isdisjoint(_COPIES):
-            return False
-        callee = self.transfer.values(function, one[3]) if one[0] == op.CALL else ()
-        if any(isinstance(value, LibraryObject) and value.kind == "module" for value in callee):
-            return True
-        if effects and "compute" not in effects:
-            return False
-        return any(self.is_on_device(function, register) for register in operands_of(function, one))
-
-    def is_unknown_call(self, function: Function, one: Instruction) -> bool:
-        """Whether an instruction calls what rows do not know: a function of the program, or an unknown one."""
-        if one[0] not in (op.CALL, op.INVOKE) or list(self.transfer.modelled(function, one)):
-            return False
-        if any(edge.is_followed for edge in self.transfer.edges(function, one)):
-            return True
-        libraries = self.transfer.libraries(function, one)
-        return not libraries or (any(call.row is None for call in libraries) and not self.transfer.is_of_language(function, one))
+        return self.work.queues(function, one)
 
 
 def _around(function: Function, starts: list[tuple[int, int]]) -> dict[int, Loop]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from streamlint.facts.effects import Effect, Effects
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Constant, Memory, Scalar, Site
+from streamlint.facts.objects import Site
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Loop
 from streamlint.ordering.earlier import Earlier
@@ -50,7 +50,7 @@ class EmptyQueues:
             verdict = self._judge(other, at, queue, is_condition, is_kept or not left)
             if verdict:
                 return self._is_near(at, places) and (filled or not called)
-            if verdict is None and self._may_work(other):
+            if verdict is None and self.earlier.work.may_queue(*other):
                 called = True
                 filled = filled or (other.function is site.function and not mine.isdisjoint(self._given_to(other)))
             return verdict
@@ -77,21 +77,6 @@ class EmptyQueues:
         if awaits and self.waits.awaits(other, at, queue):
             return True
         return False if other.instruction[0] == op.YIELD or self.earlier.queues(*other) else None
-
-    def _may_work(self, other: Site) -> bool:
-        """Whether an instruction is an unknown call that may work on the stream: in C++ one without a body, given more than the host's."""
-        if not self.earlier.is_unknown_call(*other) or not other.function.is_cpp:
-            return self.earlier.is_unknown_call(*other)
-        if any(edge.is_followed for edge in self.transfer.edges(*other)):
-            return False
-        return not all(self._is_of_host(other.function, each) for each in operands_of(*other))
-
-    def _is_of_host(self, function: Function, register: int) -> bool:
-        """Whether all that is known of a register are numbers, texts and memory of the host."""
-        values = list(self.transfer.values(function, register)) if register >= 0 else []
-        return bool(values) and all(
-            value.space == "host" if isinstance(value, Memory) else isinstance(value, (Constant, Scalar)) for value in values
-        )
 
     def _given_to(self, call: Site) -> set[int]:
         """What a call is given, and what that is made from."""
@@ -129,7 +114,7 @@ class EmptyQueues:
 
         def judge(other: Site, at: Site) -> bool | None:
             verdict = self._judge(other, at, queue, False)
-            return False if verdict is None and self._may_work(other) else verdict
+            return False if verdict is None and self.earlier.work.may_queue(*other) else verdict
 
         return len(others) <= _MOST and not any(self.earlier.last(each, judge).other for each in others)
 

@@ -68,6 +68,7 @@ class Neighbours:
 
     def __init__(self, earlier: Earlier) -> None:
         self.transfer = earlier.transfer
+        self.work = earlier.work
         self.waits = QueueWaits(earlier)
 
     def is_waited_for(self, copy: HostCopy) -> bool:
@@ -272,18 +273,13 @@ class Neighbours:
         return all(edge.is_followed and not edge.is_handed and edge.callee not in running for edge in edges)
 
     def _works(self, function: Function, one: Instruction) -> bool:
-        rows = [
-            each.row
-            for each in self.transfer.libraries(function, one)
-            if each.row is not None or each.name not in self.transfer.facts.cpp_models.marked("sequence")
-        ]
-        if any(row is None for row in rows):
-            return not self.transfer.is_of_language(function, one)
-        if rows:
-            silent = _SILENT | _OF_CPP if function.is_cpp else _SILENT
-            loud = {row.effect for row in rows if row is not None and not _is_freed(row)} - silent
-            return bool(loud) and not (loud == {"factory"} and self._is_of_host(function, one))
-        return one[0] in (op.CALL, op.INVOKE, op.LAUNCH)
+        """Whether a call works on a device, or keeps the host busy, by its row, or perhaps, as code out of view."""
+        rows = [call.row for call in self.transfer.libraries(function, one) if call.row is not None]
+        if not rows:
+            return self.work.is_out_of_view(function, one)
+        silent = _SILENT | _OF_CPP if function.is_cpp else _SILENT
+        loud = {row.effect for row in rows if not _is_freed(row)} - silent
+        return bool(loud) and not (loud == {"factory"} and self._is_of_host(function, one))
 
     def _is_of_host(self, function: Function, one: Instruction) -> bool:
         """Whether a call makes memory of the host, as far as the program says: no device works for that."""
