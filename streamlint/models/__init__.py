@@ -8,6 +8,7 @@ from __future__ import annotations
 import fnmatch
 import functools
 import json
+import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -124,6 +125,14 @@ class Models:
         if found is None:
             found = self._marked[trait] = frozenset(self.traits.get(trait, ()))
         return found
+
+    def is_of_host(self, name: str) -> bool:
+        """Whether a full name is one of Python's own library, or of another that starts nothing on a device
+        unless a function is handed in."""
+        parts = name.replace("::", ".").split(".")
+        if parts[0] in _PYTHON and "::" not in name:
+            return True
+        return any(".".join(parts[:count]) in self.marked("host-namespace") for count in range(1, len(parts) + 1))
 
     def counters(self, name: str) -> Collection[str]:
         """The packages whose objects count the rounds of a loop in an attribute of a name."""
@@ -312,6 +321,7 @@ def load_file(path: Path) -> dict[str, Any]:
         raise ModelError(f"{path.name}: {error}") from None
 
 
+_PYTHON = sys.stdlib_module_names
 _shipped = functools.cache(load_file)
 # Cython calls both, and has names of its own.
 _SPOKEN = {"cython": ("python", "cuda", "cython")}

@@ -25,7 +25,7 @@ from streamlint.waits.preparing import Preparing
 from streamlint.waits.questions import alike
 from streamlint.waits.quiet import Quiet
 from streamlint.waits.regions import WaitRegions
-from streamlint.waits.wait import CAST, DEVICE, FETCH, NUMBER, READ, UPLOAD, Wait
+from streamlint.waits.wait import CAST, DEVICE, FETCH, NUMBER, READ, STEP, UPLOAD, Wait
 from streamlint.waits.without import edges_without
 
 _FETCHES = frozenset({"float", "int", "bool", "complex", "str", "repr", "print", "format"})
@@ -77,6 +77,7 @@ class Idle:
         self.quiet = Quiet(hot.graph)
         self._at: dict[Function, dict[Instruction, Wait]] = {}
         self._uploads: dict[Function, dict[Instruction, Wait]] = {}
+        self._steps: dict[Function, dict[Instruction, Wait]] = {}
         self._without: dict[Function, frozenset[tuple[int, int]]] = {}
         self._short: dict[Function, frozenset[Instruction]] = {}
         self.preparing = Preparing(self.quiet, lambda function: self._at.get(function, {}).values())
@@ -88,6 +89,7 @@ class Idle:
                 is_fetch = wait.what == CAST and wait.name.rpartition(".")[2] in _FETCHES
                 if is_fetch or wait.what in (READ, DEVICE) or answers(wait):
                     self._at[function].setdefault(wait.instruction, wait)
+            self._steps[function] = {wait.instruction: wait for wait in found if wait.what == STEP}
             self._uploads[function] = {wait.instruction: wait for wait in found if wait.what == UPLOAD and wait.name not in _IMPLIED}
 
     def before(self, wait: Wait, region: Region) -> Wait | None:
@@ -303,8 +305,8 @@ class Idle:
     def _reach(self, function: Function, one: Instruction, facts: Mapping[Fact, bool], depth: int, forwards: bool) -> Reach | None:
         """What an instruction comes to: its wait, or what the functions do that it enters; None for nothing."""
         wait = self._at.get(function, {}).get(one)
-        if wait is None and not forwards:
-            wait = self._uploads.get(function, {}).get(one)  # it has waited for its stream when it returns
+        if wait is None:  # an upload has waited for its stream when it returns, a step waits before it works
+            wait = (self._steps if forwards else self._uploads).get(function, {}).get(one)
         if wait is not None:
             return Reach((wait,))
         if self.quiet.queues(function, one):

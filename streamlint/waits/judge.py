@@ -19,7 +19,6 @@ from streamlint.ir import opcodes as op
 from streamlint.models import Models, StepRow, last_part
 from streamlint.support.records import replace
 from streamlint.waits.captures import warms_up
-from streamlint.waits.element_tests import element_tests
 from streamlint.waits.found import WaitFinder
 from streamlint.waits.host_rounds import HostRounds
 from streamlint.waits.idle import Idle, answers
@@ -27,6 +26,7 @@ from streamlint.waits.indices import is_mask, is_of_array
 from streamlint.waits.measuring import Measuring
 from streamlint.waits.must_execute import is_executed
 from streamlint.waits.naming import ON_DEVICE, name_of
+from streamlint.waits.needed_waits import needed_waits
 from streamlint.waits.operands import behind, taken_from
 from streamlint.waits.origins import GRADIENTS, INPUT, PARAMETERS, UNSURE, ModelFacts
 from streamlint.waits.passed import is_plain
@@ -37,7 +37,7 @@ from streamlint.waits.round_values import RoundValues
 from streamlint.waits.seeds import seeds_of
 from streamlint.waits.uploads import upload_reason
 from streamlint.waits.uses import Uses
-from streamlint.waits.wait import CACHE, CAST, DEVICE, READ, SIZE, UPLOAD, Wait
+from streamlint.waits.wait import CACHE, CAST, DEVICE, READ, SIZE, STEP, UPLOAD, Wait
 
 FROM_INPUT = "input-derived values"
 
@@ -189,7 +189,7 @@ class HotWaits:
     @cached_property
     def _idle(self) -> Idle:
         found = self._waits.items()
-        return Idle(self.hot, {function: [*self._on_device(each), *element_tests(self.finder, function)] for function, each in found})
+        return Idle(self.hot, {function: [*self._on_device(each), *needed_waits(self.finder, function)] for function, each in found})
 
     def _on_device(self, waits: list[Wait]) -> list[Wait]:
         """The waits that may be for a value of a device, in whichever region."""
@@ -227,6 +227,8 @@ class HotWaits:
 
     def _stays(self, region: Region) -> Callable[[Wait], bool]:
         def stays(other: Wait) -> bool:
+            if other.what == STEP:
+                return True
             if not (other.what in (READ, CAST) or answers(other)) or (serves(region) and self._piecemeal.is_part_by_part(other, region)):
                 return False
             return not self._uses.is_avoidable(other, region, self.all_loops)

@@ -8,11 +8,12 @@ from streamlint.facts.functions import Function
 from streamlint.ir import Instruction
 
 READ, CAST, SIZE, FETCH, UPLOAD, NUMBER = "read", "cast", "size", "fetch", "upload", "number"
-DEVICE, CACHE = "device", "cache"
+DEVICE, CACHE, STEP = "device", "cache", "step"
 OF_LIST = "indexing"
 """The name of the wait of a list that is asked for the element at a number of the device."""
 """What a wait is for: the value itself; a number that may already be one (``float(x)``); a shape of the result; what a call looks at by
-itself; an upload from pageable memory; an argument that must be a number; the whole device; the cache of an allocator."""
+itself; an upload from pageable memory; an argument that must be a number; the whole device; the cache of an allocator; a step that reads
+what it goes by, before it works."""
 
 
 class Wait(NamedTuple):

@@ -1,4 +1,5 @@
-"""Python: where the host asks elements whether they are true, one after the other: ``all(torch.isfinite(each) for each in norms)``."""
+"""Python: waits that no program can do without: elements that are asked whether they are true, one after the other
+(``all(torch.isfinite(each) for each in norms)``), and calls that read by themselves what they go by (``scaler.step(optimizer)``)."""
 
 from __future__ import annotations
 
@@ -7,14 +8,17 @@ from collections.abc import Iterator
 from streamlint.facts.functions import Function
 from streamlint.ir import opcodes as op
 from streamlint.waits.found import WaitFinder
-from streamlint.waits.wait import FETCH, Wait
+from streamlint.waits.wait import FETCH, STEP, Wait
 
 _ASKING = frozenset({"all", "any"})
 
 
-def element_tests(finder: WaitFinder, function: Function) -> Iterator[Wait]:
-    """The waits of a function in which it asks elements that may be on a device."""
+def needed_waits(finder: WaitFinder, function: Function) -> Iterator[Wait]:
+    """The needed waits of a function."""
+    reading = finder.facts.models.marked("reads-itself")
     for call in finder.graph.calls(function).libraries if not function.is_cpp else ():
+        if call.name in reading:
+            yield Wait(function, call.instruction, STEP, call.name, op.NONE)
         one = call.instruction
         is_asked = one[0] == op.CALL and call.name.removeprefix("builtins.") in _ASKING and len(one) == 6
         if is_asked and any(finder.reasons(*element) for element in _elements(finder, function, one[5])):
