@@ -7,28 +7,26 @@ being taken again), after some time, or in evaluation only. It is *never* taken 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from itertools import islice
 from typing import NamedTuple
 
-from streamlint.facts.aliases import SELF, path_of, source_of
-from streamlint.facts.counters import is_counter
 from streamlint.facts.facts import Facts
+from streamlint.facts.first_times import FirstTimes, constant_truth, gives_none
 from streamlint.facts.flags import Flags, IsNone, Wanted, asked_none, comparison, own_flag
 from streamlint.facts.functions import Function
-from streamlint.facts.instructions import arguments_of
-from streamlint.facts.kept_counts import counts_in_attribute
-from streamlint.facts.kept_entries import differs
-from streamlint.facts.objects import Constant, Container, Instance, LibraryObject, Object
+from streamlint.facts.kept_counts import classes_of
+from streamlint.facts.objects import Constant, Instance, LibraryObject
+from streamlint.facts.stores import Store
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Graph
 
-Settles = Callable[[Function, int], bool]
-"""Whether a register of a function holds a value with which a condition is decided from then on."""
 NEVER = "never, as far as the program tells"
 _SWAPPED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "==": "==", "!=": "!="}
+_TRUE, _FALSE = -2, -3
+"""Stand for the edges of what is no branch."""
 _FEW = 2
 """A remainder of a number this small is met nearly as often as not."""
 
@@ -42,14 +40,11 @@ class Rare(NamedTuple):
     is_decided: bool = False
 
 
-class Conditions:
+class Conditions(FirstTimes):
     """Classifies the branches of one function."""
 
     def __init__(self, facts: Facts, function: Function, graph: Graph) -> None:
-        self.facts = facts
-        self.function = function
-        self.graph = graph
-        self.home = {one: number for number, block in enumerate(function.code.blocks) for one in block}
+        super().__init__(facts, function, graph)
         self._known: dict[int, list[Rare]] = {}
 
     def decided(self, flags: Flags) -> list[Rare]:
@@ -99,15 +94,12 @@ class Conditions:
         function = self.function
         for one in function.by_opcode[op.PARAM]:
             register = function.default_register(one[3])
-            if register is None or function.parent is None or not _is_none(function.parent, register):
+            if register is None or function.parent is None or not gives_none(function.parent, register):
                 continue
             if any(use[0] in (op.CALL, op.INVOKE) and one[2] in use[5:] for use in function.uses[one[2]]):
                 yield one[3]
 
     # --- one branch
-
-    def _definition(self, register: int) -> Instruction | None:
-        return self.function.definitions[register] if register >= 0 else None
 
     def _unnegated(self, register: int) -> tuple[int, bool]:
         """A condition without ``not`` around it, and whether it was turned round."""
@@ -115,9 +107,6 @@ class Conditions:
         while (one := self._definition(register)) is not None and one[0] == op.UNARY and self._operator(one) == "not":
             register, turned = one[4], not turned
         return register, turned
-
-    def _operator(self, one: Instruction) -> str:
-        return self.function.text(one[3])
 
     def _of_branch(self, block: int, end: Instruction) -> Iterator[Rare]:
         register, turned = self._unnegated(end[2])
@@ -129,7 +118,10 @@ class Conditions:
 
     def _reasons(self, register: int, block: int, taken: int, other: int) -> Iterator[tuple[str, int]]:
         yield from self._by_form(register, block, taken, other)
-        values = self._values(register) if self._definition(register) is not None else []
+        one = self._definition(register)
+        if one is not None and (one[0] in (op.CALL, op.INVOKE) or (one[0] == op.ATTR and self._is_switched_on_rarely(one))):
+            yield from self._told(one, taken, other)
+        values = self._values(register) if one is not None else []
         if values and all(isinstance(value, Constant) for value in values):
             truths = {bool(value.value) for value in values if isinstance(value, Constant)}
             if len(truths) == 1:
@@ -142,18 +134,18 @@ class Conditions:
             return
         if one[0] == op.COMPARE:
             yield from self._compared(one, block, taken, other)
-        elif one[0] == op.PHI and (why := self._all_rare(one)) is not None:
+        elif one[0] == op.PHI and (why := self._all_rare(one, block, taken, other)) is not None:
             yield why, taken
         elif self._is_remainder(register):
             yield "in one of several rounds", other
         elif self._is_evaluation(one):
             yield "in evaluation", other
-        if self._happens_once(register, taken, False):
+        if self.happens_once(register, taken, False):
             yield "the first time", taken
-        elif self._happens_once(register, other, True):
+        elif self.happens_once(register, other, True):
             yield "the first time", other
 
-    def _all_rare(self, phi: Instruction) -> str | None:
+    def _all_rare(self, phi: Instruction, block: int, taken: int, other: int) -> str | None:
         """Why ``a and n % 32 == 0`` is rarely true: each value that it can have is false where it comes from, or rarely true itself."""
         why: str | None = None
         for operand in phi[3:]:
@@ -162,7 +154,8 @@ class Conditions:
                 return None
             if operand in self._false_at.get(self.home[phi], ()) or (one[0] == op.CONST and not self.function.unit.ir.constants[one[3]]):
                 continue
-            why = next((reason for reason, edge in self._reasons(operand, 0, 1, 2) if edge == 1), None) if one[0] != op.PHI else None
+            reasons = self._reasons(operand, block, taken, other) if one[0] != op.PHI else ()
+            why = next((reason for reason, edge in reasons if edge == taken), None)
             if why is None:
                 return None
         return why
@@ -196,9 +189,6 @@ class Conditions:
             said = "true" if taken else "false"
         return [Rare(block, end[4] if taken != turned else end[3], f"{name} is {said} in this call", True)]
 
-    def _values(self, register: int) -> list[Object]:
-        return list(self.facts.values(self.function, register).values)
-
     # --- comparisons
 
     def _compared(self, one: Instruction, block: int, taken: int, other: int) -> Iterator[tuple[str, int]]:
@@ -211,15 +201,23 @@ class Conditions:
             elif self._counts(left, right) or self._counts(right, left):
                 yield "in one round", edge
         elif operator in ("<", ">", "<=", ">="):
-            if self._is_clock(left) != self._is_clock(right):
-                larger = operator if self._is_clock(left) else _SWAPPED[operator]
-                yield "after some time", taken if larger[0] == ">" else other
-            elif (first := self._is_first_round(operator, left, right)) is not None:
-                yield "in one round", taken if first else other
+            yield from self._ordered(operator, left, right, taken, other)
         elif operator in ("in", "not in"):
-            edge = other if operator == "in" else taken
+            member, edge = (taken, other) if operator == "in" else (other, taken)
             if self._is_put_into(right, edge):
                 yield "the first time", edge
+            elif self.is_counter(left) and not self._is_stretch(right):
+                yield "in some rounds", member
+
+    def _ordered(self, operator: str, left: int, right: int, taken: int, other: int) -> Iterator[tuple[str, int]]:
+        """The same of a comparison that asks which side is larger."""
+        if self._is_clock(left) != self._is_clock(right):
+            larger = operator if self._is_clock(left) else _SWAPPED[operator]
+            yield "after some time", taken if larger[0] == ">" else other
+        elif (first := self._is_first_round(operator, left, right)) is not None:
+            yield "in one round", taken if first else other
+        elif (edge := self._starts_over(operator, left, right, taken, other)) is not None:
+            yield "in one of several rounds", edge
 
     def _is_remainder(self, register: int) -> bool:
         one = self._definition(register)
@@ -237,19 +235,40 @@ class Conditions:
         found = parts.get((operator, number)) if isinstance(number, int) else None
         return found if found is not None and self._counts(left, right) else None
 
+    def _is_stretch(self, register: int) -> bool:
+        """Whether a register holds numbers that follow one another: ``range(10, n)``."""
+        one = self._definition(register)
+        return one is not None and one[0] == op.CALL and self.function.dotted(one[3]) == "range" and len(one) < 8
+
+    def _starts_over(self, operator: str, left: int, right: int, taken: int, other: int) -> int | None:
+        """The edge behind which what counts rounds up to a number is set back, or the number moves on with it: ``step - last >= every``."""
+        for larger, smaller, edge in ((left, right, taken), (right, left, other)):
+            if operator[0] == "<":
+                edge = other if edge == taken else taken
+            counts = [each for each in self._summands(larger) if self.is_counter(each)]
+            moving = [each for each in (*self._summands(larger), *self._summands(smaller)) if each not in counts]
+            if any(self._is_set(each, edge, lambda function, value: isinstance(function.constant(value), int)) for each in counts):
+                return edge
+            if counts and any(self._is_set(each, edge, self._moves_on) for each in moving):
+                return edge
+        return None
+
+    def _summands(self, register: int) -> Iterator[int]:
+        """A register, and those of which it is the sum or the difference."""
+        yield register
+        one = self._definition(register)
+        if one is not None and one[0] in (op.BINARY, op.INPLACE) and self._operator(one)[0] in "+-":
+            yield from (each for part in one[4:6] for each in self._summands(part))
+
+    def _moves_on(self, function: Function, value: int) -> bool:
+        """Whether a value is the number of a round, or a sum."""
+        one = function.definitions[value] if value >= 0 else None
+        is_sum = one is not None and one[0] in (op.BINARY, op.INPLACE) and function.text(one[3])[0] == "+"
+        return is_sum or (function is self.function and self.is_counter(value))
+
     def _counts(self, counter: int, fixed: int) -> bool:
         """Whether a register counts rounds, and another one does not change with them."""
         return self.is_counter(counter) and not self.is_counter(fixed)
-
-    def is_counter(self, register: int) -> bool:
-        """Whether a register counts rounds of a loop of the function, of the program, or of a framework."""
-        return is_counter(self.function, self.graph, self.home, register, known=self._is_kept_count)
-
-    def _is_kept_count(self, one: Instruction) -> bool:
-        """Whether an instruction reads what counts the rounds of a loop elsewhere."""
-        if one[0] == op.PARAM:
-            return self.facts.frameworks.is_number(self.function, self.function.code.parameters[one[3]].name)
-        return one[0] == op.ATTR and counts_in_attribute(self.facts, self.function, one)
 
     def _is_clock(self, register: int, depth: int = 3) -> bool:
         one = self._definition(register)
@@ -261,6 +280,58 @@ class Conditions:
             return False
         return any(row.effect == "clock" for row in self.facts.rows(self.function, one))
 
+    # --- what other functions tell
+
+    def _told(self, one: Instruction, taken: int, other: int) -> Iterator[tuple[str, int]]:
+        """What is known of a switch that is rarely on, and of what a function of the program returns."""
+        if one[0] == op.ATTR:
+            yield "on in one of several rounds", taken
+            return
+        callees = list(self.facts.callee_functions(self.function, one))
+        ends = callees[0].by_opcode[op.RETURN] if len(callees) == 1 and callees[0] is not self.function else ()
+        if len(ends) == 1 and ends[0][2] >= 0:
+            inner = Conditions(self.facts, callees[0], callees[0].control)
+            yield from ((why, taken if truth else other) for why, truth in inner.seldom(ends[0][2]))
+
+    def _is_switched_on_rarely(self, one: Instruction) -> bool:
+        """Whether all that turns an attribute on does so in some rounds of a loop alone, and it is turned off again."""
+        is_reset = is_on = False
+        for store in self._stores_of(one):
+            if store.value < 0:
+                return False
+            truth = constant_truth(store.function, store.value)
+            if truth is False:
+                is_reset = is_reset or store.function.code.name != "__init__"
+                continue
+            inner = Conditions(self.facts, store.function, store.function.control)
+            if truth is None:  # it is set to what a round asks
+                if not any(truth for _, truth in inner.seldom(store.value)):
+                    return False
+                is_reset = True
+            elif not inner.is_rare(store.instruction):
+                return False
+            is_on = True
+        return is_on and is_reset
+
+    def seldom(self, register: int) -> Iterator[tuple[str, bool]]:
+        """The truth that a value seldom has, and why."""
+        register, turned = self._unnegated(register)
+        yield from ((why, (edge == _TRUE) != turned) for why, edge in self._by_form(register, NOBODY, _TRUE, _FALSE))
+
+    def is_rare(self, one: Instruction) -> bool:
+        """Whether an instruction stands behind an edge that the form of the code shows to be rare."""
+        home = self.home[one]
+        return any(self.graph.dominates(each.after, home) for each in self.rare_at(self.graph.order, by_values=False))
+
+    def _stores_of(self, one: Instruction) -> Iterator[Store]:
+        """Where an attribute may be set that an instruction reads."""
+        name, classes = self.function.text(one[4]), set(classes_of(self.facts, self.function, one[3]))
+        for unit in self.facts.program.mentioning(name):
+            for store in unit.attribute_stores.get(name, ()) if not unit.is_cpp else ():
+                others = set(classes_of(self.facts, store.function, store.receiver))
+                if not (classes and others) or not classes.isdisjoint(others):
+                    yield store
+
     def _is_evaluation(self, one: Instruction) -> bool:
         """``module.training``: true where a loop trains."""
         if one[0] != op.ATTR or self.function.text(one[4]) != "training":
@@ -270,128 +341,3 @@ class Conditions:
             or (isinstance(value, Instance) and any(map(self.facts.forwarded, self.facts.hierarchy.libraries(value.definition))))
             for value in self._values(one[3])
         )
-
-    # --- what happens once
-
-    def _happens_once(self, register: int, edge: int, when_false: bool) -> bool:
-        """Whether what stands behind an edge changes the condition so that the edge is not taken again."""
-        one = self._definition(register)
-        if one is None:
-            return False
-        is_none = one[0] == op.COMPARE and self._operator(one) in ("is", "is not", "==", "!=") and _is_none(self.function, one[5])
-        if is_none:
-            if (self._operator(one) in ("is", "==")) == when_false:
-                return False
-            return self._is_set(one[4], edge, lambda function, value: not _is_none(function, value)) or self._is_kept(one[4], edge)
-        if one[0] == op.COMPARE and self._operator(one) in ("==", "!="):
-            return (self._operator(one) == "==") == when_false and any(
-                self._is_made_alike(first, second, edge) for first, second in ((one[4], one[5]), (one[5], one[4]))
-            )
-        if one[0] == op.CALL and len(one) == 7 and self.function.dotted(one[3]) == "hasattr" and when_false:
-            return any(self.function.text(store[3]) == self.function.constant(one[6]) for store in self._behind(edge, op.SET_ATTR))
-        if when_false and self._is_kept(register, edge):
-            return True
-        return self._is_set(register, edge, lambda function, value: _constant(function, value) is when_false)
-
-    def _is_kept(self, register: int, edge: int) -> bool:
-        """Whether a register was looked up in a container that outlives the round, and something is put into that behind an edge."""
-        one = self._definition(register)
-        if one is not None and one[0] == op.INVOKE and len(one) > 6 and self.function.text(one[4]) in self.function.known("looks-up"):
-            key = one[6]
-        elif one is not None and one[0] == op.ITEM:
-            key = one[4]
-        else:
-            return False
-        return not self.is_counter(key) and not differs(self.facts, self.function, key) and self._is_put_into(one[3], edge)
-
-    def _is_made_alike(self, asked: int, wanted: int, edge: int) -> bool:
-        """Whether an attribute of what is kept is not as wanted, and that is made anew with what is wanted behind an edge."""
-        one, said = self._definition(asked), path_of(self.function, wanted)
-
-        def makes(function: Function, value: int) -> bool:
-            made = source_of(function, value)
-            given = arguments_of(function, made) if made is not None and made[0] in (op.CALL, op.INVOKE) else ()
-            return any(register == wanted or (said and path_of(function, register) == said) for register, _ in given)
-
-        return one is not None and one[0] == op.ATTR and self._is_set(one[3], edge, makes)
-
-    def _is_set(self, register: int, edge: int, settles: Settles) -> bool:
-        """Whether the variable or attribute that a register was read from is set behind an edge to a value that settles it."""
-        path = path_of(self.function, register)
-        constants = self.function.unit.ir.constants
-        if not path:
-            return self._flows_back(register, edge, settles)
-        receiver, _, name = path.rpartition(".")
-        stored: list[int] = []
-        if receiver:
-            stores = (one for one in self._behind(edge, op.SET_ATTR) if self.function.text(one[3]) == name)
-            stored = [one[4] for one in stores if path_of(self.function, one[2]) == receiver]
-        else:
-            stored = [one[3] for one in self._behind(edge, op.STORE) if constants[one[2]][0] == path]
-            stored += [one[3] for one in self._behind(edge, op.SET_NAME) if self.function.text(one[2]) == path]
-        is_settled = any(settles(self.function, value) for value in stored)
-        return is_settled and not (receiver == SELF and self._is_reset(name, settles))
-
-    def _is_reset(self, name: str, settles: Settles) -> bool:
-        """Whether a method of the class, its constructor aside, sets an attribute back to a constant that is not settled."""
-        owner = self.function.method.owner if self.function.method is not None else None
-        for store in owner.own_stores.get(name, ()) if owner is not None else ():
-            one = source_of(store.function, store.value)
-            if one is None or one[0] != op.CONST or store.function.code.name == "__init__":
-                continue
-            if not settles(store.function, store.value):
-                return True
-        return False
-
-    def _flows_back(self, register: int, edge: int, settles: Settles) -> bool:
-        """Whether a local of a loop gets such a value behind an edge, for the rounds that follow."""
-        start = self._definition(register)
-        if start is None or start[0] != op.PHI:
-            return False
-        seen, waiting = {register}, list(start[3:])
-        while waiting:
-            value = waiting.pop()
-            one = self._definition(value)
-            if one is None or value in seen:
-                continue
-            seen.add(value)
-            if self.graph.dominates(edge, self.home[one]) and settles(self.function, value):
-                return True
-            waiting += one[3:] if one[0] == op.PHI else ()
-        return False
-
-    def _is_put_into(self, container: int, edge: int) -> bool:
-        """Whether an element is put behind an edge into a container that outlives the round."""
-        made = self._definition(container)
-        if made is not None and made[0] in (op.DICT, op.BUILD):
-            around = [loop for loop in self.graph.loops if edge in loop.body]
-            if all(self.home[made] in loop.body for loop in around):
-                return False
-        given = (
-            [value for value in self._values(container) if isinstance(value, Container)] if made is not None and made[0] == op.PARAM else []
-        )
-        if any(value.frame.function.control.innermost[value.frame.function.blocks[value.instruction]] != NOBODY for value in given):
-            return False  # made anew in a loop of who gives it
-        path = path_of(self.function, container)
-        stores = [*self._behind(edge, op.SET_ITEM)]
-        keeping = self.function.known("puts", "extends", "puts-if-absent")
-        stores += [one for one in self._behind(edge, op.INVOKE) if self.function.text(one[4]) in keeping]
-        receivers = [store[2] if store[0] == op.SET_ITEM else store[3] for store in stores]
-        return any(one == container or (path and path_of(self.function, one) == path) for one in receivers)
-
-    def _behind(self, edge: int, opcode: int) -> Iterator[Instruction]:
-        """The instructions that only this edge leads to."""
-        for one in self.function.by_opcode[opcode]:
-            if self.graph.dominates(edge, self.home[one]):
-                yield one
-
-
-def _is_none(function: Function, register: int) -> bool:
-    one = source_of(function, register)
-    return one is not None and one[0] == op.CONST and function.unit.ir.constants[one[3]] is None
-
-
-def _constant(function: Function, register: int) -> bool | None:
-    """The truth of a constant; None for what is none."""
-    one = source_of(function, register)
-    return bool(function.unit.ir.constants[one[3]]) if one is not None and one[0] == op.CONST else None

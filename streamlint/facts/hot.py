@@ -24,8 +24,10 @@ from streamlint.facts.loops import Body
 from streamlint.facts.named import NamedMembers
 from streamlint.facts.objects import Constant, Site, Unknown
 from streamlint.facts.reaching import reaching
+from streamlint.facts.runs import Runs
 from streamlint.facts.settings import set_before
 from streamlint.facts.trained import trained
+from streamlint.facts.trips import FEW_IN_ALL
 from streamlint.facts.wrapped import Wrapped
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -104,6 +106,7 @@ class HotRegions:
         self.gradients = Gradients(self.graph)
         self.named = NamedMembers(self.graph)
         self.wrapped = Wrapped(self.graph)
+        self.runs = Runs(self)
         self.regions: dict[Function, list[Region]] = {}
         self._bodies: dict[Function, Body] = {}
         self._progress: dict[tuple[Function, Key], dict[int, Progress]] = {}
@@ -162,13 +165,17 @@ class HotRegions:
             index = body.loop_of(progress.instruction)
             if index not in found or found[index].does == DERIVES:
                 found[index] = progress
-        found = {index: progress for index, progress in found.items() if not body.tries_out(index)}
+        found = {index: one for index, one in found.items() if not (body.tries_out(index) or self._is_of_runs(function, index, one))}
         for index in [index for index in found if index != NOBODY]:
             if (around := body.accumulated_by(index)) is not None:
                 found.setdefault(around, found[index])
         for fed in feeds_back(self.graph, body) if decodes else ():
             found.setdefault(fed.place, Progress("decode", function.code.blocks[body.graph.loops[fed.place].header][0]))
         return found
+
+    def _is_of_runs(self, function: Function, index: int, progress: Progress) -> bool:
+        """Whether a loop goes over whole runs: what its rounds do by themselves is no step of one training."""
+        return index != NOBODY and progress.does in (*TRAINING, DERIVES) and self.runs.is_of_runs(function, index)
 
     def _steps_that_run(self, function: Function, flags: Flags) -> Iterator[Progress]:
         """The steps of a function that run with some flags, and do more than apply what a loop before them has left over."""
@@ -250,6 +257,8 @@ class HotRegions:
         resumed: bool = False,
         around: tuple[Function, ...] = (),
     ) -> None:
+        if loop is not None and self._is_short(function, loop):
+            return
         body, (caller, call) = self.body(function), entered or (None, None)
         if caller is None and loop is not None:
             flags = set_before(self, function, function.code.blocks[loop.header][0])
@@ -261,6 +270,11 @@ class HotRegions:
         region = Region(function, blocks, row.loop if isinstance(row, StepRow) else does, loop, row, caller, call, tuple(rare), flags)
         self.regions.setdefault(function, []).append(region)
         self._enter(region, around)
+
+    def _is_short(self, function: Function, loop: Loop) -> bool:
+        """Whether a loop has a few rounds while the program runs, and no more."""
+        rounds = self.rounds.trips.in_all(function, loop)
+        return rounds is not None and rounds <= FEW_IN_ALL
 
     def _evaluating(self, function: Function) -> frozenset[int]:
         """The blocks of loops that evaluate a module, and train nothing."""

@@ -14,7 +14,7 @@ from streamlint.ir import Instruction
 def counts_in_attribute(facts: Facts, function: Function, one: Instruction) -> bool:
     """Whether an attribute that is read counts rounds: its class counts in it, or the row of a framework that is used near says so."""
     name = function.text(one[4])
-    setting = [each for each in _classes(facts, function, one[3]) if name in each.own_stores]
+    setting = [each for each in classes_of(facts, function, one[3]) if name in each.own_stores]
     if setting:
         return any(is_raised_in(each, name) or _is_numbered(each, name) for each in setting)
     return any(facts.program.is_used_near(function.unit, package) for package in facts.models.counters(name))
@@ -27,7 +27,7 @@ def _is_numbered(owner: ClassInfo, name: str) -> bool:
     return any(one is not None and is_number_of_round(function, one) for function, one in made)
 
 
-def _classes(facts: Facts, function: Function, register: int) -> Iterator[ClassInfo]:
+def classes_of(facts: Facts, function: Function, register: int) -> Iterator[ClassInfo]:
     """The classes of the program that an object may have, with their bases."""
     if function.method is not None and function.method.owner is not None and function.is_parameter(register, 0):
         yield from facts.hierarchy.order(function.method.owner)

@@ -15,7 +15,7 @@ from streamlint.facts.call_graph import CallGraph
 from streamlint.facts.conditions import Conditions, Rare
 from streamlint.facts.functions import Function
 from streamlint.facts.rounds import Round, Rounds
-from streamlint.facts.trials import is_one, is_search, is_trial
+from streamlint.facts.trials import is_search, is_trial
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Graph, failing
@@ -144,8 +144,7 @@ class Body:
         one = self.function.definitions[source]
         if one is not None and one[0] in (op.BUILD, op.DICT) and len(one) > _EMPTY[one[0]]:  # what is empty is filled elsewhere
             return True
-        arguments = self._range(index)
-        return len(arguments) == 1 and is_one(self.rounds.aliases, self.function, arguments[0])
+        return self.rounds.trips.most(self.function, self.graph.loops[index]) in (0, 1)
 
     def _iterated(self, index: int) -> int | None:
         """The register of what a loop goes over."""

@@ -17,6 +17,7 @@ from streamlint.facts.call_graph import CallGraph, Calls
 from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.instructions import selected
 from streamlint.facts.program import Unit
+from streamlint.facts.trips import Trips
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models import RoundRow, first_part, last_part
@@ -39,6 +40,7 @@ class Rounds:
         self.graph = graph
         self.facts = graph.facts
         self.aliases = Aliases(graph)
+        self.trips = Trips(graph.facts)
         self.rows = graph.facts.models.rounds
         self._methods: dict[str, list[RoundRow]] = defaultdict(list)
         for row in self.rows:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from streamlint.facts.aliases import Aliases
 from streamlint.facts.functions import Function
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import Loop
 
 _SCALING = frozenset({"*", "*=", "//", "//=", "<<", "<<=", ">>", ">>="})
-_DEEPEST = 4
 _COMPUTING = frozenset({op.BINARY, op.UNARY, op.CALL, op.INVOKE})
 _COMBINING = frozenset({op.BINARY, op.INPLACE, op.CALL, op.INVOKE})
 _FOLLOWED = _COMPUTING | {op.ATTR, op.ITEM, op.UNPACK, op.PHI, op.COPY}
@@ -43,24 +41,6 @@ def _slice(function: Function, home: Mapping[Instruction, int], registers: list[
         found.add(register)
         registers += op.reads(one) if one[0] in (op.PHI, op.BINARY, op.INPLACE, op.UNARY) else []
     return found
-
-
-def is_one(aliases: Aliases, function: Function, register: int, depth: int = _DEEPEST) -> bool:
-    """Whether a number is 1 unless somebody out of view says otherwise: a constant, a default, or what all callers hand over."""
-    one = function.definitions[register] if register >= 0 else None
-    if one is None or depth == 0:
-        return False
-    if one[0] == op.CONST:
-        value = function.unit.ir.constants[one[3]]
-        return value == 1 and value is not True
-    if one[0] != op.PARAM:
-        return False
-    default = function.default_register(one[3])
-    if default is not None:
-        assert function.parent is not None
-        return is_one(aliases, function.parent, default, depth - 1)
-    given = list(aliases.given(function, one[3]))
-    return bool(given) and all(is_one(aliases, caller, held, depth - 1) for caller, held in given)
 
 
 def is_trial(function: Function, home: Mapping[Instruction, int], blocks: frozenset[int] | None) -> bool:

@@ -193,7 +193,7 @@ class EveryRound:
 
     def is_special(self, function: Function, loop: Loop, few: int) -> bool:
         """Whether a loop has few rounds, or goes over devices, or times what it tries out, or halves, or puts an object together."""
-        rounds = self.rounds(function, loop)
+        rounds = self.transfer.rounds.trips.around(function, loop)
         if rounds is not None and rounds <= few:
             return True
         body = self.body(function)
@@ -202,20 +202,8 @@ class EveryRound:
         return self._asks(function, loop) or self._replaces(function, loop)
 
     def rounds(self, function: Function, loop: Loop) -> int | None:
-        """The number of rounds, where it stands in the source."""
-        for one in function.code.blocks[loop.header]:
-            if one[0] == op.MORE:
-                return self._elements(function, one[3])
-            if one[0] == op.COMPARE and function.text(one[3]) in ("<", "<=", "!="):
-                phi = function.definitions[one[4]]
-                last = function.constant(one[5])
-                if phi is None or phi[0] != op.PHI or not isinstance(last, int):
-                    continue
-                starts = [self._number(function, register) for register in phi[3:]]
-                known = [number for number in starts if number is not None]
-                if known:
-                    return last - known[0] + (function.text(one[3]) == "<=")
-        return None
+        """The most rounds that a loop has each time that it begins, where the program shows them."""
+        return self.transfer.rounds.trips.most(function, loop)
 
     def least(self, function: Function, loop: Loop) -> int:
         """The least number of rounds that the program shows for a loop which counts them: a constant, a parameter's default, what callers
@@ -231,26 +219,6 @@ class EveryRound:
                 default = function.default_place(param[3]) if param is not None and param[0] == op.PARAM else None
                 counts.append(default[0].constant(default[1]) if default is not None else None)
         return min((each for each in counts if isinstance(each, int)), default=0)
-
-    def _number(self, function: Function, register: int) -> int | None:
-        one = function.definitions[register] if register >= 0 else None
-        if one is not None and one[0] == op.CAST:
-            return self._number(function, one[4])
-        value = function.constant(register)
-        return value if isinstance(value, int) else None
-
-    def _elements(self, function: Function, iterator: int) -> int | None:
-        made = function.definitions[iterator]
-        one = function.definitions[made[3]] if made is not None and made[0] == op.ITER else None
-        if one is None:
-            return None
-        if one[0] == op.BUILD and len(one) > 4:
-            return len(one) - 4
-        if one[0] == op.CALL and function.dotted(one[3]) == "range":
-            given = [function.constant(register) for register in one[5:]]
-            if all(isinstance(each, int) for each in given) and given:
-                return len(range(*map(int, given)))  # type: ignore[arg-type]
-        return None
 
     def _shifts(self, function: Function, loop: Loop) -> bool:
         """``1 << level < n``."""

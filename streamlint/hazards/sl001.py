@@ -15,6 +15,7 @@ from streamlint.hazards.context import Context, span_of
 from streamlint.hazards.keeping import read_from, stored_in
 from streamlint.hazards.once import Once
 from streamlint.hazards.repetition import Repetition
+from streamlint.hazards.seldom import Seldom
 from streamlint.hazards.stand_ins import StandIns
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -74,6 +75,7 @@ class _Search:
         self.once = Once(context.transfer)
         self.registered = Registered(self.origins)
         self.there = ThereAlready(context.transfer)
+        self.seldom = context.transfer.one_of(Seldom, context.transfer)
         self.stand_ins = StandIns(self.origins.contexts)
         self._read: dict[Site, frozenset[Site]] = {}
 
@@ -153,7 +155,9 @@ class _Search:
         if any(self._is_once(site.function, site.instruction) for site in sites):
             return True
         made = [] if origin.site is None else [origin.site]
-        return any(self.stand_ins.holds(site.function) for site in (*sites, *made))
+        if any(self.stand_ins.holds(site.function) for site in (*sites, *made)):
+            return True
+        return any(True for site in sites for _ in self.repetition.own(*site)) and self.seldom.is_seldom(sites[-1], self.earlier.is_work)
 
     @cached_property
     def _early_reads(self) -> EarlyReads:

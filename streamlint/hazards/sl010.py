@@ -10,6 +10,7 @@ from streamlint.facts.objects import LibraryObject, Site
 from streamlint.findings import Finding, Step
 from streamlint.findings.operations import Copy, Direction, Memory
 from streamlint.hazards.context import Context, span_of
+from streamlint.hazards.seldom import Seldom
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.array_streams import array_of, is_made_without
@@ -36,7 +37,7 @@ def find(context: Context) -> Iterator[Finding]:
     for function, one in context.transfer.candidates(_FETCHING):
         if trail := search.beside(Site(function, one)):
             calls = (call for call in context.transfer.modelled(function, one) if call.row.effect in _FETCHING)
-            if (found := next(filter(search.holds_all, calls), None)) is not None:
+            if (found := next(filter(search.holds_all, calls), None)) is not None and not search.is_seldom(Site(function, one)):
                 yield search.report(found, trail)
 
 
@@ -50,11 +51,16 @@ class _Search:
         self.copies = context.transfer.one_of(HostCopies, self.origins)
         self.threads = Threads(context.transfer, self.origins.guards)
         self.currents = context.transfer.one_of(Currents, context.transfer)
+        self.seldom = context.transfer.one_of(Seldom, context.transfer)
         self._works: dict[Function, Site | None] = {}
         self._beside: dict[Site, Site | None] = {}
         self._entered: dict[Function, bool] = {}
         self._ends: dict[Function, list[Instruction]] = {}
         self._below: dict[Function, set[Function]] = {}
+
+    def is_seldom(self, site: Site) -> bool:
+        """Whether the loops of the program come to a copy in some rounds alone, and work on without it."""
+        return self.seldom.is_seldom(site, self._works_in_view)
 
     # --- the copy
 
