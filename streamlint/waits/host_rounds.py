@@ -33,7 +33,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import Loop
 from streamlint.models import StepRow
-from streamlint.waits.applications import is_closed
+from streamlint.facts.applications import is_closed
 from streamlint.waits.constants import constants_of
 from streamlint.waits.elsewhere import Elsewhere
 from streamlint.waits.entered import Context, Held
