@@ -9,7 +9,7 @@ from streamlint.facts.containers import put_by
 from streamlint.facts.facts import Facts
 from streamlint.facts.functions import Function
 from streamlint.facts.instructions import DICT, LIST, pairs_of, unnegated
-from streamlint.facts.objects import BoundMethod, Container, FunctionObject, Instance, Object, Site
+from streamlint.facts.objects import BoundMethod, Container, FunctionObject, Instance, Object, Site, may_be_under
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.waits.entered import Context, Held, entered_by
@@ -280,7 +280,7 @@ class Given:
             for receiver, name, _, spreads in put_by(function, use):
                 held = self.facts.values(function, receiver).values
                 is_it = (function, receiver) == root[:2] or any(isinstance(each, Container) and each is made for each in held)
-                if is_it and (spreads or name in (None, key)):
+                if is_it and (spreads or may_be_under(name, key if isinstance(key, (str, int)) else None)):
                     return True
         return False
 

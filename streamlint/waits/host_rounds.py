@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 
 from streamlint.facts.aliases import path_of
+from streamlint.facts.applications import is_closed
 from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.hot import HotRegions, Region
 from streamlint.facts.objects import (
@@ -33,7 +34,6 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import Loop
 from streamlint.models import StepRow
-from streamlint.facts.applications import is_closed
 from streamlint.waits.constants import constants_of
 from streamlint.waits.elsewhere import Elsewhere
 from streamlint.waits.entered import Context, Held
