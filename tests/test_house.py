@@ -183,7 +183,7 @@ def test_places_are_real() -> None:
 # The folders from the lowest to the highest: each imports those below it, and none above.
 LAYERS = (
     *("support", "cuda_model", "findings", "models", "checks", "config"),
-    *("program", "ir", "frontends", "facts", "waits", "transfer", "build_files", "ordering", "hazards"),
+    *("program", "ir", "frontends", "build_files", "facts", "waits", "transfer", "ordering", "hazards"),
     *("discovery", "triage", "report", "cache", "fix", "runner"),
     *("trace", "record", "verify", "litmus", "silence", "server", "cli", "commands"),
 )

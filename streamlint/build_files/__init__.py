@@ -1,4 +1,4 @@
-"""What the build files beside a source say: the default stream that nvcc was given.
+"""What the build files beside a source say: the default stream that nvcc was given, whether Python is packaged.
 
 In: paths of sources. Out: answers of CMake, setup scripts and compile commands. May import: ``support``.
 """
@@ -26,6 +26,11 @@ _BUILD_FILES = ("CMakeLists.txt", "setup.py", "pyproject.toml", "Makefile", "mes
 _ALSO_READ = ("setup.cfg", "makefile", "GNUmakefile", "xmake.lua", "SConstruct")
 _COUNT = frozenset((*_BUILD_FILES, *_ALSO_READ, ".git", "cmake", "build", "compile_commands.json"))  # names of a folder
 _COMPILES = re.compile(r"CUDA|nvcc|\bcuda\b|\.cu\b")
+_PACKAGES = {
+    "pyproject.toml": re.compile(r"^\[build-system\]", re.MULTILINE),
+    "setup.cfg": re.compile(r"^\[(?:metadata|options)\]", re.MULTILINE),
+    "setup.py": re.compile(r"\bsetup\("),
+}
 _MOST_FOLDERS = 8
 _MOST_BYTES = 1 << 20
 _MOST_COMMANDS = 1 << 26
@@ -196,6 +201,11 @@ class _Folder:
         return any(_COMPILES.search(text) is not None for _, text in self._texts)
 
     @functools.cached_property
+    def packages(self) -> bool:
+        """Whether a build file here makes a package of Python: by a build system, or as setuptools did before there were any."""
+        return any(mark.search(text) is not None for file, text in self._texts if (mark := _PACKAGES.get(file.name)) is not None)
+
+    @functools.cached_property
     def speaking(self) -> tuple[tuple[Path, str], ...]:
         """Its build files that mention per-thread default streams."""
         return tuple((file, text) for file, text in self._texts if "per-thread" in text or "PER_THREAD" in text)
@@ -297,6 +307,12 @@ def build_root(path: str) -> str:
     """The nearest folder above a file that a build file stands in; its own folder where there is none."""
     folders = _around(os.path.dirname(path))
     return next((folder for folder in folders if _look(folder).is_built), folders[0])
+
+
+@question
+def is_packaged(path: str) -> bool:
+    """Whether a build file above a file of Python packages what stands below it, for others to import and call."""
+    return any(_look(folder).packages for folder in _around(os.path.dirname(path)))
 
 
 @question

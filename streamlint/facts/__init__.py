@@ -2,5 +2,5 @@
 
 Sources and their intermediate representation come in (`program.Program`); out go answers to questions (`facts.Facts`): what may a
 parameter, an attribute, a register hold, and through which call; whom does a call enter; who calls a function. Facts do not know in
-which order a function's instructions run. The folder imports `ir` and `models` and nothing above them.
+which order a function's instructions run. The folder imports `ir`, `models` and `build_files` and nothing above them.
 """

@@ -8,8 +8,9 @@ from functools import partial
 from streamlint.facts.declared import Declared
 from streamlint.facts.frames import Frame
 from streamlint.facts.functions import Function
+from streamlint.facts.keyed import key_at
 from streamlint.facts.nodes import Keyed, Node
-from streamlint.facts.objects import Container, External, Instance, Key, Object, SuperObject
+from streamlint.facts.objects import Container, External, Instance, Key, Name, Object, SuperObject, may_be_under
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 
@@ -64,10 +65,10 @@ class Containers(Declared):
     def _mutations(self, value: Container, key: Key | None, node: Node) -> None:
         """What is put into a container behind its making."""
 
-        def put(name: Key | None, source: Node, spreads: bool) -> None:
+        def put(name: Name, source: Node, spreads: bool) -> None:
             if spreads:
                 self.each_element(source, key, node)
-            elif key is None or name is None or name == key:
+            elif may_be_under(name, key):
                 self.solver.edge(source, node)
 
         self._when_put(value, put)
@@ -75,7 +76,7 @@ class Containers(Declared):
     def given_by_dict(self, value: Container, keyed: Keyed) -> None:
         super().given_by_dict(value, keyed)
 
-        def put(name: Key | None, source: Node, spreads: bool) -> None:
+        def put(name: Name, source: Node, spreads: bool) -> None:
             if spreads:
                 self.link(self.keyed_of_node(source), keyed)
             else:
@@ -111,7 +112,7 @@ class Containers(Declared):
         if held is value:
             action()
 
-    def _when_put(self, value: Container, action: Callable[[Key | None, Node, bool], None]) -> None:
+    def _when_put(self, value: Container, action: Callable[[Name, Node, bool], None]) -> None:
         """Run an action for what is put into a container, wherever it goes: the key, the node, and whether its elements are."""
         for function, use in self.container_uses(value):
             frame = value.frame if function is value.frame.function else self.base(function)
@@ -134,11 +135,11 @@ class Containers(Declared):
         raise NotImplementedError
 
 
-def put_by(function: Function, use: Instruction) -> Iterator[tuple[int, Key | None, int, bool]]:
+def put_by(function: Function, use: Instruction) -> Iterator[tuple[int, Name, int, bool]]:
     """What an instruction puts into a container: the container's register, the key, the register of what is put, whether its elements."""
     if use[0] in (op.SET_ITEM, op.PUT):
         mapping = _mapping_of_pair(function, use[3], use[4])
-        yield use[2], function.constant(use[3]), use[4] if mapping == op.NONE else mapping, mapping != op.NONE
+        yield use[2], key_at(function, use[3]), use[4] if mapping == op.NONE else mapping, mapping != op.NONE
     elif use[0] == op.SET_ATTR:
         yield use[2], function.text(use[3]), use[4], False
     elif use[0] == op.APPEND:
@@ -148,7 +149,7 @@ def put_by(function: Function, use: Instruction) -> Iterator[tuple[int, Key | No
     elif use[0] == op.INVOKE and (position := MUTATORS.get(function.text(use[4]))) is not None:
         arguments = use[6:]
         if position >= 0 and len(arguments) > position:
-            key = function.constant(arguments[0]) if position and function.text(use[4]) == "setdefault" else None
+            key = key_at(function, arguments[0]) if position and function.text(use[4]) == "setdefault" else None
             yield use[3], key, arguments[position], False
         elif position < 0 and arguments:
             yield use[3], None, arguments[0], True

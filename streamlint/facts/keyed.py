@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from streamlint.facts.frames import Arguments, Frame
+from streamlint.facts.functions import Function
 from streamlint.facts.joins import Joins
 from streamlint.facts.nodes import Entry, Keyed, Node
-from streamlint.facts.objects import Activation, Container, External, Group, Instance, Key, Object, Rest, Site, Varargs
+from streamlint.facts.objects import Activation, Affixes, Container, External, Group, Instance, Key, Name, Object, Rest, Site, Varargs
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 
@@ -23,7 +24,7 @@ _MAPPINGS = frozenset({"dict", "OrderedDict", "collections.OrderedDict", "UserDi
 class KeyedFlow(Joins):
     """Value flow of what is known by keys."""
 
-    def give(self, keyed: Keyed, key: Key | None, source: Node, site: Site | None = None) -> None:
+    def give(self, keyed: Keyed, key: Name, source: Node, site: Site | None = None) -> None:
         """Something is given for a key."""
         entry = self._entry(keyed, key)
         if source in entry.given:
@@ -38,11 +39,14 @@ class KeyedFlow(Joins):
             for target, without in keyed.links:
                 self._hand_on(target, without, key, entry)
 
-    def _entry(self, keyed: Keyed, key: Key | None) -> Entry:
+    def _entry(self, keyed: Keyed, key: Name) -> Entry:
         found = keyed.entries.get(key)
         if found is None:
             found = keyed.entries[key] = entry = Entry()
             entry.node = Node(lambda node: self._begun(entry))
+            for asked, targets in list(keyed.asked.items()) if isinstance(key, Affixes) else ():
+                for target, site in targets.items() if key.fits(asked) else ():
+                    self.solver.edge(entry.node, target, site)
         return found
 
     def _begun(self, entry: Entry) -> None:
@@ -50,7 +54,7 @@ class KeyedFlow(Joins):
         for source, site in entry.given.items():
             self.solver.edge(source, entry.node, site)
 
-    def _hand_on(self, target: Keyed, without: frozenset[str], key: Key | None, entry: Entry) -> None:
+    def _hand_on(self, target: Keyed, without: frozenset[str], key: Name, entry: Entry) -> None:
         if key not in without:
             self.solver.later(lambda: self.give(target, key, entry.node))
 
@@ -68,6 +72,9 @@ class KeyedFlow(Joins):
         if key is not None:
             self.solver.edge(self._entry(keyed, key).node, target, site)
             self.solver.edge(self._entry(keyed, None).node, target, site)
+            for each in _fitting(keyed, key):
+                self.solver.edge(self._entry(keyed, each).node, target, site)
+            keyed.asked.setdefault(key, {})[target] = site
             return
         if keyed.whole is None:
             keyed.whole = Node(None)
@@ -82,7 +89,7 @@ class KeyedFlow(Joins):
         self.ask(keyed, key, Node(None))
 
         def decided() -> None:
-            entries = (keyed.entries.get(one) for one in (key, None))
+            entries = (keyed.entries.get(one) for one in (key, None, *_fitting(keyed, key)))
             if source.values and not any(entry is not None and entry.given for entry in entries):
                 action()
 
@@ -203,4 +210,21 @@ class KeyedFlow(Joins):
             if name == op.NONE:
                 self.link(self.keyed_of_node(value), keyed)
             else:
-                self.give(keyed, frame.function.constant(name), value)
+                self.give(keyed, key_at(frame.function, name), value)
+
+
+def _fitting(keyed: Keyed, key: Key) -> list[Affixes]:
+    """The keys that are put together of which a constant may be one."""
+    return [each for each in keyed.entries if isinstance(each, Affixes) and each.fits(key)]
+
+
+def key_at(function: Function, register: int) -> Name:
+    """The constant that a key is, or what it begins and ends with; None where that is not known."""
+    one = function.definitions[register] if register >= 0 else None
+    ends: tuple[object, object] = ("", "")
+    if one is not None and one[0] == op.FORMAT and (texts := function.unit.ir.constants[one[3]]):
+        ends = texts[0], texts[-1]
+    elif one is not None and one[0] == op.BINARY and function.text(one[3]) == "+":
+        ends = function.constant(one[4]), function.constant(one[5])
+    before, after = (end if isinstance(end, str) else "" for end in ends)
+    return Affixes(before, after) if before or after else function.constant(register)

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from streamlint.facts.objects import Key, Object, Site
+from streamlint.facts.objects import Key, Name, Object, Site
 from streamlint.support.records import field, record
 
 if TYPE_CHECKING:
@@ -100,9 +100,10 @@ class Keyed:
     """A dict or ``**kwargs``: its entries by key, None for keys that are not known; the others that take over what is given to this one,
     but for some keys; what holds all entries, if somebody asks for that."""
 
-    entries: dict[Key | None, Entry] = field(default_factory=dict)
+    entries: dict[Name, Entry] = field(default_factory=dict)
     links: dict[tuple[Keyed, frozenset[str]], None] = field(default_factory=dict)
     whole: Node | None = None
+    asked: dict[Key, dict[Node, Site | None]] = field(default_factory=dict)  # who has asked for what is given for a key
 
 
 class Solver:

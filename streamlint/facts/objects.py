@@ -23,6 +23,27 @@ Key = str | int
 """A constant index of a container."""
 
 
+class Affixes(NamedTuple):
+    """What a key begins and ends with that is put together of texts: ``f"loss/{name}"``."""
+
+    before: str
+    after: str
+
+    def fits(self, key: object) -> bool:
+        """Whether a constant may be such a key."""
+        is_long = isinstance(key, str) and len(key) >= len(self.before) + len(self.after)
+        return is_long and isinstance(key, str) and key.startswith(self.before) and key.endswith(self.after)
+
+
+Name = Key | Affixes | None
+"""What is known of the key under which something is put: all of it, its ends, or nothing."""
+
+
+def may_be_under(name: Name, key: Key | None) -> bool:
+    """Whether what is put under one key may be asked for under another; None is a key that is not known."""
+    return name is None or key is None or name == key or (isinstance(name, Affixes) and name.fits(key))
+
+
 @record(frozen=True, slots=True, eq=False)
 class Object:
     """Anything that a value may be."""

@@ -11,7 +11,7 @@ from streamlint.ir import opcodes as op
 from streamlint.ordering.deciding import deciding
 from streamlint.ordering.topics import implied
 from streamlint.waits.constants import constants_of
-from streamlint.waits.given import Held
+from streamlint.waits.entered import Held
 from streamlint.waits.operands import operand_of
 from streamlint.waits.questions import Key, alike, register_of
 
@@ -75,7 +75,7 @@ class KeptFlags:
         if key[0] == op.COMPARE and len(key) > 3 and isinstance(key[2], tuple) and isinstance(key[3], tuple) and key[3][0] == op.CONST:
             left = self._as_passed(function, key[2], call)
             return (*key[:2], left, *key[3:]) if left is not None else None
-        if key[0] != op.ATTR or not self.constants.is_fixed(str(key[1])) or not isinstance(key[2], tuple):
+        if key[0] != op.ATTR or not self.constants.given.members.is_fixed(str(key[1])) or not isinstance(key[2], tuple):
             return None
         base = self._as_passed(function, key[2], call)
         return (key[0], key[1], base, *key[3:]) if base is not None else None

@@ -12,7 +12,7 @@ from streamlint.support.records import field, record
 if TYPE_CHECKING:
     from streamlint.program.definitions import Function
 
-_NAMING = re.compile(r"[\w.]*")
+_NAMING = re.compile(r"[\w./:-]*")
 """Texts that names of members and of modules are made of."""
 
 

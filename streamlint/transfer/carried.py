@@ -12,7 +12,7 @@ from typing import NamedTuple
 from streamlint.facts.containers import put_by
 from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.instructions import DICT, LIST
-from streamlint.facts.objects import ClassObject, Container, Object, Site
+from streamlint.facts.objects import ClassObject, Container, Object, Site, may_be_under
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.transfer.transfer import Transfer
@@ -315,7 +315,7 @@ class Carriers:
                     continue
                 if spreads:
                     yield way.at(register, function)
-                elif None in (key.name, name) or name == key.name:
+                elif may_be_under(name, key.name):
                     yield way.inside(register, function)
 
     def _container(self, function: Function, one: Instruction) -> Container | None:

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import product
 from typing import Any
 
 from streamlint.facts.facts import Facts
-from streamlint.facts.flags import is_own
-from streamlint.facts.functions import ClassInfo, Function
+from streamlint.facts.functions import Function
 from streamlint.facts.instructions import unnegated
-from streamlint.facts.objects import Constant, Instance, LibraryObject, Unknown
-from streamlint.facts.stores import Store
+from streamlint.facts.objects import Constant, LibraryObject, Unknown
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.waits.closures import captured
-from streamlint.waits.entered import Context, entered_by
-from streamlint.waits.given import Given, Held
-from streamlint.waits.operands import argument_registers
-from streamlint.waits.record_fields import RecordFields
+from streamlint.waits.entered import Context, Held, entered_by
+from streamlint.waits.given import Given
 
 Values = frozenset[object]
 _DEEPEST = 6
@@ -39,11 +35,8 @@ class Constants:
 
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
-        self.given = Given(facts)
-        self.records = RecordFields(facts)
-        self._fixed: dict[str, bool] = {}
-        self._members: dict[tuple[ClassInfo, str], Values | None] = {}
-        self._asking: set[tuple[ClassInfo, str]] = set()
+        self.given = Given(facts, self.truth)
+        self._asking: set[Held] = set()
 
     def truth(self, function: Function, register: int, context: Context = ()) -> bool | None:
         """Whether a condition holds; None where that is not known."""
@@ -76,7 +69,17 @@ class Constants:
 
     def _in(self, held: Held, depth: int) -> Values | None:
         roots = self.given.roots(held) if depth else None
-        return _joined(self._of(root, depth) for root in roots) if roots is not None else None
+        return _joined(self._once(root, depth) for root in roots) if roots is not None else None
+
+    def _once(self, root: Held, depth: int) -> Values | None:
+        """What a register may hold; what hangs on itself adds nothing."""
+        if root in self._asking:
+            self.given.met += 1
+            return frozenset()
+        self._asking.add(root)
+        found = self._of(root, depth)
+        self._asking.discard(root)
+        return found
 
     def is_none(self, function: Function, register: int, context: Context = ()) -> bool | None:
         """Whether a register holds None; None where that is not known."""
@@ -121,7 +124,7 @@ class Constants:
         if one[0] == op.UNARY and function.text(one[3]) == "not":
             values = self._in(root._replace(register=one[4]), depth - 1)
             return frozenset(not value for value in values) if values is not None else None
-        return self._member(root, one, depth) if one[0] == op.ATTR else None
+        return None
 
     def _captured(self, root: Held, cell: object) -> Values | None:
         """The constant that a variable of a function around holds in the closure that a call calls."""
@@ -157,108 +160,10 @@ class Constants:
         except TypeError:
             return None
 
-    # --- members
-
-    def _member(self, root: Held, one: Instruction, depth: int) -> Values | None:
-        """The same of a member of the receiver, or of an object whose classes are known, but for what unknown callers give."""
-        function, name = root.function, root.function.text(one[4])
-        if function.owner is not None and is_own(function, one[3]):
-            return self._of_class(self._receiver(function.owner, root), name, depth)
-        held = list(self.facts.values(function, one[3]).values)
-        classes = [value.definition for value in held if isinstance(value, Instance)]
-        if not classes or not all(isinstance(value, Instance) or getattr(value, "reason", "") == "caller" for value in held):
-            return None
-        return _joined(self._of_class(each, name, depth - 1) for each in classes) if depth else None
-
-    def _receiver(self, owner: ClassInfo, root: Held) -> ClassInfo:
-        """The class of the receiver of a method, as far as methods tell that have called one another for it."""
-        function = root.function
-        while (entered := entered_by(root.context, function)) is not None and entered.function is not function:
-            function, call = entered
-            if call[0] != op.INVOKE or not is_own(function, call[3]) or function.owner is None:
-                break
-            owner = function.owner if owner in self.facts.hierarchy.order(function.owner) else owner
-        return owner
-
-    def _of_class(self, definition: ClassInfo, name: str, depth: int) -> Values | None:
-        """The constants that an attribute of a class's objects may be; None where something else may be."""
-        key = (definition, name)
-        if key in self._asking:
-            return frozenset()  # what hangs on itself adds nothing
-        if key in self._members:
-            return self._members[key]
-        self._asking.add(key)
-        line = dict.fromkeys((*self.facts.hierarchy.order(definition), *(self.facts.hierarchy.cone(definition) or ())))
-        found = None
-        stores = [store for each in line for store in each.own_stores.get(name, ())]
-        stores += [store for store in self._outside(name) if self._may_be_of(store, line)]
-        is_told = all(store.function.code.name == "__init__" or self._is_constant(store) for store in stores)
-        if is_told and not any(name in each.methods for each in line):
-            classes = frozenset({definition, *(self.facts.hierarchy.cone(definition) or ())})
-            parts = [self._in(Held(store.function, store.value, (), classes), depth) for store in stores]
-            parts += [self.values(each.body, register, (), depth) for each in line for register in each.assigned.get(name, ())]
-            parts += [self._of_field(each, name, depth) for each in line if name in self.facts.fields(each)]
-            found = _joined(parts) or None
-        self._asking.discard(key)
-        if not self._asking:
-            self._members[key] = found
-        return found
-
-    def _outside(self, name: str) -> Iterator[Store]:
-        """Where an attribute of an object that is no receiver of a method is set."""
-        for unit in self.facts.program.mentioning(name) if name else ():
-            yield from unit.attribute_stores.get(name, ()) if not unit.is_cpp else ()
-
-    def _may_be_of(self, store: Store, line: Collection[ClassInfo]) -> bool:
-        """Whether an attribute that is set may be one of an object of some classes."""
-        held = list(self.facts.values(store.function, store.receiver).values)
-        return not held or not all(isinstance(value, Instance) and value.definition not in line for value in held)
-
-    def _is_constant(self, store: Store) -> bool:
-        """Whether what an attribute is set to later is written there."""
-        one = store.function.definitions[store.value] if store.value >= 0 else None
-        return one is not None and one[0] == op.CONST
-
-    def _of_field(self, definition: ClassInfo, name: str, depth: int) -> Values | None:
-        """What the calls that make records of a class give for a field; those that leave it out mean what the class's body says."""
-        if self._is_handed_out(definition):
-            return None
-        places = [place for place in self.facts.construction_places(definition) if self.records.of(*place)]
-        if any(kind in (1, 2) for place in places for kind, _ in argument_registers(*place)):
-            return None
-        given = [(place[0], register) for place in places for field, register in self.records.given(*place) if field == name]
-        return _joined(self.values(*each, (), depth) for each in given)
-
-    def _is_handed_out(self, definition: ClassInfo) -> bool:
-        """Whether a class is an argument of a call, which may make objects of it: a parser of a command line."""
-        name = definition.ir.name
-        for unit in self.facts.program.mentioning(name):
-            for function in unit.functions:
-                for one in function.by_opcode[op.NAME]:
-                    uses = function.uses[one[2]] if function.text(one[3]) == name else ()
-                    if any(use[0] in (op.CALL, op.INVOKE) and one[2] in use[5:] and _makes(function, use) for use in uses):
-                        return True
-        return False
-
-    def is_fixed(self, name: str) -> bool:
-        """Whether constructors alone set the attributes of a name."""
-        found = self._fixed.get(name)
-        if found is None:
-            units = [unit for unit in self.facts.program.mentioning(name) if not unit.is_cpp]
-            inner = (store for unit in units for each in unit.classes for store in each.own_stores.get(name, ()))
-            found = not any(True for _ in self._outside(name)) and all(store.function.code.name == "__init__" for store in inner)
-            self._fixed[name] = found
-        return found
-
 
 def _looks_up(function: Function, register: int) -> bool:
     one = function.definitions[register] if register >= 0 else None
     return one is not None and one[0] == op.INVOKE and function.text(one[4]) in function.known("looks-up")
-
-
-def _makes(function: Function, call: Instruction) -> bool:
-    """Whether a call does more with a class than to ask whether an object is of it."""
-    return call[0] == op.INVOKE or function.dotted(call[3]) not in ("isinstance", "issubclass", "super")
 
 
 def _joined(parts: Iterable[Values | None]) -> Values | None:

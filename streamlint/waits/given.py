@@ -1,85 +1,147 @@
-"""What calls give for parameters: an argument, what stands in a dictionary or list that is spread, or the default; where it was made."""
+"""Where values come from: what calls give for parameters (an argument, what stands in a dictionary or list that is spread, or the default),
+what attributes, global names and variables around closures are set to, what functions give back."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator
 
 from streamlint.facts.containers import put_by
 from streamlint.facts.facts import Facts
-from streamlint.facts.functions import ClassInfo, Function
-from streamlint.facts.instructions import DICT, LIST, pairs_of
-from streamlint.facts.objects import Container, Instance, Site
+from streamlint.facts.functions import Function
+from streamlint.facts.instructions import DICT, LIST, pairs_of, unnegated
+from streamlint.facts.objects import BoundMethod, Container, FunctionObject, Instance, Object, Site, may_be_under
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.waits.entered import Context, entered_by
+from streamlint.waits.entered import Context, Held, entered_by
+from streamlint.waits.members import Members
 from streamlint.waits.operands import all_given, bound_of, operand_of
+from streamlint.waits.questions import conditions
 
 _DEEPEST = 10
 _MOST_CALLS = 40
 _SAME = {op.COPY: 3, op.CAST: 4}
+_KEEPING = frozenset({"staticmethod", "classmethod"})
 _FILLED = frozenset({"star", "double"})
-
-
-class Held(NamedTuple):
-    """A register of a function that some calls have entered. ``classes``: of a constructor, those of the objects that it makes."""
-
-    function: Function
-    register: int
-    context: Context = ()
-    classes: frozenset[ClassInfo] | None = None
-
-    @property
-    def instruction(self) -> Instruction | None:
-        """What defines the register."""
-        return self.function.definitions[self.register] if self.register >= 0 else None
+_OPEN = frozenset({op.NAME, op.IMPORT, op.LOAD, op.ATTR, op.CALL, op.INVOKE})
+"""What may hold more than is known of where it comes from, and counts as where it begins then."""
 
 
 Roots = frozenset[Held]
 _ABSENT = None
 """Stands for what a container does not hold."""
 _Parts = list[Held | None]
+Truth = Callable[[Function, int, Context], bool | None]
+"""How a condition comes out; None where that is not known."""
 
 
 class Given:
-    """Asks what calls give: those by which a path has come, and where there is none, all calls in view."""
+    """Asks what calls give: those by which a path has come, and where there is none, all calls in view. ``truth`` says how conditions come
+    out: what a variable gets on ways that nobody takes is left out."""
 
-    def __init__(self, facts: Facts) -> None:
+    def __init__(self, facts: Facts, truth: Truth) -> None:
         self.facts = facts
+        self.truth = truth
+        self.members = Members(facts)
         self._known: dict[Held, Roots | None] = {}
         self._asking: set[Held] = set()
+        self.met = 0  # how often what is asked hung on itself
 
     def roots(self, held: Held, depth: int = _DEEPEST) -> Roots | None:
         """Where all that a register may hold was made; None where that cannot be told."""
         if held in self._known:
             return self._known[held]
         if held in self._asking:
+            self.met += 1
             return frozenset()  # what hangs on itself adds nothing
         self._asking.add(held)
         found = self._find(held, depth) if depth else None
         self._asking.discard(held)
-        if depth == _DEEPEST:
+        if not self._asking:
             self._known[held] = found
         return found
 
     def _find(self, held: Held, depth: int) -> Roots | None:
-        one = held.instruction
+        parts = self.before(held, depth)
+        if parts is None or parts == [held]:
+            return None if parts is None else frozenset({held})
+        found, one = self._joined(parts, depth - 1), held.instruction
+        return frozenset({held}) if found is None and one is not None and one[0] in _OPEN else found
+
+    def before(self, held: Held, depth: int = _DEEPEST) -> _Parts | None:
+        """Where all that a register may hold was right before: the register alone where it begins there; None where that cannot be told."""
+        found = self._before(held, depth)
+        if not held.makers or found is None:
+            return found
+        return [part if part is None else part._replace(makers=held.makers) for part in found]
+
+    def _before(self, held: Held, depth: int) -> _Parts | None:
+        one, function = held.instruction, held.function
         if one is None:
             return None
-        parts: Iterable[Held | None] | None = (held,)
         if one[0] in _SAME:
-            parts = (held._replace(register=one[_SAME[one[0]]]),)
-        elif one[0] == op.PHI and not held.function.is_cpp:
-            parts = [held._replace(register=each) for each in one[3:] if each != held.register]
-        elif (parameter := held.function.kept_parameter(held.register)) >= 0:
-            one = held.function.definitions[parameter]
-            parts = self._of_parameter(held._replace(register=parameter), one[3], depth) if one is not None else None
-        elif one[0] in (op.ITEM, op.INVOKE) and not held.function.is_cpp:
-            parts = self._of_entry(held, one, depth)
-        if parts is None:
-            return None
-        found = list(parts)
-        return frozenset({held}) if found == [held] else self._joined(found, depth - 1)
+            return [held._replace(register=one[_SAME[one[0]]])]
+        if (parameter := function.kept_parameter(held.register)) >= 0:
+            given = function.definitions[parameter]
+            return self._of_parameter(held._replace(register=parameter), given[3], depth) if given is not None else None
+        if function.is_cpp:
+            return [held]
+        if one[0] == op.PHI:
+            return list(self._ways(held, one))
+        if one[0] in (op.ITEM, op.INVOKE) and (parts := self._of_entry(held, one, depth)) != [held]:
+            return parts
+        return self._read(held, one) or [held]
+
+    def _read(self, held: Held, one: Instruction) -> _Parts | None:
+        """The same of what reads a name or an attribute, or calls a function."""
+        if one[0] == op.NAME:
+            return [*self.members.of_file(held.function.unit, held.function.text(one[3]))]
+        if one[0] == op.IMPORT:
+            unit = self.facts.program.imported(held.function.text(one[3]), held.function.unit)
+            return [*self.members.of_file(unit, held.function.text(one[4]))] if unit is not None and one[4] != op.NONE else None
+        if one[0] == op.LOAD:
+            return list(self._shared(held, held.function.unit.ir.constants[one[3]]))
+        if one[0] == op.ATTR:
+            found = self.members.of(held, one)
+            return [*found] if found is not None else None
+        return self._returned(held, one) if one[0] in (op.CALL, op.INVOKE) else None
+
+    def _ways(self, held: Held, phi: Instruction) -> Iterator[Held]:
+        """What a variable gets on the ways that may be taken to where they meet."""
+        function, block = held.function, held.function.blocks[phi]
+        is_head = block in function.loop_heads
+        common = () if is_head else tuple(conditions(function, block))
+        for before, register in zip(function.phi_order[block], phi[3:], strict=True):
+            if register != held.register and (is_head or not self._is_never(held, before, block, common)):
+                yield held._replace(register=register)
+
+    def _is_never(self, held: Held, before: int, block: int, common: tuple[tuple[int, bool], ...]) -> bool:
+        """Whether no call takes the way from one block to another, as conditions say that do not hold for all ways."""
+        function, met = held.function, self.met
+        asked = [each for each in conditions(function, before) if each not in common]
+        end = function.code.blocks[before][-1]
+        if end[0] == op.BRANCH and end[3] != end[4]:
+            register, is_turned = unnegated(function, end[2])
+            asked.append((register, (block == end[3]) != is_turned))
+        return any(self.truth(function, register, held.context) is (not holds) for register, holds in asked) and self.met == met
+
+    def _shared(self, held: Held, cell: tuple[str, int]) -> Iterator[Held]:
+        """What functions set a variable to that closures share; of one that a known call has called, its caller tells more."""
+        if entered_by(held.context, held.function) is None:
+            unit = held.function.unit
+            for each in unit.function(cell[1]).below:
+                yield from (Held(each, store[3]) for store in each.by_opcode[op.STORE] if unit.ir.constants[store[2]] == cell)
+
+    def _returned(self, held: Held, one: Instruction) -> _Parts | None:
+        """What the functions of the program give back that a call may call, but for those of unknown callers, if all give something."""
+        called = self.facts.callees(held.function, one)
+        callees = [_plain(value) for value in called if getattr(value, "reason", "") != "caller"]
+        found: _Parts = []
+        for callee in callees:
+            if callee is None or entered_by(held.context, callee) is not None:
+                return None
+            context = ((callee, Site(held.function, one)), *held.context)
+            found += [Held(callee, end[2], context) for end in callee.by_opcode[op.RETURN]]
+        return found if all(part is not None and part.register >= 0 for part in found) else None
 
     def _joined(self, parts: Iterable[Held | None], depth: int) -> Roots | None:
         every = [self.roots(part, depth) if part is not None else None for part in parts]
@@ -90,8 +152,8 @@ class Given:
     def entries(self, held: Held) -> list[Site] | None:
         """The calls by which a function may have been entered; None where they are not known."""
         function = held.function
-        if (entered := entered_by(held.context, function)) is not None:
-            return [entered]
+        if entered := [site for callee, site in (*held.context, *held.makers) if callee is function]:
+            return entered
         if function.is_cpp:
             return None
         calls = self.facts.callers(function)
@@ -218,7 +280,7 @@ class Given:
             for receiver, name, _, spreads in put_by(function, use):
                 held = self.facts.values(function, receiver).values
                 is_it = (function, receiver) == root[:2] or any(isinstance(each, Container) and each is made for each in held)
-                if is_it and (spreads or name in (None, key)):
+                if is_it and (spreads or may_be_under(name, key if isinstance(key, (str, int)) else None)):
                     return True
         return False
 
@@ -228,4 +290,15 @@ def _outside(held: Held, call: Site, register: int) -> Held:
     caller, one = call
     is_same = one[0] == op.INVOKE and caller.text(one[4]) == held.function.code.name and caller.code.name == held.function.code.name
     context = tuple(entry for entry in held.context if entry[0] is not held.function)
-    return Held(caller, register, context, held.classes if is_same else None)
+    return Held(caller, register, context, held.classes if is_same else None, held.makers)
+
+
+def _plain(value: Object) -> Function | None:
+    """The function that a value is or a method calls, if it runs as it is written: no generator, not wrapped by decorators."""
+    made = value.method if isinstance(value, BoundMethod) else value
+    is_plain = isinstance(made, FunctionObject) and not made.function.is_cpp and made.function.code.name != "__init__"
+    return made.function if isinstance(made, FunctionObject) and is_plain and not _is_wrapped(made.function) else None
+
+
+def _is_wrapped(function: Function) -> bool:
+    return function.is_generator or "async" in function.code.flags or not _KEEPING.issuperset(function.decorators)

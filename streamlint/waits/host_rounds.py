@@ -12,21 +12,38 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 
 from streamlint.facts.aliases import path_of
+from streamlint.facts.applications import is_closed
 from streamlint.facts.functions import ClassInfo, Function
 from streamlint.facts.hot import HotRegions, Region
-from streamlint.facts.objects import BoundMethod, ClassObject, Container, Instance, LibraryObject, Memory, Object, Unknown
+from streamlint.facts.objects import (
+    BoundMethod,
+    ClassObject,
+    Constant,
+    Container,
+    External,
+    FunctionObject,
+    Instance,
+    LibraryObject,
+    Memory,
+    Object,
+    Site,
+    Unknown,
+)
 from streamlint.facts.program import Unit
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import Loop
 from streamlint.models import StepRow
-from streamlint.waits.device_roots import MOST, Call, DeviceRoots, Entered
+from streamlint.waits.constants import constants_of
 from streamlint.waits.elsewhere import Elsewhere
+from streamlint.waits.entered import Context, Held
 from streamlint.waits.host_rounds_cpp import CppHostRounds
 from streamlint.waits.operands import argument_registers
 from streamlint.waits.placing import Placing
 from streamlint.waits.together import makes_elsewhere
 
+_MOST = 200
+"""Registers that are looked at for one."""
 _Called = tuple[Function, Instruction, list[Object]]
 """A call, and what it is known to call."""
 
@@ -38,7 +55,7 @@ class HostRounds:
         self.hot = hot
         self.facts = hot.facts
         self._placing = Placing(hot.facts)
-        self._roots = DeviceRoots(hot.facts)
+        self._given = constants_of(hot.facts).given
         self._elsewhere = Elsewhere(hot.graph)
         self._cpp = CppHostRounds(hot)
         self._known: dict[tuple[Function, Loop], bool] = {}
@@ -73,11 +90,11 @@ class HostRounds:
         called = self._modules(calls)
         if not self._are_own(calls, called):
             return False
-        entered = self._made_for(calls)
-        if self._is_device_chosen(regions, called, entered):
+        makers = self._made_for(calls, [region.function for region in regions if region.caller is None])
+        if self._is_device_chosen(regions, called, makers):
             return False
         if called:
-            return any(map(self._is_trained, called)) and not any(self._is_moved(value, entered) for value in called)
+            return any(map(self._is_trained, called)) and not any(self._is_moved(value, makers) for value in called)
         return self._placing.is_nowhere() and any(map(self._is_fed, regions))
 
     def _modules(self, calls: list[_Called]) -> dict[Object, None]:
@@ -87,57 +104,97 @@ class HostRounds:
 
     def _are_own(self, calls: list[_Called], called: dict[Object, None]) -> bool:
         """Whether the program makes what calls call, as far as that is known."""
-        for function, _, values in calls:
+        for function, call, values in calls:
             modules = [value for value in values if value in called]
-            if modules and not all(map(self._is_known, values)) and not self._is_own(function.unit, modules):
+            if not modules or all(map(self._is_known, values)) or self._is_own(function.unit, modules):
+                continue
+            if not is_closed(function.unit) or self._makers(function, call) is None:
                 return False
         return self._placing.is_nowhere() or not any(self._is_handed_in(*each) for each in calls)
 
-    def _is_device_chosen(self, regions: list[Region], called: dict[Object, None], entered: Entered) -> bool:
+    def _is_device_chosen(self, regions: list[Region], called: dict[Object, None], makers: Context) -> bool:
         """Whether a device is chosen in the files of loops, or by methods of the modules that they call."""
         classes = {each for value in called if isinstance(value, Instance) for each in self.facts.hierarchy.order(value.definition)}
         others = dict.fromkeys(region.function.unit for region in regions if region.function.owner not in classes)
         methods = (each for one in classes for held in one.methods.values() for method in held for each in method.below)
-        chooses = any(self._placing.chooses(unit, entered) for unit in others)
-        return chooses or any(self._placing.chooses_in(each, entered) for each in methods)
+        chooses = any(self._placing.chooses(unit, makers) for unit in others)
+        return chooses or any(self._placing.chooses_in(each, makers) for each in methods)
 
     def _is_handed_in(self, function: Function, call: Instruction, values: list[Object]) -> bool:
         """Whether a module calls what callers out of view may have handed to it, and no code in view tells where that was made."""
         if call[0] != op.INVOKE or function.owner is None or not function.is_parameter(call[3], 0):
             return False
         is_kept = any(function.text(call[4]) in each.own_stores for each in self.facts.hierarchy.order(function.owner))
-        return is_kept and not all(map(self._is_known, values)) and not self._makers(function, call)
+        return is_kept and not all(map(self._is_known, values)) and self._makers(function, call) is None
 
-    def _made_for(self, calls: Iterable[_Called]) -> Entered:
-        """By constructor: the calls that make the modules of a loop, where all of them lead to it: no other tells where these are."""
-        found: dict[Function, list[Call]] = {}
+    def _made_for(self, calls: Iterable[_Called], methods: Iterable[Function]) -> Context:
+        """By constructor: the calls that make the modules of a loop, and the objects whose methods it stands in, where all of them lead to
+        it: no other tells where these are."""
+        found: dict[Function, list[Site]] = {}
         lost: set[Function] = set()
         for function, call, values in calls:
-            makers = self._makers(function, call)
-            for value in values if not function.is_parameter(call[3], 0) else ():
-                method = self.facts.hierarchy.lookup(value.definition, "__init__") if isinstance(value, Instance) else None
-                for each in method[1] if method is not None else ():
-                    found.setdefault(each, []).extend(makers)
-                    lost.update([] if makers else [each])
-        return {method: makers for method, makers in found.items() if method not in lost}
+            if not function.is_parameter(call[3], 0):
+                classes = [value.definition for value in values if isinstance(value, Instance)]
+                self._add(classes, self._makers(function, call) or [], found, lost)
+        for owner, made in self._owners(methods):
+            self._add([owner], made, found, lost)
+        return tuple((method, site) for method, sites in found.items() for site in dict.fromkeys(sites) if method not in lost)
 
-    def _makers(self, function: Function, call: Instruction) -> list[Call]:
-        """The calls that make what a call calls; empty where that is not known."""
-        is_member = call[0] == op.INVOKE and not any(isinstance(each, BoundMethod) for each in self.facts.callees(function, call))
-        waiting = [*self._roots.kept(function, call)] if is_member else [(function, call[3])]
-        seen, found = set(waiting), list[Call]()
-        while waiting:
-            home, register = waiting.pop()
-            one = home.definitions[register] if register >= 0 else None
-            if one is not None and one[0] in (op.CALL, op.INVOKE) and self._makes(home, one):
-                found.append((home, one))
+    def _add(self, classes: Iterable[ClassInfo], made: list[Site], found: dict[Function, list[Site]], lost: set[Function]) -> None:
+        for site in made:
+            named = (each for each in self.facts.callees(*site) if isinstance(each, ClassObject))
+            for method in (method for each in named for method in self._constructors(each.definition)):
+                found.setdefault(method, []).append(site)
+        if not made:
+            lost.update(method for each in classes for method in self._constructors(each))
+
+    def _constructors(self, definition: ClassInfo) -> list[Function]:
+        method = self.facts.hierarchy.lookup(definition, "__init__")
+        return method[1] if method is not None else []
+
+    def _owners(self, methods: Iterable[Function]) -> Iterator[tuple[ClassInfo, list[Site]]]:
+        """The classes of the objects whose methods some functions are, each with the calls that make what they are called for."""
+        for method in dict.fromkeys(methods):
+            if method.owner is None or not method.has_receiver:
                 continue
-            behind = self._roots.before(home, register, {})
-            if not behind or len(seen) > MOST:
-                return []
-            waiting += [each for each in behind if each not in seen]
-            seen.update(behind)
+            calls = [each for each in self.facts.call_places(method) if method in self.facts.enters(*each) and each[1][0] == op.INVOKE]
+            made = [self._made_by(function, call[3]) for function, call in calls]
+            yield method.owner, [site for each in made for site in each or ()] if all(made) else []
+
+    def _makers(self, function: Function, call: Instruction) -> list[Site] | None:
+        """The calls that make what a call calls; functions need not be made. None where that is not known."""
+        if call[0] != op.INVOKE or any(isinstance(each, BoundMethod) for each in self.facts.callees(function, call)):
+            return self._made_by(function, call[3])
+        kept = self._given.members.of(Held(function, call[3]), call)
+        return self._made_of(kept) if kept is not None else None
+
+    def _made_by(self, function: Function, register: int) -> list[Site] | None:
+        return self._made_of([Held(function, register)])
+
+    def _made_of(self, held: Iterable[Held]) -> list[Site] | None:
+        """The calls that make what registers hold, but for None and functions; None where that is not known."""
+        waiting, found = list(held), list[Site]()
+        seen = set(waiting)
+        while waiting:
+            here = waiting.pop()
+            one = here.instruction
+            if one is not None and one[0] in (op.CALL, op.INVOKE) and self._makes(here.function, one):
+                found.append(Site(here.function, one))
+                continue
+            behind = [each for each in self._given.before(here) or [here] if each != here]
+            if None in behind or len(seen) > _MOST or (not behind and not self._is_unmade(here)):
+                return None
+            waiting += [each for each in behind if each is not None and each not in seen]
+            seen.update(each for each in behind if each is not None)
         return found
+
+    def _is_unmade(self, held: Held) -> bool:
+        """Whether a register holds nothing, or a function or a class as they are named."""
+        values = list(self.facts.values(held.function, held.register).values)
+        return bool(values) and all(
+            isinstance(value, (External, FunctionObject, ClassObject)) or (isinstance(value, Constant) and value.value is None)
+            for value in values
+        )
 
     def _makes(self, function: Function, one: Instruction) -> bool:
         """Whether a call makes an object of a class of the program."""
@@ -194,8 +251,8 @@ class HostRounds:
         """Whether the parameters of a module are asked for: it has some, as losses have none."""
         return _is_among(self.facts.hierarchy.order, value, self._trained)
 
-    def _is_moved(self, value: Object, entered: Entered) -> bool:
-        moved = (each for function, one, modules in self._moves if self._placing.moves(function, one, entered) for each in modules)
+    def _is_moved(self, value: Object, makers: Context) -> bool:
+        moved = (each for function, one, modules in self._moves if self._placing.moves(function, one, makers) for each in modules)
         return _is_among(self.facts.hierarchy.order, value, moved)
 
     @cached_property

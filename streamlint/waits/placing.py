@@ -7,17 +7,21 @@ from collections.abc import Callable, Iterable, Iterator
 from streamlint.facts.facts import Facts
 from streamlint.facts.functions import Function
 from streamlint.facts.instructions import last_name
-from streamlint.facts.objects import Memory
+from streamlint.facts.objects import Memory, Site
 from streamlint.facts.overwritten import overwritten
 from streamlint.facts.program import Unit
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.waits.device_roots import MOST, DeviceRoots, Entered, Place
-from streamlint.waits.operands import ahead, argument_registers, is_element_type
+from streamlint.waits.constants import constants_of
+from streamlint.waits.entered import Context, Held
+from streamlint.waits.operands import ahead, argument_registers, is_element_type, operand_of
+from streamlint.waits.questions import conditions
 
 _DEVICE, _TO = "device", "to"
 _OF_LOCALS = frozenset({op.BIND, op.UNBIND, op.UNDEF, op.LOAD, op.STORE, op.SET_NAME, op.DEL_NAME, op.CLASS, op.FUNCTION})
 _ADDING = (op.BINARY, op.UNARY)
+_MOST = 200
+"""Registers that are looked at for one."""
 _COMPUTING = (op.BINARY, op.UNARY, op.COMPARE, op.ITEM)
 
 
@@ -28,7 +32,7 @@ class Placing:
         self.facts = facts
         self._moving = facts.models.known("places")
         self._words = sorted(facts.models.known("device-word"))
-        self._roots = DeviceRoots(facts)
+        self._constants = constants_of(facts)
         self._known: dict[Unit, bool] = {}
         self._is_nowhere: bool | None = None
 
@@ -43,27 +47,27 @@ class Placing:
             self._is_nowhere = not any(map(self.chooses, units))
         return self._is_nowhere
 
-    def chooses(self, unit: Unit, entered: Entered | None = None) -> bool:
+    def chooses(self, unit: Unit, makers: Context = ()) -> bool:
         """Whether a file names a device, moves something to one that it is told, or imports what does so."""
-        if entered:
-            return self._chooses(unit, entered)
+        if makers:
+            return self._chooses(unit, makers)
         if unit not in self._known:
-            self._known[unit] = self._chooses(unit, None)
+            self._known[unit] = self._chooses(unit, ())
         return self._known[unit]
 
-    def _chooses(self, unit: Unit, entered: Entered | None) -> bool:
+    def _chooses(self, unit: Unit, makers: Context) -> bool:
         if any(module.partition(".")[0] in self.facts.models.marked("places-modules") for module, _ in unit.imports):
             return True
         is_named = any(map(self._is_of_device, _names(unit.ir.constants)))
         if not is_named or unit.is_cpp:
             return is_named
-        return any(self.chooses_in(function, entered) for function in unit.functions)
+        return any(self.chooses_in(function, makers) for function in unit.functions)
 
-    def chooses_in(self, function: Function, entered: Entered | None = None) -> bool:
+    def chooses_in(self, function: Function, makers: Context = ()) -> bool:
         """Whether a function names a device, or moves something to one that it is told."""
         if any(self._is_of_device(name) and name not in (_DEVICE, _TO) for name in _names(self._asked_for(function))):
             return True
-        return any(self.places(function, one, entered) for one in function.code.instructions())
+        return any(self.places(function, one, makers) and not self._is_dead(function, one) for one in function.code.instructions())
 
     def _asked_for(self, function: Function) -> Iterator[object]:
         """The names, keywords and texts in a function's instructions, but for those of the file's own variables, functions and classes,
@@ -78,11 +82,30 @@ class Placing:
                     yield name
 
     def _is_idle(self, function: Function, one: Instruction) -> bool:
-        """Whether a name only asks whether there is a GPU, or a text only names a device that is overwritten before it is read."""
+        """Whether a name only asks whether there is a GPU, or a text only names a device that is overwritten before it is read, stands in
+        an arm that no call takes, or as a default that no call leaves."""
         if one[0] == op.ATTR:
             asking = (use for use in function.uses[one[2]] if use[0] != op.INVOKE or not self._asks(function, use))
             return bool(function.uses[one[2]]) and next(asking, None) is None
-        return one[0] == op.CONST and _is_overwritten(function, one)
+        if one[0] != op.CONST or not self._is_of_device(str(function.constant(one[2]))):
+            return False
+        return _is_overwritten(function, one) or self._is_dead(function, one) or self._is_never_left(function, one)
+
+    def _is_dead(self, function: Function, one: Instruction) -> bool:
+        """Whether no call in view takes the arm of a branch in which an instruction stands."""
+        asked = conditions(function, function.blocks[one]) if not function.is_cpp else ()
+        return any(self._constants.truth(function, register) is (not holds) for register, holds in asked)
+
+    def _is_never_left(self, function: Function, one: Instruction) -> bool:
+        """Whether a constant is a default of parameters alone, for which all calls in view give something else."""
+        uses = function.uses[one[2]]
+        made = {function.unit.function(use[3]): use for use in uses if use[0] == op.FUNCTION}
+        taken = ((callee, index) for callee, use in made.items() for index in _defaulting(callee, use, one[2]))
+        return len(made) == len(uses) > 0 and all(self._is_always_given(*each) for each in taken)
+
+    def _is_always_given(self, callee: Function, index: int) -> bool:
+        calls = self._constants.given.entries(Held(callee, op.NONE))
+        return bool(calls) and all(_gives(each, callee, index) for each in calls or ())
 
     def _asks(self, function: Function, call: Instruction) -> bool:
         row = self.facts.models.call(f"{function.dotted(call[3])}.{function.text(call[4])}")
@@ -94,50 +117,50 @@ class Placing:
             return True
         return name.isidentifier() and any(_has_word(name, word) for word in self._words)
 
-    def moves(self, function: Function, one: Instruction, entered: Entered | None = None) -> bool:
+    def moves(self, function: Function, one: Instruction, makers: Context = ()) -> bool:
         """Whether the use of a method that moves something may put it elsewhere than on the host."""
         given = argument_registers(function, one) if one[0] == op.INVOKE and function.text(one[4]) == _TO else []
-        return not given or not all(self._is_host(function, each, entered) for kind, each in given if kind in (None, _DEVICE))
+        return not given or not all(self._is_host(function, each, makers) for kind, each in given if kind in (None, _DEVICE))
 
-    def places(self, function: Function, one: Instruction, entered: Entered | None = None) -> bool:
+    def places(self, function: Function, one: Instruction, makers: Context = ()) -> bool:
         """Whether an instruction puts something elsewhere than where a tensor is, or names a device."""
         if one[0] == op.ATTR and function.text(one[4]) == _DEVICE:
-            return not self._is_beside(function, one[2], entered)
+            return not self._is_beside(function, one[2], makers)
         if one[0] == op.SET_ATTR:
-            return function.text(one[3]) == _DEVICE and not self._is_beside(function, one[4], entered)
+            return function.text(one[3]) == _DEVICE and not self._is_beside(function, one[4], makers)
         if one[0] not in (op.CALL, op.INVOKE):
             return False
         name, given = last_name(function, one), argument_registers(function, one)
         if name == _TO and one[0] == op.INVOKE:
-            return not all(kind not in (None, _DEVICE) or self._is_beside(function, register, entered) for kind, register in given)
+            return not all(kind not in (None, _DEVICE) or self._is_beside(function, register, makers) for kind, register in given)
         if _is_device(function, one):
-            return not self._is_beside(function, one[2], entered) and not _is_overwritten(function, one)
-        return any(kind == _DEVICE and not self._is_beside(function, register, entered) for kind, register in given)
+            return not self._is_beside(function, one[2], makers) and not _is_overwritten(function, one)
+        return any(kind == _DEVICE and not self._is_beside(function, register, makers) for kind, register in given)
 
-    def _is_beside(self, function: Function, register: int, entered: Entered | None = None) -> bool:
+    def _is_beside(self, function: Function, register: int, makers: Context = ()) -> bool:
         """Whether a register holds the device of a tensor, nothing or the host, or what names no device: the type of elements."""
-        return self._comes_from((function, register), self._is_one_beside, entered)
+        return self._comes_from(Held(function, register, makers=makers), self._is_one_beside)
 
-    def _is_host(self, function: Function, register: int, entered: Entered | None) -> bool:
+    def _is_host(self, function: Function, register: int, makers: Context) -> bool:
         """Whether a register holds a device that is the host's wherever it may come from."""
-        return self._comes_from((function, register), lambda home, held: home.constant(held) == "cpu", entered)
+        return self._comes_from(Held(function, register, makers=makers), lambda home, held: home.constant(held) == "cpu")
 
-    def _comes_from(self, place: Place, counts: Callable[[Function, int], bool], entered: Entered | None) -> bool:
+    def _comes_from(self, place: Held, counts: Callable[[Function, int], bool]) -> bool:
         """Whether a register comes from such alone as counts, the devices that are made of it included."""
-        waiting, seen = [place], set[Place]()
+        waiting, seen = [place], set[Held]()
         while waiting:
-            place = function, register = waiting.pop()
-            if place in seen or counts(*place):
+            held = waiting.pop()
+            if held in seen or counts(held.function, held.register):
                 continue
-            seen.add(place)
-            one = function.definitions[register] if register >= 0 else None
-            if one is not None and _is_device(function, one):
-                behind = [(function, each) for _, each in argument_registers(function, one)[:1]]
+            seen.add(held)
+            one = held.instruction
+            if one is not None and _is_device(held.function, one):
+                behind = [held._replace(register=each) for _, each in argument_registers(held.function, one)[:1]]
             else:
-                behind = self._roots.before(*place, entered or {})
-            if not behind or len(seen) > MOST:
+                behind = [each for each in self._constants.given.before(held) or [held] if each != held]
+            if not behind or None in behind or len(seen) > _MOST:
                 return False
-            waiting += behind
+            waiting += [each for each in behind if each is not None]
         return True
 
     def _is_one_beside(self, function: Function, register: int) -> bool:
@@ -165,6 +188,17 @@ class Placing:
         uses = function.uses[register] if held is not None and held[0] not in (op.NAME, op.IMPORT) else ()
         members = (function.text(use[4]) for use in uses if use[0] in (op.ATTR, op.INVOKE) and use[3] == register)
         return not function.known("shows-tensor").isdisjoint(members) or any(use[0] in computing for use in uses)
+
+
+def _defaulting(callee: Function, made: Instruction, register: int) -> Iterator[int]:
+    """The parameters of a function of which a register is the default."""
+    defaulted = [index for index, one in enumerate(callee.code.parameters) if one.default]
+    yield from (index for index, held in zip(defaulted, made[4:], strict=False) if held == register)
+
+
+def _gives(call: Site, callee: Function, index: int) -> bool:
+    caller, one = call
+    return one[0] in (op.CALL, op.INVOKE) and operand_of(caller, one, callee, index) is not None
 
 
 def _is_device(function: Function, one: Instruction) -> bool:

@@ -1,0 +1,143 @@
+"""What attributes and global names may hold: all that code of the program sets them to, where it shows whose they are."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from streamlint.facts.facts import Facts
+from streamlint.facts.flags import is_own
+from streamlint.facts.functions import ClassInfo, Function
+from streamlint.facts.objects import Constant, Instance, ModuleObject
+from streamlint.facts.program import Unit
+from streamlint.facts.stores import Store
+from streamlint.ir import Instruction
+from streamlint.ir import opcodes as op
+from streamlint.waits.entered import Held, entered_by
+from streamlint.waits.operands import argument_registers
+from streamlint.waits.record_fields import RecordFields
+
+_SPREAD = (1, 2)
+
+
+class Members:
+    """Answers for the attributes of a program's objects, and for the global names of its files."""
+
+    def __init__(self, facts: Facts) -> None:
+        self.facts = facts
+        self.records = RecordFields(facts)
+        self._known: dict[tuple[ClassInfo, str], list[Held] | None] = {}
+        self._globals: dict[tuple[Unit, str], list[Held]] = {}
+        self._fixed: dict[str, bool] = {}
+
+    def of(self, held: Held, one: Instruction) -> list[Held] | None:
+        """What is set as the attribute that an instruction reads or calls: of the receiver, of a file, or of an object whose classes are
+        known, but for what unknown callers give; None where something else may be."""
+        function, name = held.function, held.function.text(one[4])
+        if function.owner is not None and is_own(function, one[3]):
+            return self.of_class(self._receiver(function.owner, held), name)
+        held_there = self.facts.values(function, one[3]).values
+        values = [value for value in held_there if not (isinstance(value, Constant) and value.value is None)]
+        units = [value.unit for value in values if isinstance(value, ModuleObject)]
+        if units and len(units) == len(values):
+            return [each for unit in units for each in self.of_file(unit, name)] or None
+        classes = [value.definition for value in values if isinstance(value, Instance)]
+        if not classes or not all(isinstance(value, Instance) or getattr(value, "reason", "") == "caller" for value in values):
+            return None
+        every = [self.of_class(each, name) for each in dict.fromkeys(classes)]
+        return [each for found in every for each in found or ()] if None not in every else None
+
+    def of_file(self, unit: Unit, name: str) -> list[Held]:
+        """What a file gives a global name; nothing where other files set it, too."""
+        key = (unit, name)
+        if key not in self._globals:
+            places = unit.globals.get(name, ())
+            is_told = places and all(register >= 0 for _, register in places) and not any(self._set_of(unit, name))
+            self._globals[key] = [Held(*place) for place in places] if is_told else []
+        return self._globals[key]
+
+    def _set_of(self, unit: Unit, name: str) -> Iterator[Store]:
+        """Where an attribute is set that may be the global name of a file."""
+        for store in self._outside(name):
+            if any(isinstance(value, ModuleObject) and value.unit is unit for value in self._receivers(store)):
+                yield store
+
+    def _receiver(self, owner: ClassInfo, held: Held) -> ClassInfo:
+        """The class of the receiver of a method, as far as methods tell that have called one another for it."""
+        function = held.function
+        while (entered := entered_by(held.context, function)) is not None and entered.function is not function:
+            function, call = entered
+            if call[0] != op.INVOKE or not is_own(function, call[3]) or function.owner is None:
+                break
+            owner = function.owner if owner in self.facts.hierarchy.order(function.owner) else owner
+        return owner
+
+    def of_class(self, definition: ClassInfo, name: str) -> list[Held] | None:
+        """What is set as an attribute of a class's objects; None where something else may be."""
+        key = (definition, name)
+        if key not in self._known:
+            self._known[key] = None
+            self._known[key] = self._find(definition, name)
+        return self._known[key]
+
+    def _find(self, definition: ClassInfo, name: str) -> list[Held] | None:
+        classes = frozenset({definition, *(self.facts.hierarchy.cone(definition) or ())})
+        line = dict.fromkeys((*self.facts.hierarchy.order(definition), *(self.facts.hierarchy.cone(definition) or ())))
+        stores = [store for each in line for store in each.own_stores.get(name, ())]
+        stores += [store for store in self._outside(name) if self._may_be_of(store, line)]
+        if any(name in each.methods for each in line) or any(store.value < 0 for store in stores):
+            return None
+        found = [Held(store.function, store.value, (), classes) for store in stores]
+        for each in line:
+            fields = self._of_field(each, name) if name in self.facts.fields(each) else []
+            if fields is None:
+                return None
+            found += [*fields, *(Held(each.body, register) for register in each.assigned.get(name, ()))]
+        return found or None
+
+    def _outside(self, name: str) -> Iterator[Store]:
+        """Where an attribute of an object that is no receiver of a method is set."""
+        for unit in self.facts.program.mentioning(name) if name else ():
+            yield from unit.attribute_stores.get(name, ()) if not unit.is_cpp else ()
+
+    def _receivers(self, store: Store) -> list[object]:
+        return list(self.facts.values(store.function, store.receiver).values)
+
+    def _may_be_of(self, store: Store, line: Collection[ClassInfo]) -> bool:
+        """Whether an attribute that is set may be one of an object of some classes."""
+        held = self._receivers(store)
+        return not held or not all(isinstance(value, Instance) and value.definition not in line for value in held)
+
+    def _of_field(self, definition: ClassInfo, name: str) -> list[Held] | None:
+        """What the calls that make records of a class give for a field; those that leave it out mean what the class's body says."""
+        if self._is_handed_out(definition):
+            return None
+        places = [place for place in self.facts.construction_places(definition) if self.records.of(*place)]
+        if any(kind in _SPREAD for place in places for kind, _ in argument_registers(*place)):
+            return None
+        return [Held(place[0], register) for place in places for field, register in self.records.given(*place) if field == name]
+
+    def _is_handed_out(self, definition: ClassInfo) -> bool:
+        """Whether a class is an argument of a call, which may make objects of it: a parser of a command line."""
+        name = definition.ir.name
+        for unit in self.facts.program.mentioning(name):
+            for function in unit.functions:
+                for one in function.by_opcode[op.NAME]:
+                    uses = function.uses[one[2]] if function.text(one[3]) == name else ()
+                    if any(use[0] in (op.CALL, op.INVOKE) and one[2] in use[5:] and _makes(function, use) for use in uses):
+                        return True
+        return False
+
+    def is_fixed(self, name: str) -> bool:
+        """Whether constructors alone set the attributes of a name."""
+        found = self._fixed.get(name)
+        if found is None:
+            units = [unit for unit in self.facts.program.mentioning(name) if not unit.is_cpp]
+            inner = (store for unit in units for each in unit.classes for store in each.own_stores.get(name, ()))
+            found = not any(True for _ in self._outside(name)) and all(store.function.code.name == "__init__" for store in inner)
+            self._fixed[name] = found
+        return found
+
+
+def _makes(function: Function, call: Instruction) -> bool:
+    """Whether a call does more with a class than to ask whether an object is of it."""
+    return call[0] == op.INVOKE or function.dotted(call[3]) not in ("isinstance", "issubclass", "super")
