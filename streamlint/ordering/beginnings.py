@@ -19,7 +19,7 @@ from streamlint.models.vocabulary import Row, Selector
 from streamlint.ordering.bound_handles import BoundHandles
 from streamlint.ordering.graph_memory import GraphMemory
 from streamlint.ordering.parameters import PARTS
-from streamlint.ordering.places import POINTEE, Place, Places
+from streamlint.ordering.places import POINTEE, Place, Places, is_object
 from streamlint.ordering.rotation import turning
 from streamlint.ordering.sharing import Held, Sharing
 from streamlint.ordering.streams import Currents
@@ -426,7 +426,7 @@ def _lists(row: Row) -> bool:
 
 def _is_member(key: Key) -> bool:
     place = key[-1]
-    return isinstance(place, Place) and bool(place.path) and place.root in (("parameter", 0), ("this",))
+    return isinstance(place, Place) and bool(place.path) and is_object(place.root)
 
 
 def _registers(work: Worked) -> tuple[int, ...]:
