@@ -36,7 +36,7 @@ from streamlint.models import Row
 _CALLING = (op.CALL, op.INVOKE, op.CONSTRUCT, op.NEW)
 _WITH_RESULT = (
     *(*_CALLING, op.LAUNCH, op.ENTER, op.ITER, op.NEXT, op.UNPACK, op.ATTR, op.ITEM, op.AWAIT, op.YIELD_FROM, op.IMPORT, op.CLASS),
-    *(op.UNARY, op.BINARY, op.INPLACE, op.COMPARE, op.FORMAT),
+    *(op.UNARY, op.BINARY, op.INPLACE, op.COMPARE, op.FORMAT, op.DEREF),
 )
 _ENTERING = (*_WITH_RESULT, *EFFECTS)
 """What may enter a function of the program."""

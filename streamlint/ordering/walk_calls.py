@@ -204,6 +204,7 @@ class Calls(Hooks):
         tracked = self._behind_return(state, register, frame.caller, call)
         block, index = frame.caller.function.homes[call]
         decided = frozenset(known for known in state.decided if known[0] != frame)
+        decided |= self.conditions.kept_flags.behind(frame, state.decided, frame.caller, call)
         back = state._replace(frame=frame.caller, block=block, place=index + 1, tracked=tracked, guards=guards, decided=decided)
         yield back._replace(classes=self.dispatch.behind(state.classes, frame))
 

@@ -32,7 +32,7 @@ from streamlint.transfer import (
 from streamlint.transfer.actions import MASKING, VARIABLE, Action, Asked, Copied, Lost, Read, Synchronized, Touched, Viewed
 from streamlint.transfer.call_sites import CallSites
 from streamlint.transfer.calls import CALLING
-from streamlint.transfer.members import member
+from streamlint.transfer.members import calls_member_of_others, member
 from streamlint.transfer.modelled import HandedCall, ModelledCall, operands_of
 from streamlint.transfer.replaced import replaced, replacing
 from streamlint.waits import indices
@@ -231,7 +231,8 @@ class Transfer(CallSites):
             if not modelled:
                 yield Viewed(one[3])
         elif self._is_lost(function, one, modelled):
-            yield Lost(operands_of(function, one), function.text(one[4]) if one[0] == op.INVOKE else "")
+            is_given = one[0] != op.INVOKE or not calls_member_of_others(self.facts, function, one)
+            yield Lost(operands_of(function, one, is_given), function.text(one[4]) if one[0] == op.INVOKE else "")
             yield from self._given_back(function, one)
 
     def _placed(self, function: Function, action: Action) -> Action:
