@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
+from functools import cached_property
 from typing import NamedTuple
 
 from streamlint.facts.facts import Facts
@@ -35,7 +36,7 @@ from streamlint.models import Row
 _CALLING = (op.CALL, op.INVOKE, op.CONSTRUCT, op.NEW)
 _WITH_RESULT = (
     *(*_CALLING, op.LAUNCH, op.ENTER, op.ITER, op.NEXT, op.UNPACK, op.ATTR, op.ITEM, op.AWAIT, op.YIELD_FROM, op.IMPORT, op.CLASS),
-    *(op.UNARY, op.BINARY, op.INPLACE, op.COMPARE, op.FORMAT),
+    *(op.UNARY, op.BINARY, op.INPLACE, op.COMPARE, op.FORMAT, op.DEREF),
 )
 _ENTERING = (*_WITH_RESULT, *EFFECTS)
 """What may enter a function of the program."""
@@ -302,11 +303,7 @@ class CallGraph:
                 elsewhere |= has_run
                 if call.row is not None and call.row.get("later"):
                     continue
-                if (
-                    not call.name.startswith("builtins.")
-                    and call.name not in _LEAVING
-                    and call.name not in self.facts.models.marked("leaves-unrun")
-                ):
+                if not (call.name.startswith("builtins.") or call.name in _LEAVING or call.name in self._unrun):
                     handed[has_run] = None
             if any(isinstance(value, Unknown) and value.reason == "external" for value in values):
                 handed[False] = None
@@ -318,6 +315,14 @@ class CallGraph:
         found.enter(Edge(one, callee, elsewhere, is_joined=is_joined) for callee in self.facts.enters(function, one))
         if opcode in (op.NEXT, op.AWAIT, op.YIELD_FROM):
             found.enter(Edge(one, value.frame.function) for value in self._iterated(function, one) if isinstance(value, Activation))
+
+    @cached_property
+    def _unrun(self) -> frozenset[str]:
+        """Functions of libraries that give back a function, or keep it, and do not run it."""
+        facts = self.facts
+        return frozenset(
+            {*facts.models.marked("leaves-unrun"), *facts.cpp_models.marked("gives-argument"), *facts.cpp_models.marked("binds-cpp")}
+        )
 
     def _by_values(self, function: Function, one: Instruction, values: Collection[Object], found: _Found) -> list[LibraryCall]:
         """Take the calls of libraries, and those of which nothing is known."""

@@ -85,7 +85,16 @@ class Cpp(CppCallers):
             self.solver.add(node, value)
 
     def _deref(self, frame: Frame, one: Instruction, node: Node) -> None:
-        self.solver.when(self.register(frame, one[3]), lambda value: self.pointed_to(value, node))
+        is_pointer = self.is_pointer(frame.function, one[3])
+        self.solver.when(self.register(frame, one[3]), lambda value: self._pointed_by(value, is_pointer, frame, one, node))
+
+    def _pointed_by(self, value: Object, is_pointer: bool, frame: Frame, one: Instruction, node: Node) -> None:
+        """What `*x` gives: what a pointer leads to, or what the class of an object says."""
+        if is_pointer or not isinstance(value, Instance) or not self.is_operator(value.definition, "operator*"):
+            self.pointed_to(value, node)
+        else:
+            method, given = self.method_node(value, "operator*", node.site), self.no_arguments_of(frame, one)
+            self.solver.when(method, lambda held: self.call(held, given, node))
 
     def _cpp_item(self, frame: Frame, one: Instruction, node: Node) -> None:
         self.solver.when(self.register(frame, one[3]), lambda value: self._item_of(value, frame, one, node))
@@ -98,14 +107,9 @@ class Cpp(CppCallers):
                 given.positional.append(self.register(frame, one[4]))
             self.solver.when(method, lambda held: self.call(held, given, node))
         elif isinstance(value, Memory):
-            self.solver.add(node, value if self._is_tensor(value) else self.scalar)
+            self.solver.add(node, value if self.is_cpp_tensor(value) else self.scalar)
         else:
             self.element(value, frame.function.constant(one[4]), node, node.site)
-
-    def _is_tensor(self, value: Memory) -> bool:
-        """Whether an element of it is memory again."""
-        row = self.cpp_models.type_named(value.type)
-        return row is not None and row.kind == "buffer" and row.space == "unknown"
 
     def _cast(self, frame: Frame, one: Instruction, node: Node) -> None:
         kind = frame.function.unit.ir.constants[one[3]]
@@ -134,6 +138,12 @@ class Cpp(CppCallers):
 
     def _compared_cpp(self, frame: Frame, one: Instruction, node: Node) -> None:
         self.solver.add(node, self.scalar)
+        for register in one[4:6]:
+            self.solver.when(self.register(frame, register), lambda value: self._compared_tensor(value, node))
+
+    def _compared_tensor(self, value: Object, node: Node) -> None:
+        if self.is_cpp_tensor(value):
+            self.solver.add(node, self.computed(value))
 
 
 CPP_RULES: dict[int, Rule] = {

@@ -203,6 +203,14 @@ class CppCallers(CppLibrary):
         meant = self.named_type(function, kind)[1] if kind is not None else None
         return meant.methods.get("__init__", []) if isinstance(meant, ClassInfo) else []
 
+    def initialised_by(self, function: Function, one: Instruction, index: int) -> str | None:
+        """The member that an argument initialises, of an object whose class has no constructor of its own."""
+        if one[0] not in (op.CONSTRUCT, op.NEW):
+            return None
+        meant = self.named_type(function, function.unit.ir.constants[one[3]])[1]
+        fields = meant.ir.fields if isinstance(meant, ClassInfo) and "__init__" not in meant.methods else ()
+        return fields[index].name if index < len(fields) else None
+
     def is_private(self, function: Function) -> bool:
         if not function.is_cpp:
             return super().is_private(function)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeGuard
+
 from streamlint.facts.cpp_names import CppNames
 from streamlint.facts.frames import Arguments, Frame
 from streamlint.facts.functions import ClassInfo, Function
@@ -228,6 +230,11 @@ class CppCalls(CppNames):
         """A value becomes one of another type, or initialises a variable of it."""
         self.converted(frame.function, kind, source, node)
 
+    def is_cpp_tensor(self, value: Object) -> TypeGuard[Memory]:
+        """C++: whether an object is a tensor: operators make other memory of it, and an element of it is memory again."""
+        row = self.cpp_models.type_named(value.type) if isinstance(value, Memory) else None
+        return row is not None and row.kind == "buffer" and row.space == "unknown"
+
     def operated(self, frame: Frame, operator: str, registers: tuple[int, ...], node: Node) -> None:
         """Arithmetic: of pointers it leads to the same memory; of numbers it gives one."""
         literal = [one for one in registers if (made := frame.function.definitions[one]) is not None and made[0] == op.CONST]
@@ -237,7 +244,9 @@ class CppCalls(CppNames):
             source = self.register(frame, register)
 
             def arrived(value: Object, source: Node = source) -> None:
-                if isinstance(value, (Memory, Address, Elements, Unknown)) and operator in ("+", "-", "++", "--"):
+                if self.is_cpp_tensor(value):
+                    self.solver.add(node, self.computed(value), source)
+                elif isinstance(value, (Memory, Address, Elements, Unknown)) and operator in ("+", "-", "++", "--"):
                     self.solver.add(node, value, source)
                 elif isinstance(value, Instance) and value.definition.unit.is_cpp:
                     self.unknown(node, "dynamic")

@@ -8,6 +8,7 @@ from streamlint.facts.cpp_calls import CppCalls
 from streamlint.facts.cpp_scopes import scope_of
 from streamlint.facts.cpp_types import library_name
 from streamlint.facts.frames import Arguments, Frame
+from streamlint.facts.instructions import placeholder
 from streamlint.facts.library import EFFECTS
 from streamlint.facts.nodes import Node
 from streamlint.facts.objects import (
@@ -26,6 +27,7 @@ from streamlint.facts.objects import (
     PartialObject,
 )
 from streamlint.facts.program import Unit
+from streamlint.ir import opcodes as op
 from streamlint.ir.code import TypeTuple, spelled
 from streamlint.models import Row
 from streamlint.models.vocabulary import Selector
@@ -69,6 +71,17 @@ class CppLibrary(CppCalls):
             self._elements_call(callee, name.removeprefix("elements::"), arguments, target)
         else:
             self._by_cpp_row(callee, arguments, target)
+
+    def _joined(self, before: Arguments, behind: Arguments) -> Arguments:
+        site = before.site
+        bound = site.instruction[6:] if site is not None and site.function.is_cpp and site.instruction[0] == op.CALL else ()
+        places = [placeholder(site.function, register) for register in bound] if site is not None else []
+        if not any(places) or (before, behind) in self._joined_arguments or len(places) != len(before.positional):
+            return super()._joined(before, behind)
+        found = self._joined_arguments[before, behind] = Arguments(behind.frame, behind.site, behind.joint)
+        for place, node in zip(places, before.positional, strict=True):
+            found.positional += behind.positional[place - 1 : place] if place else [node]
+        return found
 
     def _template_text(self, arguments: Arguments) -> str:
         """The first template argument of a call."""

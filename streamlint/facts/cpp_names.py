@@ -8,6 +8,7 @@ from streamlint.facts.cpp_places import CppPlaces
 from streamlint.facts.cpp_scopes import Meaning, Variable, scope_of
 from streamlint.facts.frames import Frame
 from streamlint.facts.functions import ClassInfo, Function
+from streamlint.facts.instructions import uncast
 from streamlint.facts.nodes import Node
 from streamlint.facts.objects import (
     Address,
@@ -22,6 +23,9 @@ from streamlint.facts.objects import (
 )
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.ir.code import TypeTuple
+
+ARROW = "operator->"
 
 
 class CppNames(CppPlaces):
@@ -201,8 +205,42 @@ class CppNames(CppPlaces):
                 self.bind(self.function_object(method, None), receiver, definition, target, site)
             if not methods and (own := self.field_of(definition, name)) is not None:
                 self.solver.edge(self.field(own[0], name), target)
-        if not looked_up and not self.not_a_member(value, name, target, site):
+        if not looked_up and not self._behind_arrow(value, name, target, site) and not self.not_a_member(value, name, target, site):
             self.unknown(target, "external")
+
+    def _behind_arrow(self, value: Instance, name: str, target: Node, site: Site | None) -> bool:
+        """A member of what the `operator->` of a class gives; false if the class has none."""
+        if name == ARROW or not self.is_operator(value.definition, ARROW):
+            return False
+        given = Node(None, site)
+        arguments = self.no_arguments(site)
+        self.solver.when(self.method_node(value, ARROW, site), lambda held: self.call(held, arguments, given))
+        self.solver.when(given, lambda held: self.member(held, name, target, site))
+        return True
+
+    def is_operator(self, definition: ClassInfo, name: str) -> bool:
+        """Whether a class of C++ defines an operator that takes the object alone."""
+        methods = self.overloads(definition, name) if definition.unit.is_cpp else ()
+        return any(len(method.code.parameters) == 1 for method in methods)
+
+    def is_pointer(self, function: Function, register: int) -> bool:
+        """Whether a register is known to hold a pointer, by how it is made or declared."""
+        one = function.definitions[uncast(function, register)] if register >= 0 else None
+        kind: TypeTuple | None = None
+        if one is None or one[0] in (op.NEW, op.ADDRESS, op.ADDRESS_NAME, op.ADDRESS_ATTR, op.ADDRESS_ITEM):
+            return one is not None
+        if one[0] == op.PARAM:
+            kind = function.code.parameters[one[3]].type
+        elif one[0] == op.NAME:
+            kind = self._declared_member(function, one)
+        return kind is not None and kind[2] > 0
+
+    def _declared_member(self, function: Function, one: Instruction) -> TypeTuple | None:
+        """The type of the member that a name reads in a method."""
+        name = function.text(one[3])
+        owner = function.method.owner if function.method is not None else None
+        found = self.field_of(owner, name) if owner is not None else None
+        return found[1].type if found is not None else None
 
     def not_a_member(self, value: Instance, name: str, target: Node, site: Site | None) -> bool:
         """What else a name may mean that no class of an object has; false if nothing."""

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from streamlint import TYPE_CHECKING
 from streamlint.facts.functions import Function
-from streamlint.facts.instructions import LIST, arguments_of, last_name
+from streamlint.facts.instructions import LIST, arguments_of, last_name, placeholder, uncast
 from streamlint.facts.objects import BoundMethod, External, FunctionObject, PartialObject
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -45,7 +45,7 @@ class Handing:
         if one[0] not in ((op.CALL, op.CONSTRUCT) if function.is_cpp else (op.CALL, op.INVOKE)):
             return None
         if function.is_cpp:
-            return self._of_cpp(function, one) if last_name(function, one) in self._starting_cpp else None
+            return self._of_cpp(function, one) if last_name(function, one) in self._starting_cpp else self._of_bound(function, one)
         if last_name(function, one) in self._starting:
             key = (function, one)
             if key not in self._threads:
@@ -154,6 +154,28 @@ class Handing:
                 return Called(callee, given[[each for _, each in given].index(callee) + 1 :])
         return None
 
+    @cached_property
+    def _binding_cpp(self) -> frozenset[Unit]:
+        """The files of C++ that may bind arguments."""
+        names = {name.rpartition("::")[2] for name in self.facts.cpp_models.marked("binds-cpp")}
+        return frozenset(unit for name in names for unit in self.facts.program.mentioning(name) if unit.is_cpp)
+
+    def _of_bound(self, function: Function, one: Instruction) -> Called | None:
+        """C++: what the call of an object runs that binds arguments, with those and its own, where placeholders say."""
+        if function.unit not in self._binding_cpp or one[0] != op.CALL:
+            return None
+        key = (function, one)
+        if key not in self._partials:
+            register = uncast(function, one[3])
+            made = function.definitions[register] if register >= 0 else None
+            is_bound = made is not None and made[0] == op.CALL and len(made) > 5 and self._binds(function, made)
+            self._partials[key] = _bound(function, made, one[5:]) if is_bound and made is not None else None
+        return self._partials[key]
+
+    def _binds(self, function: Function, made: Instruction) -> bool:
+        names = self.facts.cpp_models.marked("binds-cpp")
+        return any(isinstance(value, External) and value.name in names for value in self.facts.callees(function, made))
+
     def _of_thread(self, function: Function, made: Instruction) -> Called | None:
         """What a call has a thread run, with its arguments."""
         if made[0] not in (op.CALL, op.INVOKE):
@@ -175,6 +197,15 @@ class Handing:
                 packed = [_selected(given, each) for each in places if isinstance(each, Selector)] if isinstance(places, tuple) else []
                 return Called(callee, [each for register in packed if register is not None for each in _unpacked(function, register)])
         return None
+
+
+def _bound(function: Function, made: Instruction, own: tuple[int, ...]) -> Called:
+    """What an object calls that `std::bind` has made."""
+    places = [placeholder(function, register) for register in made[6:]]
+    if not any(places):
+        return Called(made[5], [(None, register) for register in (*made[6:], *own)])
+    given = (own[place - 1] if place <= len(own) else op.NONE for place in places if place is not None)
+    return Called(made[5], [(None, register if place is None else next(given)) for place, register in zip(places, made[6:], strict=True)])
 
 
 def _selected(given: list[tuple[object, int]], selector: Selector) -> int | None:

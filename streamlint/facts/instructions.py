@@ -100,3 +100,20 @@ def last_name(function: Function, one: Instruction) -> str:
     if one[0] not in (op.CALL, op.LAUNCH):
         return ""
     return function.dotted(one[3]).replace("::", ".").rpartition(".")[2]
+
+
+def placeholder(function: Function, register: int) -> int | None:
+    """C++: which argument of the call of what `std::bind` gives stands there; None of a value that is bound."""
+    one = function.definitions[register] if register >= 0 else None
+    last = function.text(one[3]).rpartition("::")[2] if one is not None and one[0] == op.NAME else ""
+    return int(last[1:]) if last[:1] == "_" and last[1:].isdecimal() else None
+
+
+def element_given(function: Function) -> Instruction | None:
+    """C++: what takes the element to which a function gives back a reference: it is read where the reference is used, not there."""
+    kind = function.code.returns if function.is_cpp else None
+    ends = function.by_opcode[op.RETURN]
+    if not isinstance(kind, tuple) or not kind[3] or len(ends) != 1 or ends[0][2] < 0:
+        return None
+    one = function.definitions[uncast(function, ends[0][2])]
+    return one if one is not None and one[0] in (op.ITEM, op.DEREF) else None

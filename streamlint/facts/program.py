@@ -388,7 +388,8 @@ class Program:
         """Whether a class of the program has a method of a name."""
         found = self._defined.get(name)
         if found is None:
-            found = self._defined[name] = any(name in unit.methods for unit in self.mentioning(name))
+            homes = self.mentioning("operator" if name.startswith("operator") else name)  # an operator's sign is no identifier
+            found = self._defined[name] = any(name in unit.methods for unit in homes)
         return found
 
     @cached_property

@@ -195,6 +195,8 @@ class ExpressionReader(CallReader):
     def assignment(self, node: Syntax) -> Expression:
         target = self.expression(self.field(node, "left"))
         operator = self.operator(node)
+        if isinstance(target, Call) and isinstance(target.function, Name) and target.function.id == "std::tie":
+            target = Collection("tuple", tuple(one.value for one in target.args), at=target.at)
         value = self.expression(self.field(node, "right"))
         return AssignExpr(target, value, operator[:-1] or None, at=self.at(node))
 

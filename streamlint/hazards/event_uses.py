@@ -11,7 +11,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.across import given_for
 from streamlint.ordering.lifetimes import Held, Lifetimes, made_by
-from streamlint.ordering.places import ANY, Element, Key, Place, Places, cell_of, register_place, rest_behind
+from streamlint.ordering.places import ANY, Element, Key, Place, Places, cell_of, is_object, register_place, rest_behind
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import CALLING, Transfer
 
@@ -76,7 +76,7 @@ class Events:
         self._is_lost |= self._is_shared(held)
 
     def _is_own(self, function: Function, place: Place) -> bool:
-        return function.has_receiver and place.root in (("register", 0), ("parameter", 0), ("this",))
+        return function.has_receiver and (place.root == ("register", 0) or is_object(place.root))
 
     def _is_shared(self, held: Held) -> bool:
         """Whether a function that is defined inside may use the event."""

@@ -19,7 +19,7 @@ from streamlint.models.vocabulary import Row, Selector
 from streamlint.ordering.bound_handles import BoundHandles
 from streamlint.ordering.graph_memory import GraphMemory
 from streamlint.ordering.parameters import PARTS
-from streamlint.ordering.places import POINTEE, Place, Places
+from streamlint.ordering.places import POINTEE, Place, Places, is_object
 from streamlint.ordering.rotation import turning
 from streamlint.ordering.sharing import Held, Sharing
 from streamlint.ordering.streams import Currents
@@ -32,6 +32,8 @@ from streamlint.transfer.work import Worked
 from streamlint.waits.operands import operand_of
 
 CHOOSING = frozenset({"scope", "set_stream"})
+_ON_CURRENT = frozenset({"compute", "copy", "transfer"})
+"""Effects of calls of libraries of arrays that put work on the current stream."""
 WORKING = frozenset({"launch", "copy", "memset", "free", "transfer", "compute", "write", "read"})
 """Effects of calls that may be given a stream."""
 _MAKING = frozenset({"stream"})
@@ -77,8 +79,8 @@ class Beginnings:
             ]
             held = [(function, register) for _, _, work in chosen for register in _registers(work) if register >= 0]
             if function.is_cpp:
-                callers = (caller for caller, _ in self.facts.call_places(function))
-                is_shared = self._is_scoped(function) or self._works_with_tensors(function)
+                callers = (each for caller, _ in self.facts.call_places(function) for each in around(caller))
+                is_shared = self._is_scoped(function) or any(map(self._works_with_tensors, around(function)))
                 is_shared = is_shared or any(not caller.is_cpp or self._works_with_tensors(caller) for caller in callers)
                 others = self._on(self.sharing.with_any(held)) if is_shared else ()
                 found.update(dict.fromkeys((*chosen, *others)))
@@ -259,7 +261,7 @@ class Beginnings:
                 for one in function.by_opcode[opcode]
                 for call in self.transfer.modelled(function, one)
             )
-            found = self._tensors[function] = any(call.row.effect == "compute" and call.row.library in arrays for call in calls)
+            found = self._tensors[function] = any(call.row.effect in _ON_CURRENT and call.row.library in arrays for call in calls)
         return found
 
     def _turns(self, function: Function, register: int) -> bool:
@@ -426,7 +428,7 @@ def _lists(row: Row) -> bool:
 
 def _is_member(key: Key) -> bool:
     place = key[-1]
-    return isinstance(place, Place) and bool(place.path) and place.root in (("parameter", 0), ("this",))
+    return isinstance(place, Place) and bool(place.path) and is_object(place.root)
 
 
 def _registers(work: Worked) -> tuple[int, ...]:
@@ -438,3 +440,11 @@ def _stream_or_handle(call: ModelledCall) -> Stream:
     """The stream of a call, or the handle of a library that holds it."""
     handle = call.one("handle") if call.row.get("stream") == HANDLE else None
     return Stream(HANDLE, handle, call.row.library) if handle is not None else call.stream()
+
+
+def around(function: Function) -> Iterator[Function]:
+    """A function, and those that a lambda stands in."""
+    yield function
+    while function.code.kind == "lambda" and function.parent is not None:
+        function = function.parent
+        yield function

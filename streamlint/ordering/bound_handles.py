@@ -9,7 +9,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector
 from streamlint.ordering.handles import Handles
-from streamlint.ordering.places import ADDRESS, POINTEE, Place, Places
+from streamlint.ordering.places import ADDRESS, POINTEE, Place, Places, is_object
 from streamlint.ordering.streams import Currents
 from streamlint.transfer.actions import UNKNOWN
 from streamlint.transfer.modelled import ModelledCall
@@ -86,7 +86,7 @@ def _is_same_member(function: Function, mine: Place, other: Function, its: Place
 def _class_of(function: Function, place: Place) -> str:
     """The class of the object whose member a place is, as its function declares it."""
     owner = function.method.owner if function.method is not None else None
-    if owner is not None and place.root in (("parameter", 0), ("this",)):
+    if owner is not None and is_object(place.root):
         return owner.name
     index = place.root[1] if place.root[0] == "parameter" else None
     declared = function.code.parameters[index].type if isinstance(index, int) and index < len(function.code.parameters) else None

@@ -13,17 +13,20 @@ from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY
 from streamlint.models.vocabulary import Selector
 from streamlint.ordering.array_streams import streams_of
+from streamlint.ordering.called_arguments import CalledArguments
 from streamlint.ordering.choice import Choice, default_is_null, given_to
 from streamlint.ordering.entered import Entered
 from streamlint.ordering.fields import Fields
 from streamlint.ordering.first_rounds import FirstRounds
 from streamlint.ordering.handles import Handles
+from streamlint.ordering.packs import expanded, expands
 from streamlint.ordering.places import Place, Places
 from streamlint.ordering.streams import OF_THREAD, Currents
 from streamlint.transfer.actions import Stream, Viewed
 from streamlint.transfer.launch_rows import CONFIG, CURRENT, FIXED, GIVEN, HANDLE, OMITTED, OWN, POLICY, Queued, is_null, policy_in
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import Transfer
+from streamlint.waits.operands import bound_of
 
 NULL, PTDS, AMBIENT, MADE, PARAMETER, HELD = "null", "ptds", "current", "made", "parameter", "held"
 """What a stream is. ``held``: some stream that is found in an object, or that an unknown function gives."""
@@ -44,6 +47,7 @@ class Choices:
         self.places = places
         self.currents = currents
         self.entered = Entered(transfer, currents)
+        self.called = transfer.one_of(CalledArguments, transfer.facts)
         self.handles = Handles(transfer, places)
         self.first = transfer.one_of(FirstRounds, transfer)
         self.fields = transfer.one_of(Fields, transfer, places)
@@ -217,11 +221,26 @@ class Choices:
             if not self.fits(caller, call, function):
                 continue
             inner = (Site(caller, call), *calls)
+            if expands(caller, call, function):
+                yield from self._of_pack(caller, call, function, index, inner)
+                continue
             given = given_to(caller, call, function, index)
             if given is not None and given >= 0:
                 yield from self.of_register(caller, given, Site(caller, call), inner)
             elif given is None and default_is_null(function, index):
                 yield Choice(NULL, "default", Site(caller, call), inner)
+
+    def _of_pack(self, caller: Function, call: Instruction, function: Function, index: int, calls: tuple[Site, ...]) -> Iterator[Choice]:
+        """C++: what a call gives for a parameter that expands a pack, as the callers above have given that."""
+        place = index - bound_of(caller, call, function)
+        for one in expanded(self.called, caller, call, function):
+            holder, register = one.arguments[place] if 0 <= place < len(one.arguments) else (caller, op.NONE)
+            above = (*one.calls, *calls)
+            if register >= 0:
+                at = next((site for site in above if site.function is holder), above[0])
+                yield from self.of_register(holder, register, at, above)
+            elif default_is_null(function, index):
+                yield Choice(NULL, "default", above[0], above)
 
     def fits(self, caller: Function, call: Instruction, callee: Function) -> bool:
         """C++: whether the arguments of a call fit an overload: an object is no stream, and a stream no object."""

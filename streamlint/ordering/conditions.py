@@ -5,7 +5,7 @@ No hazard is looked for behind an error of CUDA: a call of the runtime or driver
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from functools import cached_property
 from typing import NamedTuple
 
@@ -243,7 +243,7 @@ class Conditions:
         return one[3] if one is not None and one[0] == op.PARAM else None
 
     def above(
-        self, frame: Frame, decided: Iterable[tuple[Frame, Key, bool]], caller: Frame, call: Instruction
+        self, frame: Frame, decided: Collection[tuple[Frame, Key, bool]], caller: Frame, call: Instruction
     ) -> frozenset[tuple[Frame, Key, bool]] | None:
         """What was decided of parameters, as the caller says it; None where the call says otherwise."""
         found = set()
@@ -253,7 +253,7 @@ class Conditions:
                 found.add((caller, said, holds))
             elif said not in (None, holds):
                 return None
-        return frozenset(found)
+        return self.kept_flags.behind(frame, decided, caller, call).union(found)
 
     def _by_caller(self, function: Function, key: Key, caller: Frame, call: Instruction) -> Key | bool | None:
         """Whether a condition holds by what a call gives, or else the caller's condition that decides it; None if neither is known."""

@@ -97,7 +97,7 @@ class CopyStreams(Holding):
         mine, stream = state.stream, where.stream
         if UNKNOWN in (stream.kind, mine.kind):
             return True
-        if stream.kind == NAMED:
+        if stream.register >= 0:
             held = self.places.of(where.frame.function, stream.register)  # without casts
             register = int(str(held.root[1])) if held.root[0] == "register" and not held.path else stream.register
             for each in {stream.register: None, **dict.fromkeys(self.transfer.shared(where.frame.function, register))}:

@@ -81,9 +81,9 @@ class Crossing(Races):
             return ()
         return super().sources(function, one, callee, index)
 
-    def _may_order(self, state: State, block: int, join: int) -> bool:
+    def _may_order(self, state: State, block: int, *joins: int) -> bool:
         self._looks = self._is_in_use(state.tracked)
-        return (self._looks or state.frame.function in self._keeping) and super()._may_order(state, block, join)
+        return (self._looks or state.frame.function in self._keeping) and super()._may_order(state, block, *joins)
 
     @cached_property
     def _keeping(self) -> frozenset[Function]:

@@ -19,7 +19,8 @@ def deciding(function: Function, block: int) -> set[tuple[Key, bool]]:
     while block != NOBODY:
         for branch, edge in graph.controlled_by[block] if block not in left else ():
             end = function.code.blocks[branch][-1]
-            if branch not in heads and end[0] == op.BRANCH:  # else a loop that never ends
+            is_before = branch not in heads and not graph.dominates(block, branch)  # else it decides about a later round
+            if is_before and end[0] == op.BRANCH:  # else a loop that never ends
                 asked, is_turned = unnegated(function, end[2])
                 holds = (edge == end[3]) != is_turned
                 found.add((alike(function, asked), holds))

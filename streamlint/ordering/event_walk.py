@@ -26,7 +26,7 @@ class Unordered(Walk):
     def orders(self, state: State, one: Instruction, action: Action) -> bool:
         return False
 
-    def _may_order(self, state: State, block: int, join: int) -> bool:
+    def _may_order(self, state: State, block: int, *joins: int) -> bool:
         return False
 
 

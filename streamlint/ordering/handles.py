@@ -8,7 +8,7 @@ from functools import cached_property
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import LibraryObject, Site, Unknown
 from streamlint.models.vocabulary import Selector
-from streamlint.ordering.places import Places
+from streamlint.ordering.places import Places, is_object
 from streamlint.transfer.modelled import ModelledCall
 from streamlint.transfer.transfer import Transfer
 
@@ -54,7 +54,7 @@ class Handles:
         """A handle by its variable: the class and the member, or the function and the local name."""
         place = self.places.of(function, register)
         path = tuple(key for key in place.path if key not in ("&", "*"))
-        if place.root in (("parameter", 0), ("this",)) and path and function.method is not None and function.method.owner is not None:
+        if is_object(place.root) and path and function.method is not None and function.method.owner is not None:
             return ("member", function.method.owner.name, path[-1])
         if path:
             return ("member", None, path[-1])

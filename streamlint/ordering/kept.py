@@ -14,7 +14,7 @@ from streamlint.facts.program import Unit
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.code import spelled
-from streamlint.ordering.places import Place, Places, cell_of
+from streamlint.ordering.places import Place, Places, cell_of, is_object
 from streamlint.ordering.streams_in_scope import StreamsInScope
 from streamlint.transfer.modelled import operands_of
 from streamlint.transfer.transfer import Transfer
@@ -78,7 +78,7 @@ class KeptStreams:
     def _stores(self, method: Function, field: str) -> Iterator[tuple[Function, Instruction, int]]:
         for function in method.below:
             for target, register in (pair for one in function.code.instructions() for pair in self.places.assigned(function, one)):
-                if target.path and target.path[-1] == field and target.root in (("parameter", 0), ("this",)):
+                if target.path and target.path[-1] == field and is_object(target.root):
                     one = next(each for each in function.code.instructions() if (target, register) in self.places.assigned(function, each))
                     yield function, one, register
 
@@ -123,7 +123,7 @@ class KeptStreams:
         if register < 0:
             return False
         found = self.places.of(function, register)
-        if found.root == ("this",) and place.root == ("parameter", 0):
+        if found.root[0] == "this" and place.root == ("parameter", 0):
             return found.path == place.path
         if found.root[0] == place.root[0] == "global" and not found.path:
             return last_part(str(found.root[2])) == last_part(str(place.root[2]))

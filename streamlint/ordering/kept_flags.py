@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import Site
+from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.deciding import deciding
 from streamlint.ordering.topics import implied
@@ -23,12 +24,17 @@ _HIGHEST = 4
 """Calls above one another that are asked what they have decided before a path begins."""
 
 
+_ASKING = frozenset({op.BRANCH, op.COMPARE, op.UNARY})
+Decided = frozenset[tuple["Frame", Key, bool]]
+
+
 class KeptFlags:
     """The truth of members that constructors keep."""
 
     def __init__(self, transfer: Transfer) -> None:
         self.transfer = transfer
         self.constants = constants_of(transfer.facts)
+        self._askers: dict[str, frozenset[Function]] = {}
         self._decided: dict[tuple[Function, Key, int], bool | None] = {}
 
     def above(self, frame: Frame, key: Key, decided: Iterable[tuple[Frame, Key, bool]]) -> bool | None:
@@ -42,6 +48,28 @@ class KeptFlags:
                 if where == frame and (truth := implied(asked, holds, key)) is not None:
                     return truth
         return self._by_callers(frame.function, key, _HIGHEST)
+
+    def is_shared(self, function: Function, key: Key) -> bool:
+        """Whether a condition is one about a member that constructors keep, which other functions ask about as well."""
+        name = _member(key)
+        if name is None or function.is_cpp or not self.constants.is_fixed(name):
+            return False
+        return any(other is not function for other in self._asking(name))
+
+    def _asking(self, name: str) -> frozenset[Function]:
+        """The functions whose conditions ask about an attribute of a name."""
+        if name not in self._askers:
+            units = (unit for unit in self.transfer.facts.program.mentioning(name) if not unit.is_cpp)
+            uses = (use for unit in units for use in unit.attribute_uses.get(name, ()) if use[1][0] == op.ATTR)
+            asked = (one for one, read in uses if any(use[0] in _ASKING for use in one.uses[read[2]]))
+            self._askers[name] = frozenset(asked)
+        return self._askers[name]
+
+    def behind(self, frame: Frame, decided: Iterable[tuple[Frame, Key, bool]], caller: Frame, call: Instruction) -> Decided:
+        """What a function has decided of such members, as its caller says it behind the call."""
+        mine = [(key, holds) for where, key, holds in decided if where == frame and self.is_shared(frame.function, key)]
+        said = ((self._as_passed(frame.function, key, Site(caller.function, call)), holds) for key, holds in mine)
+        return frozenset((caller, key, holds) for key, holds in said if key is not None)
 
     def _by_callers(self, function: Function, key: Key, depth: int) -> bool | None:
         """What all calls of a function have decided of a condition."""
@@ -61,6 +89,7 @@ class KeptFlags:
 
     def _as_passed(self, function: Function, key: Key, call: Site) -> Key | None:
         """A condition as a caller says it; None where it does not hang on what the caller gives, and on members of that, alone."""
+        call = _made(call)
         if function.is_cpp or call.instruction[0] not in (op.CALL, op.INVOKE):
             return None
         if len(key) == 1 or key[0] == op.LOAD:
@@ -88,3 +117,16 @@ class KeptFlags:
         )
         entry = parts[0] if parts is not None and len(parts) == 1 else None
         return alike(function, entry.register) if entry is not None and entry.function is function else key
+
+
+def _member(key: Key) -> str | None:
+    """The attribute that a condition asks about; None of any other one."""
+    asked = key[2] if key[0] == op.COMPARE and len(key) > 3 else key
+    return str(asked[1]) if isinstance(asked, tuple) and len(asked) > 2 and asked[0] == op.ATTR else None
+
+
+def _made(call: Site) -> Site:
+    """The call that has made the generator which an instruction enters or leaves as a context manager; or that instruction."""
+    function, one = call.function, call.instruction
+    made = function.definitions[one[3]] if one[0] in (op.ENTER, op.EXIT) and one[3] >= 0 else None
+    return Site(function, made) if made is not None else call

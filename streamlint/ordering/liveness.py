@@ -54,6 +54,7 @@ class Liveness:
             if known[0] != frame
             or mask >> keys.get(topic(known[1]), 0) & 1
             or (is_root and self.walk.conditions.is_given(function, known[1]))
+            or self.walk.conditions.kept_flags.is_shared(function, known[1])
         )
 
     def _asks(self, function: Function) -> list[int]:

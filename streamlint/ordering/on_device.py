@@ -11,7 +11,7 @@ from streamlint.ir import opcodes as op
 from streamlint.transfer.actions import Action, Copied, Viewed
 from streamlint.transfer.transfer import Transfer
 from streamlint.transfer.work import Worked
-from streamlint.waits.operands import operand_of
+from streamlint.waits.operands import operand_of, taken_from
 
 _DEEPEST = 12
 
@@ -76,10 +76,20 @@ class OnDevice:
             return any(self._is_made_there(function, each, depth + 1) for each in one[3:])
         if one[0] == op.PARAM:
             return self._is_given_there(function, one[3], depth)
+        if (elements := self._elements(function, one)) and all(self._is_made_there(function, each, depth + 1) for each in elements):
+            return True
         actions = self.transfer.of(function, one)
         if any(isinstance(action, Copied) and action.direction in ("h2d", "d2d") and action.target == register for action in actions):
             return True
         return any(self._is_made_there(function, each, depth + 1) for each in self._made_from(function, register, actions))
+
+    def _elements(self, function: Function, one: Instruction) -> list[int]:
+        """Python: all elements of the list that a function makes by itself, of which an instruction takes one."""
+        source = taken_from(function, one) if one[0] in (op.NEXT, op.ITEM, op.UNPACK) and not function.is_cpp else None
+        made = function.definitions[source] if source is not None and source >= 0 else None
+        if made is None or made[0] != op.BUILD or function.text(made[3]) not in ("list", "tuple", "set"):
+            return []
+        return [*made[4:], *(use[-1] for use in function.uses[made[2]] if use[0] == op.APPEND and use[2] == made[2])]
 
     def _is_given_there(self, function: Function, index: int, depth: int) -> bool:
         """Python: whether all calls in view give memory of a device for a parameter."""

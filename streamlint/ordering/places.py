@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from streamlint.facts.facts import Facts
 from streamlint.facts.functions import Function
-from streamlint.facts.instructions import COPIES, assigned_at_once, uncast
+from streamlint.facts.instructions import COPIES, assigned_at_once, element_given, uncast
 from streamlint.facts.objects import Constant, Instance, LibraryObject
 from streamlint.facts.program import Unit
 from streamlint.ir import Instruction
@@ -41,6 +41,15 @@ ADDRESS = "&"
 POINTEE = "*"
 _ADDRESSED = {op.ADDRESS_NAME: op.NAME, op.ADDRESS: op.LOAD, op.ADDRESS_ATTR: op.ATTR, op.ADDRESS_ITEM: op.ITEM}
 """By opcode that takes an address: the one that reads what is there."""
+ARROW = "operator->"
+_METHODS = {
+    op.INVOKE: (),
+    op.CALL: ("operator()",),
+    op.DEREF: ("operator*",),
+    op.ITEM: ("operator[]",),
+    op.ATTR: (ARROW,),
+}
+"""C++: by opcode of what may run a method of an object, the operators that it may be."""
 Key = str | Element
 Root = tuple[object, ...]
 
@@ -60,8 +69,8 @@ class Place(NamedTuple):
         return Place(self.root, path[:MOST_KEYS])
 
 
-OWN, THIS = Place(("parameter", 0)), Place(("this",))
-"""The object of a method; what the lambdas in a method of C++ have for it."""
+OWN = Place(("parameter", 0))
+"""The object of a method."""
 
 
 def register_place(register: int) -> Place:
@@ -72,6 +81,22 @@ def register_place(register: int) -> Place:
 def cell_of(function: Function, constant: int) -> Place:
     """The place of a cell that a constant of a function's file names."""
     return Place(("cell", *function.unit.ir.constants[constant], function.unit.number))
+
+
+def object_of(function: Function) -> Place:
+    """What a method of C++, or a lambda in one, has for its object."""
+    method = function.method
+    return OWN if method is None or method is function else in_lambdas(method)
+
+
+def in_lambdas(method: Function) -> Place:
+    """What the lambdas in a method of C++ have for its object."""
+    return Place(("this", method.code.number, method.unit.number))
+
+
+def is_object(root: Root) -> bool:
+    """Whether a root is the object of a method, there or in a lambda in it."""
+    return root == OWN.root or root[0] == "this"
 
 
 def is_own_cell(root: Root, function: Function) -> bool:
@@ -146,10 +171,10 @@ class Places:
         opcode = one[0]
         if opcode == op.UNPACK:
             return self._unpacked(function, one)
+        if opcode in _METHODS and function.is_cpp and (given := self._given_back(function, one)) is not None:
+            return given.behind(function.text(one[4])) if opcode == op.ATTR else given
         if opcode == op.DEREF:
             return self.of(function, one[3]).behind(POINTEE)
-        if opcode == op.INVOKE and function.is_cpp:
-            return self._given_back(function, register, one)
         if opcode == op.PHI:
             return self._given_on(function, register) if function.is_cpp else self._bound(function, register, one)
         named = self._named(function, one, _ADDRESSED.get(opcode, opcode))
@@ -194,15 +219,34 @@ class Places:
         is_named = one[6] == op.NONE and (whole.path or whole.root[0] != "register")
         return whole.behind(Element(one[4])) if is_named else register_place(one[2])
 
-    def _given_back(self, function: Function, register: int, one: Instruction) -> Place:
-        """C++: the object of a method, or the member of it, that the only method which a call can run gives back: ``buffer.data()``."""
-        callees = list(self.facts.callee_functions(function, one))
-        ends = [end for callee in callees for end in callee.by_opcode[op.RETURN]] if len(callees) == 1 else []
-        given = self.of(callees[0], ends[0][2]) if len(ends) == 1 and ends[0][2] >= 0 else register_place(register)
+    def _given_back(self, function: Function, one: Instruction) -> Place | None:
+        """C++: the object of a method, or the member of it, that the only method that can run gives back:
+        ``buffer.data()``, ``*stream``; of a reference to an element, what the element is of."""
+        if one[0] != op.INVOKE and not any(map(self.facts.program.defines, _METHODS[one[0]])):
+            return None
+        entered = self.facts.callee_functions(function, one)
+        callees = [callee for callee in entered if (callee.code.name == ARROW) == (one[0] == op.ATTR)]
+        path = self._returned(callees[0]) if len(callees) == 1 else None
+        return None if path is None else self.receiver(function, one).behind(*path)
+
+    def receiver(self, function: Function, one: Instruction) -> Place:
+        """C++: the object whose member or method an instruction names: also that to which the object's `operator->` leads."""
+        place = self._pointee(function, self.of(function, one[3]))
+        is_behind = one[0] == op.INVOKE and self.facts.program.defines(ARROW)
+        arrows = [each for each in self.facts.callee_functions(function, one) if each.code.name == ARROW] if is_behind else []
+        given = self._returned(arrows[0]) if len(arrows) == 1 else None
+        return place if given is None else place.behind(*given)
+
+    def _returned(self, method: Function) -> tuple[Key, ...] | None:
+        """C++: the keys that lead from an object to the member that a method of it gives back; None of any other method."""
+        ends = method.by_opcode[op.RETURN]
+        given = self.of(method, ends[0][2]) if len(ends) == 1 and ends[0][2] >= 0 else None
+        if given is None or given.root != OWN.root or not method.has_receiver:
+            return None
         path = tuple(key for key in given.path if key not in (ADDRESS, POINTEE))
-        if given.root != ("parameter", 0) or any(isinstance(key, Element) for key in path):
-            return register_place(register)
-        return self._pointee(function, self.of(function, one[3])).behind(*path)
+        if path and isinstance(path[-1], Element) and element_given(method) is not None:
+            path = path[:-1]
+        return None if any(isinstance(key, Element) for key in path) else path
 
     def _is_itself(self, function: Function, one: Instruction) -> bool:
         """Whether entering a scope gives the object of a library that is entered: ``with self.streams[0] as stream``."""
@@ -216,7 +260,8 @@ class Places:
         if opcode == op.NAME:
             return self.of_name(function, function.text(one[3]))
         if opcode == op.LOAD:
-            return THIS if function.is_cpp and function.unit.ir.constants[one[3]][0] == "this" else cell_of(function, one[3])
+            is_this = function.is_cpp and function.unit.ir.constants[one[3]][0] == "this"
+            return object_of(function) if is_this else cell_of(function, one[3])
         if opcode == op.ATTR:
             return self._pointee(function, self.of(function, one[3])).behind(function.text(one[4]))
         is_part = opcode == op.ITEM and not is_gathered(self.facts, function, one)
@@ -270,7 +315,7 @@ class Places:
         """A global name, or in C++ a member of the receiver."""
         if function.is_cpp:
             if self.facts.member_of(function, name) is not None and function.method is not None:
-                return (OWN if function.method is function else THIS).behind(name)
+                return object_of(function).behind(name)
             return Place(("global", -1, name))
         found = self._global.get((function.unit, name))
         if found is None:

@@ -91,7 +91,7 @@ def heads(tracked: Collection[Tracked]) -> Heads:
 
 
 def _is_outer(root: Root) -> bool:
-    return root[0] == "cell" or (root[0] == "global" and isinstance(root[1], int))
+    return root[0] in ("cell", "this") or (root[0] == "global" and isinstance(root[1], int))
 
 
 class Region(NamedTuple):

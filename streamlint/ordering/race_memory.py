@@ -16,6 +16,7 @@ from streamlint.ordering.repeated import Repeated
 from streamlint.ordering.states import State
 from streamlint.transfer.actions import Copied, Viewed
 from streamlint.transfer.transfer import Transfer
+from streamlint.transfer.work import tensors_in
 from streamlint.waits.questions import alike
 
 _RANGE = "range"
@@ -51,7 +52,8 @@ class RaceMemory(Repeated):
             yield from self._given_back(function, one)
         if one is not None and one[0] in _ADDRESSES and any(use[0] == op.BUILD for use in function.uses[register]):
             yield self.places.of(function, register).behind(POINTEE)  # an array of the addresses of a kernel's arguments
-        if one is not None and function.is_cpp and one[0] == op.BINARY and function.text(one[3]) in ("+", "-"):
+        is_offset = one is not None and function.is_cpp and one[0] == op.BINARY and function.text(one[3]) in ("+", "-")
+        if one is not None and is_offset and not tensors_in(self.facts, function, one):
             for base, offset in (one[4:6], one[5:3:-1]):
                 for place in (name for each in self._shared(function, base) for name in self.places.names(function, each)):
                     yield place.behind(Element((_RANGE, alike(function, offset))))

@@ -116,7 +116,7 @@ class Branches(Calls):
         function = state.frame.function
         join = function.control.post_dominators[state.block]
         after = state
-        if self._may_order(state, other, join):
+        if self._may_order(state, other, join, *_next_head(function, state.block, block, other)):
             after = state._replace(guesses=state.guesses + (not self.conditions.is_rare(function, state.block, other)))
         elif join not in (NOBODY, block):
             after = state._replace(guards=state.guards | {(state.frame, state.block, join)})
@@ -141,7 +141,8 @@ class Branches(Calls):
         return came not in loop.body and len(before) > 1
 
     def _is_asked_again(self, function: Function, key: Key) -> bool:
-        return self.says_more(function, key) or self.conditions.is_given(function, key)
+        is_told = self.says_more(function, key) or self.conditions.is_given(function, key)
+        return is_told or self.conditions.kept_flags.is_shared(function, key)
 
     def says_more(self, function: Function, key: Key) -> bool:
         """Whether the way that a branch takes tells which way another one of its function takes."""
@@ -153,10 +154,10 @@ class Branches(Calls):
         is_stream = as_asked(key)[0] in self.currents.entered(function) or key in self.made_streams.asked(function)
         return is_stream or len(asked.get(hash(topic(key)), ())) > 1
 
-    def _may_order(self, state: State, block: int, join: int) -> bool:
+    def _may_order(self, state: State, block: int, *joins: int) -> bool:
         """Whether the way that was not taken holds, before both meet, what orders the operation."""
         function = state.frame.function
-        seen, waiting = {join}, [block]
+        seen, waiting = set(joins), [block]
         while waiting:
             number = waiting.pop()
             if number in seen:
@@ -225,3 +226,10 @@ class Branches(Calls):
         if any(as_asked(key) == (mine, not holds) for key, holds in known):
             return True
         return not known.isdisjoint(self.made_streams.denied_by(function, stream))
+
+
+def _next_head(function: Function, branch: int, *ways: int) -> tuple[int, ...]:
+    """The head of the loop around a branch whose ways all stay in the loop: they meet there, though one of them may return before."""
+    number = function.control.innermost[branch]
+    loop = function.control.loops[number] if number != NOBODY else None
+    return (loop.header,) if loop is not None and all(way in loop.body for way in ways) else ()

@@ -10,6 +10,7 @@ from streamlint.facts.functions import Function
 from streamlint.facts.objects import Container, Site
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.ordering.called_arguments import CalledArguments
 from streamlint.ordering.conditions import Frame
 from streamlint.ordering.deciding import deciding
 from streamlint.ordering.dispatch import Classes, Dispatch
@@ -19,7 +20,7 @@ from streamlint.ordering.global_names import GlobalNames
 from streamlint.ordering.iterated import as_given
 from streamlint.ordering.kept_members import KeptMembers
 from streamlint.ordering.passages import Passages
-from streamlint.ordering.places import ANY, Place, register_place
+from streamlint.ordering.places import ANY, OWN, Place, in_lambdas, register_place
 from streamlint.ordering.states import State
 from streamlint.ordering.walk_hooks import Hooks
 from streamlint.ordering.walk_names import scope_call
@@ -42,6 +43,7 @@ class Calls(Hooks):
         self._calling: dict[Function, list[tuple[Function, Instruction]]] = {}
         self._passages = Passages(self)
         self.generators = Generators(self)
+        self.called = transfer.one_of(CalledArguments, transfer.facts)
         self._run_block: Callable[[State], Iterable[State]] = lambda state: ()
 
     def _entered(self, state: State, one: Instruction, index: int) -> Iterator[State]:
@@ -115,7 +117,7 @@ class Calls(Hooks):
 
     def _narrowed(self, state: State, one: Instruction, callee: Function) -> frozenset[tuple[Frame, Classes]] | None:
         """The classes of known objects if a call runs one of several functions; None where what a path has run says that it does not."""
-        if not self._is_closed_over(state.frame, one, callee):
+        if not self._is_closed_over(state.frame, one, callee) or not self.called.may_run(state.frame, one, callee):
             return None
         mine = self.dispatch.classes(state.frame.function, one, callee)
         if mine is None:
@@ -202,6 +204,7 @@ class Calls(Hooks):
         tracked = self._behind_return(state, register, frame.caller, call)
         block, index = frame.caller.function.homes[call]
         decided = frozenset(known for known in state.decided if known[0] != frame)
+        decided |= self.conditions.kept_flags.behind(frame, state.decided, frame.caller, call)
         back = state._replace(frame=frame.caller, block=block, place=index + 1, tracked=tracked, guards=guards, decided=decided)
         yield back._replace(classes=self.dispatch.behind(state.classes, frame))
 
@@ -236,17 +239,34 @@ class Calls(Hooks):
             tracked |= {
                 held._replace(place=place) for held in tracked if held.kind == BUFFER for place in self._in_members(caller, held, call)
             }
-            frame = Frame(caller, None, None, 0)
-            decided = self.conditions.above(state.frame, state.decided, frame, call)
-            classes = self.dispatch.above(state.classes, state.frame, frame, call)
-            if tracked and decided is not None and classes is not None and self.may_go_up(state, caller, call):
-                block, index = caller.homes[call]
-                decided |= {(frame, key, holds) for key, holds in deciding(caller, block) if self.conditions.is_given(caller, key)}
-                up = state._replace(frame=frame, block=block, place=index + 1, before=0, tracked=tracked, path=(*state.path, call))
-                up = up._replace(classes=classes)
-                through = (caller, function) if is_captured(caller, call) else None
-                after = self.raised(up._replace(guards=frozenset(), decided=decided, through=through), call)
-                yield self.generators.begun(after) if self.resumes else after
+            for frame in self.called.above(caller, call, function) or [Frame(caller, None, None, 0)]:
+                yield from self._behind_call(state, frame, call, tracked.union(self._by_arguments(frame, tracked)))
+
+    def _behind_call(self, state: State, frame: Frame, call: Instruction, tracked: frozenset[Tracked]) -> Iterator[State]:
+        """The state in a caller of the function with which a path begins."""
+        caller = frame.function
+        decided = self.conditions.above(state.frame, state.decided, frame, call)
+        classes = self.dispatch.above(state.classes, state.frame, frame, call)
+        if tracked and decided is not None and classes is not None and self.may_go_up(state, caller, call):
+            block, index = caller.homes[call]
+            decided |= {(frame, key, holds) for key, holds in deciding(caller, block) if self.conditions.is_given(caller, key)}
+            up = state._replace(frame=frame, block=block, place=index + 1, before=0, tracked=tracked, path=(*state.path, call))
+            up = up._replace(classes=classes)
+            through = (caller, state.frame.function) if is_captured(caller, call) else None
+            after = self.raised(up._replace(guards=frozenset(), decided=decided, through=through), call)
+            yield self.generators.begun(after) if self.resumes else after
+
+    def _by_arguments(self, frame: Frame, tracked: frozenset[Tracked]) -> Iterator[Tracked]:
+        """What is tracked that a closure shares with the function around it, by the names of what that has handed over with the closure."""
+        outer, call = frame.caller, frame.call
+        if outer is None or call is None:
+            return
+        shared = {held for held in tracked if held.place.root[0] in ("global", "cell", "this")}
+        own = in_lambdas(outer.function).root
+        shared |= {held._replace(place=OWN.behind(*held.place.path)) for held in shared if held.place.root == own}
+        for held in shared.union(self._by_arguments(outer, tracked)):
+            for sources, target in self._given_to(outer.function, call, frame.function):
+                yield from self.flow.moved([held], sources, target)
 
     def _in_members(self, caller: Function, held: Tracked, call: Instruction) -> Iterator[Place]:
         """The members of other objects that a caller has made of what is tracked, before a call; C++: what an object was made of."""

@@ -5,20 +5,35 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Instance
+from streamlint.facts.objects import FunctionObject, Instance
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.c_api import is_of_c
 from streamlint.ordering.conditions import Frame
+from streamlint.ordering.enclosed import maker_of, shared_parameters
 from streamlint.ordering.flow import EXACT, Flow, Tracked
 from streamlint.ordering.iterated import iterated
-from streamlint.ordering.places import ANY, NEWEST, OWN, THIS, TUPLE, Element, Place, Places, is_own_cell, register_place, rest_behind
+from streamlint.ordering.places import (
+    ANY,
+    ARROW,
+    NEWEST,
+    OWN,
+    TUPLE,
+    Element,
+    Place,
+    Places,
+    in_lambdas,
+    is_own_cell,
+    object_of,
+    register_place,
+    rest_behind,
+)
 from streamlint.ordering.prepared import prepared
 from streamlint.ordering.spread import spread, spread_to
 from streamlint.ordering.states import State
 from streamlint.transfer import carried
 from streamlint.transfer.transfer import Transfer
-from streamlint.waits.operands import handed_over, operand_of
+from streamlint.waits.operands import argument_registers, handed_over, operand_of
 from streamlint.waits.questions import Key, alike
 
 _COMPUTED = frozenset({op.ATTR, op.ITEM, op.UNARY, op.BINARY, op.COMPARE, op.CONST})
@@ -37,6 +52,7 @@ class WalkNames:
         self.flow = Flow(self.places)
         self.carriers = transfer.one_of(carried.Carriers, transfer)
         self._arguments: dict[_Call, list[tuple[tuple[Place, ...], Place]]] = {}
+        self._made_around: dict[_Call, list[tuple[tuple[Place, ...], Place]]] = {}
         self._renaming: dict[tuple[_Call, bool], dict[Key, Element]] = {}
         self._constants_given: dict[_Call, dict[object, object]] = {}
 
@@ -45,8 +61,10 @@ class WalkNames:
         function = state.frame.function
         lent = list(_lent(function, one, callee))
         one = _call_of(function, one, callee)
-        found = {held for held in state.tracked if held.place.root[0] in ("global", "cell", "aside")}
+        found = {held for held in state.tracked if held.place.root[0] in ("global", "cell", "this", "aside")}
         own = state.tracked - found
+        for sources, target in self._enclosed(function, one, callee):
+            found.update(list(self.flow.moved(state.tracked, sources, target)))
         if not own:
             return frozenset(found)
         inside = (((outer,), register_place(each)) for outer, inner in lent for each in self.transfer.shared(callee, inner))
@@ -69,9 +87,31 @@ class WalkNames:
             params = range(len(callee.code.parameters))
             known = [(self.sources(function, one, callee, param), Place(("parameter", param))) for param in params]
             known += [((source,), target) for source, target in spread(self.places, function, one, callee) if target.path]
-            known += [((_object_of(function),), THIS)] if _is_lambda_of(callee, function.method) else []
+            known += [((OWN,), in_lambdas(function))] if self._may_run_lambda(function, one, callee) else []
             self._arguments[function, one, callee] = known
         return known
+
+    def _enclosed(self, function: Function, one: Instruction, callee: Function) -> list[tuple[tuple[Place, ...], Place]]:
+        """Where a call of a closure has what was given to the function that has made it, each with its place in the closure."""
+        known = self._made_around.get((function, one, callee))
+        if known is None:
+            made, around = maker_of(self.facts, function, one, callee), callee.parent
+            shared = shared_parameters(around) if made is not None and around is not None else ()
+            known = [
+                (self.sources(function, made, around, index), target) for index, target in shared if made is not None and around is not None
+            ]
+            self._made_around[function, one, callee] = known
+        return known
+
+    def _may_run_lambda(self, function: Function, one: Instruction, callee: Function) -> bool:
+        """Whether a method of C++ runs a lambda of its own, or calls what may run one: not a method of its object that is given none."""
+        if not function.is_cpp or function.method is not function or len(function.below) < 2:
+            return False
+        if callee in function.below or (callee.owner is None and callee.code.kind != "lambda"):
+            return True
+        values = (value for _, register in argument_registers(function, one) for value in self.transfer.values(function, register))
+        is_given = any(isinstance(value, FunctionObject) and value.function in function.below for value in values)
+        return is_given or OWN not in self.sources(function, one, callee, 0)
 
     def sources(self, function: Function, one: Instruction, callee: Function, index: int) -> tuple[Place, ...]:
         """Where the value of a parameter is found in the function that calls."""
@@ -113,12 +153,17 @@ class WalkNames:
         """Where the object of a method is found that the call does not name as such; None of other calls."""
         if arguments := iterated(self.facts, function, one, callee):
             return tuple(name for register in arguments for name in self.places.names(function, register))
+        if function.is_cpp and one[0] == op.CALL and handed_over(function, one) is not None:
+            return None  # it is among what was bound
         if callee.code.name == "__init__" and not _is_plain_method(function, one):
             return self.places.names(function, one[2])
+        if one[0] == op.INVOKE and function.is_cpp and callee.code.name != ARROW and self.facts.program.defines(ARROW):
+            behind = self.places.receiver(function, one)
+            return None if behind == self.places.of(function, one[3]) else (behind,)
         if one[0] == op.CALL and any(isinstance(value, Instance) for value in self.transfer.values(function, one[3])):
             return self.places.names(function, one[3])  # an object that is called
         if function.is_cpp and one[0] != op.INVOKE and function.method is not None:
-            return (_object_of(function),)  # a method of the same object
+            return (object_of(function),)  # a method of the same object
         return None
 
     def _passed_back(self, state: State, register: int, caller: Function, call: Instruction) -> Iterator[Tracked]:
@@ -131,14 +176,16 @@ class WalkNames:
             yield from (self._rekeyed(held, keys) for held in given)
         for outer, inner in _lent(caller, call, function):
             yield from (self._rekeyed(held, keys) for held in self.flow.moved(mine, self.places.names(function, inner), outer))
+        for sources, inside in self._enclosed(caller, call, function):
+            yield from (held for source in sources for held in self.flow.moved(mine, (inside,), source))
         for one in function.by_opcode[op.OUT]:  # C++: what a parameter that is a reference holds at the end
             for source in self.sources(caller, call, function, one[2]) if one[3] >= 0 else ():
                 yield from self.flow.moved(mine, self.places_returned(function, one[3]), source)
         for held in mine:
             held = self._rekeyed(held, keys)
             root = held.place.root
-            if root == THIS.root and _is_lambda_of(function, caller.method):
-                yield held._replace(place=_object_of(caller).behind(*held.place.path))
+            if root[0] == "this" and root != in_lambdas(function).root:
+                yield held._replace(place=object_of(caller).behind(*held.place.path)) if root == in_lambdas(caller).root else held
             elif root[0] == "parameter":
                 yield from self._in_argument(state.frame.caller is not None, held, caller, call, function)
             elif root[0] == "global" or (root[0] == "cell" and not is_own_cell(root, function)):
@@ -250,16 +297,6 @@ class WalkNames:
             if len(parts) == 1 and parts[0].function is function:
                 yield from (held._replace(place=name.behind(*path[length:])) for name in self.places.names(function, parts[0].register))
                 return
-
-
-def _is_lambda_of(function: Function, method: Function | None) -> bool:
-    """Whether a function is a lambda of C++ that stands in a method, whose object is its own."""
-    return function.is_cpp and method is not None and function.method is method and function is not method
-
-
-def _object_of(function: Function) -> Place:
-    """What a method of C++, or a lambda in one, has for its object."""
-    return OWN if function.method is function else THIS
 
 
 def by_parameters(held: Tracked, names: Mapping[object, object]) -> Iterator[Tracked]:

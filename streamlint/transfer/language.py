@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import Container, Group, Memory, Object, Unknown
@@ -24,11 +24,11 @@ def is_told_by_host(function: Function, one: Instruction) -> bool:
     return one[0] == op.COMPARE and not function.is_cpp and function.text(one[3]) in _ON_HOST
 
 
-def operator(function: Function, one: Instruction) -> Iterator[Action]:
-    """Operators compute; text and truth tests fetch. In C++ an address with an offset is the same memory."""
+def operator(function: Function, one: Instruction, tensors: Collection[int]) -> Iterator[Action]:
+    """Operators compute; text and truth tests fetch. In C++ an address with an offset is the same memory;
+    ``tensors`` are the operands that are none."""
     if function.is_cpp:
-        if one[0] in (op.BINARY, op.INPLACE) and function.text(one[3]) in ("+", "-", "+=", "-="):
-            yield from (Viewed(register) for register in one[4:6])
+        yield from _operator_of_cpp(function, one, tensors)
         return
     if one[0] == op.COMPARE and function.text(one[3]) in ("is", "is not"):
         return
@@ -38,6 +38,14 @@ def operator(function: Function, one: Instruction) -> Iterator[Action]:
     if one[0] == op.INPLACE:
         yield Written(one[4], name)
         yield Viewed(one[4])
+
+
+def _operator_of_cpp(function: Function, one: Instruction, tensors: Collection[int]) -> Iterator[Action]:
+    if tensors:
+        yield from (Read(register, "arithmetic", False) for register in tensors)
+        yield from (Written(one[4], "arithmetic"), Viewed(one[4])) if one[0] == op.INPLACE else ()
+    elif one[0] in (op.BINARY, op.INPLACE) and function.text(one[3]) in ("+", "-", "+=", "-="):
+        yield from (Viewed(register) for register in one[4:6])
 
 
 def element(function: Function, one: Instruction, values: Values, is_tensor: Callable[[Function, int], bool]) -> Iterator[Action]:

@@ -1,4 +1,4 @@
-"""C++: members that stand in the memory of their object, and what is written there."""
+"""Members: in C++ those that stand in the memory of their object, and what is written there; in Python those that are called."""
 
 from __future__ import annotations
 
@@ -6,12 +6,16 @@ from collections.abc import Iterator
 
 from streamlint.facts.facts import Facts
 from streamlint.facts.functions import ClassInfo, Function
+from streamlint.facts.objects import Instance
+from streamlint.facts.stores import Store
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.code import TypeTuple
 from streamlint.transfer.actions import Action, Viewed, Written
+from streamlint.waits.operands import behind
 
 _DEEPEST = 6
+_MAKING = frozenset({op.CALL, op.INVOKE, op.ATTR, op.COPY, op.BUILD, op.DICT, op.PHI})
 _SAME = {op.COPY: 3, op.REBIND: 5, op.DEREF: 3, op.ITEM: 3}
 
 
@@ -47,3 +51,22 @@ def _class_in(facts: Facts, function: Function, register: int, depth: int = _DEE
         kind = next((field.type for field in owner.ir.fields if field.name == function.text(one[3])), None)
     meant = facts.named_type(function, kind)[1] if kind is not None else None
     return meant if isinstance(meant, ClassInfo) else None
+
+
+def calls_member_of_others(facts: Facts, function: Function, one: Instruction) -> bool:
+    """Python: whether a call by the syntax of a method calls what objects of a class keep and were given: it does not know the object."""
+    if function.is_cpp or one[3] in one[6:]:
+        return False
+    name, values = function.text(one[4]), list(facts.values(function, one[3]).values)
+    objects = [
+        value.definition for value in values if isinstance(value, Instance) and facts.hierarchy.lookup(value.definition, name) is None
+    ]
+    lines = [facts.hierarchy.order(definition) for definition in objects]
+    stores = [[store for each in line for store in each.own_stores.get(name, ())] for line in lines]
+    return len(objects) == len(values) > 0 and all(each and all(map(_is_of_others, each)) for each in stores)
+
+
+def _is_of_others(store: Store) -> bool:
+    """Whether what a method keeps is not made with its object, or with what the object has."""
+    leaves = behind(store.function, [store.value], lambda one: op.reads(one) if one[0] in _MAKING else ())
+    return all(one[0] in (*_MAKING, op.CONST, op.NAME, op.FUNCTION) or (one[0] == op.PARAM and one[2] != store.receiver) for one in leaves)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from streamlint.facts.call_graph import CallGraph, LibraryCall
 from streamlint.facts.functions import Function
-from streamlint.facts.instructions import last_name
+from streamlint.facts.instructions import element_given, last_name
 from streamlint.facts.language import MAKING_CONTAINERS, MAKING_ITERATORS
 from streamlint.facts.objects import Elements, External, LibraryObject, Memory, Object, Site
 from streamlint.facts.program import Unit
@@ -32,7 +32,7 @@ from streamlint.transfer import (
 from streamlint.transfer.actions import MASKING, VARIABLE, Action, Asked, Copied, Lost, Read, Synchronized, Touched, Viewed
 from streamlint.transfer.call_sites import CallSites
 from streamlint.transfer.calls import CALLING
-from streamlint.transfer.members import member
+from streamlint.transfer.members import calls_member_of_others, member
 from streamlint.transfer.modelled import HandedCall, ModelledCall, operands_of
 from streamlint.transfer.replaced import replaced, replacing
 from streamlint.waits import indices
@@ -151,7 +151,7 @@ class Transfer(CallSites):
                     )
 
     def _operator(self, function: Function, one: Instruction) -> Iterator[Action]:
-        return language.operator(function, one)
+        return language.operator(function, one, work.tensors_in(self.facts, function, one))
 
     def _attribute(self, function: Function, one: Instruction) -> Iterator[Action]:
         if function.text(one[4]) in self.view_names or self.is_part(function, one):
@@ -177,6 +177,10 @@ class Transfer(CallSites):
             yield Read(one[3], "loop", False)
 
     def _element(self, function: Function, one: Instruction) -> Iterator[Action]:
+        if one == element_given(function):
+            return
+        if function.is_cpp and one[0] in (op.ITEM, op.DEREF):
+            yield from self._behind_reference(function, one)
         if one[0] == op.ITEM and indices.is_gathered(self.facts, function, one):
             yield from (Read(register, "indexing", False) for register in (one[3], *indices.parts_of(function, one[4])))
         else:
@@ -185,6 +189,12 @@ class Transfer(CallSites):
             yield Read(one[2], "element", False, False, (VARIABLE,))
         elif one[0] == op.ITEM and indices.is_masked(self.facts, function, one[4]) and self.is_tensor(function, one[3]):
             yield Read(one[3], MASKING)
+
+    def _behind_reference(self, function: Function, one: Instruction) -> Iterator[Action]:
+        """C++: what is read of an element to which a method gives back a reference, where its value is used."""
+        given = [element_given(edge.callee) for edge in self.edges(function, one) if edge.is_followed]
+        if given and None not in given and any(use[0] in _VALUED for use in function.uses[one[2]]):
+            yield Read(one[2], "indexing", False)
 
     def _construction(self, function: Function, one: Instruction) -> Iterator[Action]:
         if any(map(_is_container, self.values(function, one[2]))):
@@ -208,6 +218,7 @@ class Transfer(CallSites):
     def _of_call(self, function: Function, one: Instruction) -> Iterator[Action]:
         if function.is_cpp and one[0] in (op.CALL, op.INVOKE):
             yield Touched(operands_of(function, one))
+            yield from self._behind_reference(function, one)
         yield from language.filled(function, one)
         if self.facts.program.declares:
             yield from declared_waits.waited(self.facts, function, one, self.edges(function, one))
@@ -220,7 +231,8 @@ class Transfer(CallSites):
             if not modelled:
                 yield Viewed(one[3])
         elif self._is_lost(function, one, modelled):
-            yield Lost(operands_of(function, one), function.text(one[4]) if one[0] == op.INVOKE else "")
+            is_given = one[0] != op.INVOKE or not calls_member_of_others(self.facts, function, one)
+            yield Lost(operands_of(function, one, is_given), function.text(one[4]) if one[0] == op.INVOKE else "")
             yield from self._given_back(function, one)
 
     def _placed(self, function: Function, action: Action) -> Action:
@@ -387,6 +399,8 @@ _FINDERS: dict[int, Callable[[Transfer, Function, Instruction], Iterator[Action]
     op.EXIT: Transfer._end_of_scope,
 }
 """By opcode: what finds the actions of an instruction, beside those of a call."""
+_VALUED = frozenset({op.COPY, op.CAST, op.BINARY, op.COMPARE, op.UNARY, op.BRANCH, op.RETURN, op.STORE, op.SET_ATTR, op.PHI})
+"""C++: what uses the value of what a reference leads to."""
 _ENDING = frozenset({op.AWAIT, op.EXIT, op.INVOKE})
 """The opcodes of what may wait for threads."""
 

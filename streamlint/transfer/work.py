@@ -13,7 +13,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.models.vocabulary import Selector
 from streamlint.transfer.actions import CURRENT, HANDLE, NULL, UNKNOWN, Action, Copied, Stream
-from streamlint.transfer.language import is_told_by_host, leaves_out
+from streamlint.transfer.language import OPERATORS, is_told_by_host, leaves_out
 from streamlint.transfer.memory import is_address
 from streamlint.transfer.modelled import ModelledCall, packed_arguments
 from streamlint.waits.indices import is_gathered, parts_of
@@ -90,6 +90,10 @@ def _of_instruction(facts: Facts, function: Function, one: Instruction) -> Itera
     """The work that is no call: launches, operators, assignments to elements, text."""
     if one[0] == op.LAUNCH:
         yield from _launched(facts, function, one)
+    elif function.is_cpp and one[0] in OPERATORS:
+        if tensors := tensors_in(facts, function, one):
+            made, written = (op.NONE, tensors[:1]) if one[0] == op.INPLACE else (one[2], ())
+            yield Worked(Stream(CURRENT), tensors, written, "arithmetic", "torch", made)
     elif one[0] in (op.BINARY, op.UNARY, op.COMPARE) and not function.is_cpp:
         if not is_told_by_host(function, one):
             yield Worked(Stream(CURRENT), tuple(op.reads(one)), (), "arithmetic", "", one[2])
@@ -101,6 +105,13 @@ def _of_instruction(facts: Facts, function: Function, one: Instruction) -> Itera
         yield Worked(Stream(CURRENT), (one[3], *parts_of(function, one[4])), (), "indexing", "", one[2])
     elif one[0] == op.FORMAT:
         yield Worked(Stream(CURRENT), tuple(op.reads(one)), (), "format", "")
+
+
+def tensors_in(facts: Facts, function: Function, one: Instruction) -> tuple[int, ...]:
+    """C++: the operands of an operator that hold tensors."""
+    if not function.is_cpp or one[0] not in OPERATORS:
+        return ()
+    return tuple(each for each in op.reads(one) if any(map(facts.is_cpp_tensor, facts.values(function, each).values)))
 
 
 def _sent(call: ModelledCall) -> Iterator[Worked]:
