@@ -44,8 +44,9 @@ class KeyedFlow(Joins):
         if found is None:
             found = keyed.entries[key] = entry = Entry()
             entry.node = Node(lambda node: self._begun(entry))
-            for asked, targets in list(keyed.asked.items()) if isinstance(key, Affixes) else ():
-                for target, site in targets.items() if key.fits(asked) else ():
+            affixes = key if isinstance(key, Affixes) else None
+            for asked, targets in list(keyed.asked.items()) if affixes is not None else ():
+                for target, site in targets.items() if affixes is not None and affixes.fits(asked) else ():
                     self.solver.edge(entry.node, target, site)
         return found
 

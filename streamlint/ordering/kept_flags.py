@@ -52,7 +52,7 @@ class KeptFlags:
     def is_shared(self, function: Function, key: Key) -> bool:
         """Whether a condition is one about a member that constructors keep, which other functions ask about as well."""
         name = _member(key)
-        if name is None or function.is_cpp or not self.constants.is_fixed(name):
+        if name is None or function.is_cpp or not self.constants.given.members.is_fixed(name):
             return False
         return any(other is not function for other in self._asking(name))
 

@@ -315,7 +315,7 @@ class Carriers:
                     continue
                 if spreads:
                     yield way.at(register, function)
-                elif may_be_under(name, key.name):
+                elif not isinstance(key.name, str | int) or may_be_under(name, key.name):
                     yield way.inside(register, function)
 
     def _container(self, function: Function, one: Instruction) -> Container | None:
