@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import Site
-from streamlint.facts.trips import FEW_IN_ALL
 from streamlint.hazards.every_round import EveryRound
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -16,6 +15,8 @@ from streamlint.transfer.transfer import CALLING, Transfer
 
 Works = Callable[[Function, Instruction], bool]
 """Whether an instruction, or what it calls, puts work on a device."""
+_SHORT = 64
+"""Rounds of a loop that are a part of what is around it: it goes through names that are written down."""
 _MOST_PLACES = 60
 _CONSTANT = frozenset({op.CONST, op.ATTR, op.NAME, op.BUILD})
 
@@ -51,10 +52,10 @@ class Seldom:
         return home not in body.lost and home not in body.runs(starts, rare, within)
 
     def _loop(self, site: Site) -> Loop | None:
-        """The innermost loop around an instruction that may have more than a few rounds."""
+        """The innermost loop around an instruction that may have many rounds."""
         trips = self.transfer.rounds.trips
         every = ((loop, trips.most(site.function, loop)) for loop in self.rounds.loops(site.function, site.instruction))
-        return next((loop for loop, most in every if most is None or most > FEW_IN_ALL), None)
+        return next((loop for loop, most in every if most is None or most > _SHORT), None)
 
     def _is_told(self, site: Site, works: Works) -> bool:
         """Whether a loop runs an instruction where something that a round was given says so, and goes on with its work without it."""
