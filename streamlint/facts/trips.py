@@ -10,6 +10,7 @@ from streamlint.facts.counters import handed, is_number_of_round
 from streamlint.facts.functions import Function
 from streamlint.facts.instructions import selected, unnegated
 from streamlint.facts.numbers import Bounds, Numbers
+from streamlint.facts.unused import Unused
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Loop
@@ -34,6 +35,7 @@ class Trips:
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
         self.numbers = Numbers(facts)
+        self.unused = Unused(facts.program, facts.hierarchy)
         self._most: dict[tuple[Function, int], int | None] = {}
 
     def most(self, function: Function, loop: Loop) -> int | None:
@@ -55,7 +57,9 @@ class Trips:
 
     def _calls(self, function: Function, depth: int) -> int | None:
         """How often a function is called at most."""
-        if function.code.kind == "module" or (function.is_cpp and function.name == "main"):
+        if function.code.kind == "module":  # what a file that others import tries out says little of what they do
+            return 1 if next(self.unused.importers(function.unit), None) is None else None
+        if function.is_cpp and function.name == "main":
             return 1
         calls = list(self.numbers.calls(function)) if depth and not function.is_generator else []
         if not 0 < len(calls) <= _MOST_CALLERS:
