@@ -38,10 +38,14 @@ class Seldom:
                     return False
             elif not self._is_rare(each, None):
                 callers = self.transfer.callers(each.function)
-                if not callers or len(waiting) > _MOST_PLACES:
+                if not callers or len(waiting) > _MOST_PLACES or any(self._starts(*place) for place in callers):
                     return False
                 waiting += [one for place in callers if (one := Site(*place)) not in waiting]
         return True
+
+    def _starts(self, function: Function, call: Instruction) -> bool:
+        """Whether a call runs functions in another thread: that is there for them, however often it is started."""
+        return any(edge.is_elsewhere for edge in self.transfer.edges(function, call))
 
     def _is_rare(self, site: Site, loop: Loop | None) -> bool:
         """Whether a rare branch alone leads to an instruction in each round, or call; what no call in view does is not rare for that."""
