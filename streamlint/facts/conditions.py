@@ -247,9 +247,9 @@ class Conditions(FirstTimes):
                 edge = other if edge == taken else taken
             counts = [each for each in self._summands(larger) if self.is_counter(each)]
             moving = [each for each in (*self._summands(larger), *self._summands(smaller)) if each not in counts]
-            if any(self._is_set(each, edge, lambda function, value: isinstance(function.constant(value), int)) for each in counts):
+            if any(self._is_set_behind(each, edge, lambda function, value: isinstance(function.constant(value), int)) for each in counts):
                 return edge
-            if counts and any(self._is_set(each, edge, self._moves_on) for each in moving):
+            if counts and any(self._is_set_behind(each, edge, self._moves_on) for each in moving):
                 return edge
         return None
 

@@ -92,6 +92,11 @@ class FirstTimes:
 
     def _is_set(self, register: int, edge: int, settles: Settles) -> bool:
         """Whether the variable or attribute that a register was read from is set behind an edge to a value that settles it."""
+        receiver, _, name = path_of(self.function, register).rpartition(".")
+        return self._is_set_behind(register, edge, settles) and not (receiver == SELF and self._is_reset(name, settles))
+
+    def _is_set_behind(self, register: int, edge: int, settles: Settles) -> bool:
+        """The same, whatever other methods of the class set it to."""
         path = path_of(self.function, register)
         constants = self.function.unit.ir.constants
         if not path:
@@ -104,8 +109,7 @@ class FirstTimes:
         else:
             stored = [one[3] for one in self._behind(edge, op.STORE) if constants[one[2]][0] == path]
             stored += [one[3] for one in self._behind(edge, op.SET_NAME) if self.function.text(one[2]) == path]
-        is_settled = any(settles(self.function, value) for value in stored)
-        return is_settled and not (receiver == SELF and self._is_reset(name, settles))
+        return any(settles(self.function, value) for value in stored)
 
     def _is_reset(self, name: str, settles: Settles) -> bool:
         """Whether a method of the class, its constructor aside, sets an attribute back to a constant that is not settled."""

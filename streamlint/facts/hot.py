@@ -20,6 +20,7 @@ from streamlint.facts.flags import Flag, Flags, Holds, IsNone, decided
 from streamlint.facts.functions import Function
 from streamlint.facts.gradients import Gradients
 from streamlint.facts.handlers import Handlers
+from streamlint.facts.long_rounds import LongRounds
 from streamlint.facts.loops import Body
 from streamlint.facts.named import NamedMembers
 from streamlint.facts.objects import Constant, Site, Unknown
@@ -107,6 +108,7 @@ class HotRegions:
         self.named = NamedMembers(self.graph)
         self.wrapped = Wrapped(self.graph)
         self.runs = Runs(self)
+        self.long_rounds = LongRounds(self.graph)
         self.regions: dict[Function, list[Region]] = {}
         self._bodies: dict[Function, Body] = {}
         self._progress: dict[tuple[Function, Key], dict[int, Progress]] = {}
@@ -257,7 +259,7 @@ class HotRegions:
         resumed: bool = False,
         around: tuple[Function, ...] = (),
     ) -> None:
-        if loop is not None and self._is_short(function, loop):
+        if loop is not None and self._costs_nothing(function, loop):
             return
         body, (caller, call) = self.body(function), entered or (None, None)
         if caller is None and loop is not None:
@@ -271,10 +273,10 @@ class HotRegions:
         self.regions.setdefault(function, []).append(region)
         self._enter(region, around)
 
-    def _is_short(self, function: Function, loop: Loop) -> bool:
-        """Whether a loop has a few rounds while the program runs, and no more."""
+    def _costs_nothing(self, function: Function, loop: Loop) -> bool:
+        """Whether what a wait costs in the rounds of a loop is nothing: there are few while the program runs, or they take long."""
         rounds = self.rounds.trips.in_all(function, loop)
-        return rounds is not None and rounds <= FEW_IN_ALL
+        return (rounds is not None and rounds <= FEW_IN_ALL) or self.long_rounds.take_long(function, loop)
 
     def _evaluating(self, function: Function) -> frozenset[int]:
         """The blocks of loops that evaluate a module, and train nothing."""

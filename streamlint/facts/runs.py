@@ -21,6 +21,7 @@ from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Loop
 
 _DEEPEST = 8
+_WHOLE = frozenset({"backward", "optimizer"})
 _MADE = (LibraryObject, Instance)
 _PARTS = frozenset({op.ATTR, op.ITEM, op.UNPACK, op.COPY, op.CAST})
 Roots = frozenset[tuple[int, int]]
@@ -118,14 +119,14 @@ class Runs:
         """Whether the rounds of a loop train in a loop, of their own or of what they call."""
         loops = self.bodies.body(function).graph.loops
         own = self._levels(function, _DEEPEST)
-        if any(index != NOBODY and loops[index].body < loop.body and "optimizer" in does for index, (does, _) in own.items()):
+        if any(index != NOBODY and loops[index].body < loop.body and does >= _WHOLE for index, (does, _) in own.items()):
             return True
         return any(self._trains_inside(callee) for callee in self._called(function, loop.body))
 
     def _trains_inside(self, function: Function) -> bool:
         if function not in self._trains:
             self._trains[function] = any(
-                index != NOBODY and "optimizer" in does for index, (does, _) in self._levels(function, _DEEPEST).items()
+                index != NOBODY and does >= _WHOLE for index, (does, _) in self._levels(function, _DEEPEST).items()
             )
         return self._trains[function]
 

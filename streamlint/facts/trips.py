@@ -10,6 +10,7 @@ from streamlint.facts.counters import handed, is_number_of_round
 from streamlint.facts.functions import Function
 from streamlint.facts.instructions import selected, unnegated
 from streamlint.facts.numbers import Bounds, Numbers
+from streamlint.facts.unused import Unused
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.graph import NOBODY, Loop
@@ -34,6 +35,7 @@ class Trips:
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
         self.numbers = Numbers(facts)
+        self.unused = Unused(facts.program, facts.hierarchy)
         self._most: dict[tuple[Function, int], int | None] = {}
 
     def most(self, function: Function, loop: Loop) -> int | None:
@@ -55,7 +57,9 @@ class Trips:
 
     def _calls(self, function: Function, depth: int) -> int | None:
         """How often a function is called at most."""
-        if function.code.kind == "module" or (function.is_cpp and function.name == "main"):
+        if function.code.kind == "module":  # what a file that others import tries out says little of what they do
+            return 1 if next(self.unused.importers(function.unit), None) is None else None
+        if function.is_cpp and function.name == "main":
             return 1
         calls = list(self.numbers.calls(function)) if depth and not function.is_generator else []
         if not 0 < len(calls) <= _MOST_CALLERS:
@@ -107,26 +111,16 @@ class Trips:
     def _counted(self, function: Function, loop: Loop, register: int) -> tuple[Bounds, int] | None:
         """Where a number begins that each round of a loop changes by the same, and by how much."""
         one = function.definitions[register] if register >= 0 else None
-        if one is not None and is_number_of_round(function, one) and function.blocks[one] in loop.body:
+        if one is not None and is_number_of_round(function, one) and _is_defined_in(function, loop, register):
             return Bounds(0, 0), 1
-        while one is not None and one[0] in (op.CAST, op.COPY, op.REBIND):
-            one = function.definitions[one[5] if one[0] == op.REBIND else one[-1]]
-        if one is not None and one[0] in (op.BINARY, op.INPLACE) and (step := _step(function, one)):
-            one = function.definitions[handed(function, one[4])]
+        one = _variable(function, register)
         if one is None or one[0] != op.PHI or function.blocks[one] != loop.header:
             return None
-        before, steps = list[int](), set[int]()
-        for value in one[3:]:
-            made = function.definitions[value] if value >= 0 else None
-            if made is None or function.blocks[made] not in loop.body:
-                before.append(value)
-                continue
-            made = function.definitions[handed(function, value)]
-            step = _step(function, made) if made is not None else 0
-            if not step or made is None or handed(function, made[4]) != one[2]:
-                return None
-            steps.add(step)
-        return (self.numbers.joined(function, before), steps.pop()) if len(steps) == 1 else None
+        inside = [value for value in one[3:] if _is_defined_in(function, loop, value)]
+        steps = {_step(function, function.definitions[handed(function, value)]) for value in inside}
+        if len(steps) != 1 or 0 in steps or any(_variable(function, value) != one for value in inside):
+            return None
+        return self.numbers.joined(function, [value for value in one[3:] if value not in inside]), steps.pop()
 
     def elements(self, function: Function, register: int, depth: int = _DEEPEST) -> int | None:
         """The most elements that a loop takes out of what a register holds."""
@@ -140,21 +134,22 @@ class Trips:
             is_filled = any(function.invokes(use, "puts", "extends") for use in function.uses[register])
             return len(one) - 4 if is_plain and not is_filled else None
         if one[0] == op.ITEM:
-            cut = function.definitions[one[4]]
-            is_front = cut is not None and cut[0] == op.SLICE and (cut[3] < 0 or function.constant(cut[3]) == 0)
-            bound = self.numbers.of(function, cut[4]) if cut is not None and is_front and cut[4] >= 0 else Bounds()
-            return bound.high if bound.low is not None and bound.low >= 0 else None
+            return self._cut(function, one)
         return self._called(function, one, depth - 1) if one[0] == op.CALL else None
+
+    def _cut(self, function: Function, one: Instruction) -> int | None:
+        """The same of ``x[:3]``."""
+        cut = function.definitions[one[4]] if one[4] >= 0 else None
+        if cut is None or cut[0] != op.SLICE or cut[4] < 0 or not (cut[3] < 0 or function.constant(cut[3]) == 0):
+            return None
+        bound = self.numbers.of(function, cut[4])
+        return bound.high if bound.low is not None and bound.low >= 0 else None
 
     def _called(self, function: Function, one: Instruction, depth: int) -> int | None:
         """The same of ``range``, and of what goes through something else."""
         name, given = function.dotted(one[3]), one[5:]
         if name == "range" and 0 < len(given) < 4:
-            every = [self.numbers.of(function, each) for each in given]
-            first, last = (every[0], every[1]) if len(every) > 1 else (Bounds(0, 0), every[0])
-            step = every[2].exact if len(every) > 2 else 1
-            length = last.high - first.low if last.high is not None and first.low is not None else None
-            return -(-length // step) if length is not None and step is not None and step > 0 else None
+            return self._ranged([self.numbers.of(function, each) for each in given])
         if name == "zip":
             return min((each for part in given if (each := self.elements(function, part, depth)) is not None), default=None)
         if name in _ORDERED and given:
@@ -162,10 +157,16 @@ class Trips:
         if name.rpartition(".")[2] == "islice" and len(given) > 1:
             return self.numbers.of(function, given[min(2, len(given) - 1)]).high
         for row in self.facts.rows(function, one):
-            of = row.get("of")
-            if row.effect == "same" and isinstance(of, Selector):
-                return next((self.elements(function, each, depth) for each in selected(function, one, of)), None)
+            of = row.get("of") if row.effect == "same" else None
+            if isinstance(of, Selector) and (parts := selected(function, one, of)):
+                return self.elements(function, parts[0], depth)
         return None
+
+    def _ranged(self, given: list[Bounds]) -> int | None:
+        first, last = (given[0], given[1]) if len(given) > 1 else (Bounds(0, 0), given[0])
+        step = given[2].exact if len(given) > 2 else 1
+        length = last.high - first.low if last.high is not None and first.low is not None else None
+        return -(-length // step) if length is not None and step is not None and step > 0 else None
 
 
 def _line(function: Function, loop: Loop) -> Iterator[Loop]:
@@ -177,10 +178,23 @@ def _line(function: Function, loop: Loop) -> Iterator[Loop]:
         found = loops[found.parent] if found.parent != NOBODY else None
 
 
-def _step(function: Function, one: Instruction) -> int:
+def _is_defined_in(function: Function, loop: Loop, register: int) -> bool:
+    one = function.definitions[register] if register >= 0 else None
+    return one is not None and function.blocks[one] in loop.body
+
+
+def _variable(function: Function, register: int) -> Instruction | None:
+    """What defines the variable of a loop that a register holds, or held before it was changed by a constant or handed to calls."""
+    one = function.definitions[handed(function, register)] if register >= 0 else None
+    while one is not None and one[0] in (op.CAST, op.COPY):
+        one = function.definitions[handed(function, one[-1])]
+    return function.definitions[handed(function, one[4])] if one is not None and _step(function, one) else one
+
+
+def _step(function: Function, one: Instruction | None) -> int:
     """By how much an operator changes what stands at its left; 0 for another one."""
-    sign = function.text(one[3]).rstrip("=") if one[0] in (op.BINARY, op.INPLACE) else ""
-    number = function.constant(one[5]) if sign in ("+", "-") else None
+    sign = function.text(one[3]).rstrip("=") if one is not None and one[0] in (op.BINARY, op.INPLACE) else ""
+    number = function.constant(one[5]) if one is not None and sign in ("+", "-") else None
     return (number if sign == "+" else -number) if isinstance(number, int) else 0
 
 

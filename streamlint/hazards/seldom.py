@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 from streamlint.facts.functions import Function
 from streamlint.facts.objects import Site
-from streamlint.facts.trips import FEW_IN_ALL
 from streamlint.hazards.every_round import EveryRound
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
@@ -16,6 +15,8 @@ from streamlint.transfer.transfer import CALLING, Transfer
 
 Works = Callable[[Function, Instruction], bool]
 """Whether an instruction, or what it calls, puts work on a device."""
+_SHORT = 64
+"""Rounds of a loop that are a part of what is around it: it goes through names that are written down."""
 _MOST_PLACES = 60
 _CONSTANT = frozenset({op.CONST, op.ATTR, op.NAME, op.BUILD})
 
@@ -37,10 +38,14 @@ class Seldom:
                     return False
             elif not self._is_rare(each, None):
                 callers = self.transfer.callers(each.function)
-                if not callers or len(waiting) > _MOST_PLACES:
+                if not callers or len(waiting) > _MOST_PLACES or any(self._starts(*place) for place in callers):
                     return False
                 waiting += [one for place in callers if (one := Site(*place)) not in waiting]
         return True
+
+    def _starts(self, function: Function, call: Instruction) -> bool:
+        """Whether a call runs functions in another thread: that is there for them, however often it is started."""
+        return any(edge.is_elsewhere for edge in self.transfer.edges(function, call))
 
     def _is_rare(self, site: Site, loop: Loop | None) -> bool:
         """Whether a rare branch alone leads to an instruction in each round, or call; what no call in view does is not rare for that."""
@@ -51,10 +56,10 @@ class Seldom:
         return home not in body.lost and home not in body.runs(starts, rare, within)
 
     def _loop(self, site: Site) -> Loop | None:
-        """The innermost loop around an instruction that may have more than a few rounds."""
+        """The innermost loop around an instruction that may have many rounds."""
         trips = self.transfer.rounds.trips
         every = ((loop, trips.most(site.function, loop)) for loop in self.rounds.loops(site.function, site.instruction))
-        return next((loop for loop, most in every if most is None or most > FEW_IN_ALL), None)
+        return next((loop for loop, most in every if most is None or most > _SHORT), None)
 
     def _is_told(self, site: Site, works: Works) -> bool:
         """Whether a loop runs an instruction where something that a round was given says so, and goes on with its work without it."""

@@ -35,7 +35,7 @@ class Measuring:
         beside it. A peak of memory is known without a wait: who looks at one in rounds that step (``may_step``) does not measure.
         """
         chain = region.chain()
-        if self._is_for_time(wait, chain[0]):
+        if self._is_for_time(wait, chain[0]) or self._is_for_memory(chain[0]):
             return True
         if any(_FILES.intersection(re.split(r"[^a-z]+", one.function.unit.path.rpartition("/")[2].lower())) for one in chain):
             return True
@@ -69,6 +69,18 @@ class Measuring:
         given = [set(_leaves(function, one[2])) for one in ends]
         is_time = bool(given) and all(leaves <= outside.keys() and leaves & before and leaves - before for leaves in given)
         return is_time and _is_dropped(function, wait.instruction[2])
+
+    def _is_for_memory(self, region: Region) -> bool:
+        """Whether the function around a loop gives nothing but how much memory its rounds have used, and measures that anew."""
+        function, loop = region.function, region.loop
+        if loop is None or self.graph.facts.models.known("memory-in-use").isdisjoint(function.called_names):
+            return False
+        names = {call.instruction: call.name.rpartition(".")[2] for call in self.graph.calls(function).libraries}
+        in_use = {one for one, name in names.items() if name in function.known("memory-in-use")}
+        begun = {one for one, name in names.items() if name in function.known("figures")} | in_use
+        given = [set(_leaves(function, one[2])) for one in function.by_opcode[op.RETURN] if not _is_nothing(function, one[2])]
+        is_begun = any(function.control.dominates(function.blocks[one], loop.header) for one in begun)
+        return is_begun and bool(given) and all(leaves & in_use and leaves <= in_use for leaves in given)
 
     def _is_measured(self, function: Function, one: Instruction, with_peaks: bool) -> bool:
         """Whether the innermost loop around an instruction looks at a clock (or a peak of memory) in its rounds, or else its function."""
@@ -134,9 +146,10 @@ def _is_nothing(function: Function, register: int) -> bool:
 
 
 def _leaves(function: Function, register: int) -> Iterator[Instruction]:
-    """What a number is computed from, constants aside."""
-    made = behind(function, [register], lambda one: op.reads(one) if one[0] in _ARITHMETIC else ())
-    yield from (one for one in made if one[0] not in _ARITHMETIC and one[0] != op.CONST)
+    """What numbers are computed from, constants aside: ``float("inf")`` is one too."""
+    made = behind(function, [register], lambda one: op.reads(one) if one[0] in _ARITHMETIC or one[0] == op.BUILD else ())
+    kept = (one for one in made if one[0] not in _ARITHMETIC and one[0] not in (op.CONST, op.BUILD, op.UNDEF))
+    yield from (one for one in kept if not (one[0] == op.CALL and len(one) == 6 and function.constant(one[5]) is not None))
 
 
 def _is_dropped(function: Function, register: int) -> bool:
