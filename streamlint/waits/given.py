@@ -101,7 +101,10 @@ class Given:
         if one[0] == op.LOAD:
             return list(self._shared(held, held.function.unit.ir.constants[one[3]]))
         if one[0] == op.ATTR:
-            found = self.members.of(held, one)
+            found = self.members.of(held, one[3], held.function.text(one[4]))
+            return [*found] if found is not None else None
+        if (asked := _asked_by_name(held.function, one)) is not None:
+            found = self.members.of(held, *asked)
             return [*found] if found is not None else None
         return self._returned(held, one) if one[0] in (op.CALL, op.INVOKE) else None
 
@@ -291,6 +294,13 @@ def _outside(held: Held, call: Site, register: int) -> Held:
     is_same = one[0] == op.INVOKE and caller.text(one[4]) == held.function.code.name and caller.code.name == held.function.code.name
     context = tuple(entry for entry in held.context if entry[0] is not held.function)
     return Held(caller, register, context, held.classes if is_same else None, held.makers)
+
+
+def _asked_by_name(function: Function, one: Instruction) -> tuple[int, str] | None:
+    """The object and the name of ``getattr(x, "name", default)``."""
+    is_asked = one[0] == op.CALL and len(one) in (7, 8) and function.dotted(one[3]) == "getattr"
+    name = function.constant(one[6]) if is_asked else None
+    return (one[5], name) if isinstance(name, str) else None
 
 
 def _plain(value: Object) -> Function | None:

@@ -118,6 +118,7 @@ class HostRounds:
         others = dict.fromkeys(region.function.unit for region in regions if region.function.owner not in classes)
         methods = (each for one in classes for held in one.methods.values() for method in held for each in method.below)
         chooses = any(self._placing.chooses(unit, makers) for unit in others)
+        chooses = chooses or any(self._placing.takes_from_placing(site.function.unit) for _, site in makers)
         return chooses or any(self._placing.chooses_in(each, makers) for each in methods)
 
     def _is_handed_in(self, function: Function, call: Instruction, values: list[Object]) -> bool:
@@ -165,7 +166,7 @@ class HostRounds:
         """The calls that make what a call calls; functions need not be made. None where that is not known."""
         if call[0] != op.INVOKE or any(isinstance(each, BoundMethod) for each in self.facts.callees(function, call)):
             return self._made_by(function, call[3])
-        kept = self._given.members.of(Held(function, call[3]), call)
+        kept = self._given.members.of(Held(function, call[3]), call[3], function.text(call[4]))
         return self._made_of(kept) if kept is not None else None
 
     def _made_by(self, function: Function, register: int) -> list[Site] | None:
