@@ -282,7 +282,7 @@ class Given:
             for receiver, name, _, spreads in put_by(function, use):
                 held = self.facts.values(function, receiver).values
                 is_it = (function, receiver) == root[:2] or any(isinstance(each, Container) and each is made for each in held)
-                if is_it and (spreads or may_be_under(name, key if isinstance(key, (str, int)) else None)):
+                if is_it and (spreads or may_be_under(name, key)):
                     return True
         return False
 

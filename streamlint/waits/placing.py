@@ -158,6 +158,7 @@ class Placing:
                 continue
             seen.add(held)
             one = held.instruction
+            behind: list[Held | None]
             if one is not None and _is_device(held.function, one):
                 behind = [held._replace(register=each) for _, each in argument_registers(held.function, one)[:1]]
             else:
