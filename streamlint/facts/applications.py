@@ -8,7 +8,7 @@ from streamlint.build_files import is_packaged
 from streamlint.facts.program import Program, Unit
 from streamlint.ir import opcodes as op
 
-_MAIN = "__main__"
+_MAIN, _NOTEBOOK = "__main__", ".ipynb"
 
 
 def is_closed(unit: Unit) -> bool:
@@ -17,9 +17,9 @@ def is_closed(unit: Unit) -> bool:
 
 
 def _has_entry(program: Program) -> bool:
-    """Whether a file of the program asks whether it is the one that is run."""
+    """Whether a file of the program is a notebook, or asks whether it is the one that is run."""
     if program not in _KNOWN:
-        _KNOWN[program] = any(map(_asks, program.units.values()))
+        _KNOWN[program] = any(unit.path.endswith(_NOTEBOOK) or _asks(unit) for unit in program.units.values())
     return _KNOWN[program]
 
 

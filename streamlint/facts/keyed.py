@@ -12,7 +12,21 @@ from streamlint.facts.frames import Arguments, Frame
 from streamlint.facts.functions import Function
 from streamlint.facts.joins import Joins
 from streamlint.facts.nodes import Entry, Keyed, Node
-from streamlint.facts.objects import Activation, Affixes, Container, External, Group, Instance, Key, Name, Object, Rest, Site, Varargs
+from streamlint.facts.objects import (
+    Activation,
+    Affixes,
+    Container,
+    External,
+    Group,
+    Instance,
+    Key,
+    Name,
+    Object,
+    Rest,
+    Site,
+    Varargs,
+    may_be_under,
+)
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 
@@ -44,9 +58,8 @@ class KeyedFlow(Joins):
         if found is None:
             found = keyed.entries[key] = entry = Entry()
             entry.node = Node(lambda node: self._begun(entry))
-            affixes = key if isinstance(key, Affixes) else None
-            for asked, targets in list(keyed.asked.items()) if affixes is not None else ():
-                for target, site in targets.items() if affixes is not None and affixes.fits(asked) else ():
+            for asked, targets in list(keyed.asked.items()) if isinstance(key, Affixes) else ():
+                for target, site in list(targets.items()) if may_be_under(key, asked) else ():
                     self.solver.edge(entry.node, target, site)
         return found
 

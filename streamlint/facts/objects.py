@@ -39,7 +39,7 @@ Name = Key | Affixes | None
 """What is known of the key under which something is put: all of it, its ends, or nothing."""
 
 
-def may_be_under(name: Name, key: Key | None) -> bool:
+def may_be_under(name: Name, key: object) -> bool:
     """Whether what is put under one key may be asked for under another; None is a key that is not known."""
     return name is None or key is None or name == key or (isinstance(name, Affixes) and name.fits(key))
 

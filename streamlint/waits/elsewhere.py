@@ -9,13 +9,14 @@ from streamlint.facts.functions import Function
 from streamlint.facts.instructions import last_name
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.waits.operands import argument_registers, is_element_type, operand_of
+from streamlint.waits.constants import constants_of
+from streamlint.waits.entered import Held
+from streamlint.waits.operands import argument_registers, is_element_type
 
 _OTHER, _HOST, _UNKNOWN = "other", "host", "unknown"
 _DEVICE, _TO = "device", "to"
 _MOST = 60
 """Registers that are looked at for one."""
-_Place = tuple[Function, int]
 
 
 class Elsewhere:
@@ -24,6 +25,7 @@ class Elsewhere:
     def __init__(self, graph: CallGraph) -> None:
         self.graph = graph
         self.facts = graph.facts
+        self._given = constants_of(graph.facts).given
 
     def drives(self, functions: Iterable[Function]) -> bool:
         """Whether some functions put something on a device of another kind, and nothing on one that may be CUDA's."""
@@ -47,41 +49,30 @@ class Elsewhere:
 
     def _kinds(self, function: Function, register: int) -> Iterator[str]:
         """The kinds of devices that a register may hold; none where that of a tensor is meant, or no device."""
-        waiting, seen = [(function, register)], set[_Place]()
+        waiting, seen = [Held(function, register)], set[Held]()
         while waiting:
-            place = home, held = waiting.pop()
-            one = home.definitions[held] if held >= 0 else None
-            if place in seen:
+            held = waiting.pop()
+            home, one = held.function, held.instruction
+            if held in seen:
                 continue
-            seen.add(place)
-            if one is None or len(seen) > _MOST:
+            seen.add(held)
+            before = self._before(held, one) if one is not None else []
+            if one is None or len(seen) > _MOST or None in before:
                 yield _UNKNOWN
             elif one[0] == op.CONST:
                 yield _kind_of(home, home.unit.ir.constants[one[3]])
-            elif before := list(self._before(home, one)):
-                waiting += before
-            elif not (one[0] == op.ATTR and home.text(one[4]) in (_DEVICE, "dtype")) and not is_element_type(self.facts, home, held):
+            elif before:
+                waiting += [each for each in before if each is not None]
+            elif not (one[0] == op.ATTR and home.text(one[4]) in (_DEVICE, "dtype")) and not is_element_type(
+                self.facts, home, held.register
+            ):
                 yield _UNKNOWN
 
-    def _before(self, function: Function, one: Instruction) -> Iterator[_Place]:
-        """Where what an instruction gives was before."""
-        if one[0] in (op.PHI, op.COPY):
-            yield from ((function, each) for each in op.reads(one))
-        elif one[0] in (op.CALL, op.INVOKE) and last_name(function, one) == _DEVICE:
-            yield from ((function, register) for _, register in argument_registers(function, one)[:1])
-        elif one[0] in (op.CALL, op.INVOKE):
-            callees = [edge.callee for edge in self.graph.of_call(function, one).edges if edge.is_followed]
-            yield from ((callee, end[2]) for callee in callees for end in callee.by_opcode[op.RETURN])
-        elif one[0] == op.ATTR and function.owner is not None and function.is_parameter(one[3], 0):
-            stores = (each.own_stores.get(function.text(one[4]), ()) for each in self.facts.hierarchy.order(function.owner))
-            yield from ((store.function, store.value) for each in stores for store in each)
-        elif one[0] == op.NAME:
-            yield from function.unit.globals.get(function.text(one[3]), ())
-        elif one[0] == op.PARAM:
-            places = ((caller, operand_of(caller, call, function, one[3])) for caller, call in self.facts.call_places(function))
-            given = [(caller, register) for caller, register in places if register is not None]
-            default = function.default_place(one[3])
-            yield from (*given, default) if given and default is not None else given
+    def _before(self, held: Held, one: Instruction) -> list[Held | None]:
+        """Where what an instruction gives was before; a device is where its name was."""
+        if one[0] in (op.CALL, op.INVOKE) and last_name(held.function, one) == _DEVICE:
+            return [held._replace(register=register) for _, register in argument_registers(held.function, one)[:1]]
+        return [each for each in self._given.before(held) or [] if each != held]
 
 
 def _kind_of(function: Function, word: object) -> str:

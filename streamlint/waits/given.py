@@ -12,6 +12,7 @@ from streamlint.facts.instructions import DICT, LIST, pairs_of, unnegated
 from streamlint.facts.objects import BoundMethod, Container, FunctionObject, Instance, Object, Site, may_be_under
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
+from streamlint.waits.command_line import CommandLine
 from streamlint.waits.entered import Context, Held, entered_by
 from streamlint.waits.members import Members
 from streamlint.waits.operands import all_given, bound_of, operand_of
@@ -42,6 +43,7 @@ class Given:
         self.facts = facts
         self.truth = truth
         self.members = Members(facts)
+        self.command_line = CommandLine(facts, self.roots)
         self._known: dict[Held, Roots | None] = {}
         self._asking: set[Held] = set()
         self.met = 0  # how often what is asked hung on itself
@@ -100,9 +102,9 @@ class Given:
             return [*self.members.of_file(unit, held.function.text(one[4]))] if unit is not None and one[4] != op.NONE else None
         if one[0] == op.LOAD:
             return list(self._shared(held, held.function.unit.ir.constants[one[3]]))
-        if one[0] == op.ATTR:
-            found = self.members.of(held, one)
-            return [*found] if found is not None else None
+        asked = (one[3], held.function.text(one[4])) if one[0] == op.ATTR else _asked_by_name(held.function, one)
+        if asked is not None:
+            return [*(self.members.of(held, *asked) or self.command_line.of(held, *asked))]
         return self._returned(held, one) if one[0] in (op.CALL, op.INVOKE) else None
 
     def _ways(self, held: Held, phi: Instruction) -> Iterator[Held]:
@@ -280,7 +282,7 @@ class Given:
             for receiver, name, _, spreads in put_by(function, use):
                 held = self.facts.values(function, receiver).values
                 is_it = (function, receiver) == root[:2] or any(isinstance(each, Container) and each is made for each in held)
-                if is_it and (spreads or may_be_under(name, key if isinstance(key, (str, int)) else None)):
+                if is_it and (spreads or may_be_under(name, key)):
                     return True
         return False
 
@@ -291,6 +293,13 @@ def _outside(held: Held, call: Site, register: int) -> Held:
     is_same = one[0] == op.INVOKE and caller.text(one[4]) == held.function.code.name and caller.code.name == held.function.code.name
     context = tuple(entry for entry in held.context if entry[0] is not held.function)
     return Held(caller, register, context, held.classes if is_same else None, held.makers)
+
+
+def _asked_by_name(function: Function, one: Instruction) -> tuple[int, str] | None:
+    """The object and the name of ``getattr(x, "name", default)``."""
+    is_asked = one[0] == op.CALL and len(one) in (7, 8) and function.dotted(one[3]) == "getattr"
+    name = function.constant(one[6]) if is_asked else None
+    return (one[5], name) if isinstance(name, str) else None
 
 
 def _plain(value: Object) -> Function | None:

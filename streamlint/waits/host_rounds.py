@@ -1,9 +1,9 @@
 """Rounds that run on the host: the modules that they train are made in view, and nobody moves them.
 
 A module is made on the host, and computes with what is there too. So a round has nothing to wait for if a module that it calls was made by
-the program and is never moved, and if the files whose functions it runs choose no device. Unknown callers may pass a module that
-is elsewhere, unless the file makes one for its own function, or the program makes some and nowhere chooses a device: then it is a program,
-and no library.
+the program and is never moved, and if the files whose functions it runs choose no device for the objects that are meant. Unknown callers may
+pass a module that is elsewhere, unless the file makes one for its own function, the program makes some and nowhere chooses a device, or it
+is an application, and shows all who pass one: then it is a program, and no library.
 """
 
 from __future__ import annotations
@@ -118,6 +118,7 @@ class HostRounds:
         others = dict.fromkeys(region.function.unit for region in regions if region.function.owner not in classes)
         methods = (each for one in classes for held in one.methods.values() for method in held for each in method.below)
         chooses = any(self._placing.chooses(unit, makers) for unit in others)
+        chooses = chooses or any(self._placing.takes_from_placing(site.function.unit) for _, site in makers)
         return chooses or any(self._placing.chooses_in(each, makers) for each in methods)
 
     def _is_handed_in(self, function: Function, call: Instruction, values: list[Object]) -> bool:
@@ -165,7 +166,7 @@ class HostRounds:
         """The calls that make what a call calls; functions need not be made. None where that is not known."""
         if call[0] != op.INVOKE or any(isinstance(each, BoundMethod) for each in self.facts.callees(function, call)):
             return self._made_by(function, call[3])
-        kept = self._given.members.of(Held(function, call[3]), call)
+        kept = self._given.members.of(Held(function, call[3]), call[3], function.text(call[4]))
         return self._made_of(kept) if kept is not None else None
 
     def _made_by(self, function: Function, register: int) -> list[Site] | None:

@@ -29,13 +29,13 @@ class Members:
         self._globals: dict[tuple[Unit, str], list[Held]] = {}
         self._fixed: dict[str, bool] = {}
 
-    def of(self, held: Held, one: Instruction) -> list[Held] | None:
-        """What is set as the attribute that an instruction reads or calls: of the receiver, of a file, or of an object whose classes are
+    def of(self, held: Held, register: int, name: str) -> list[Held] | None:
+        """What is set as an attribute of what a register of the same function holds: the receiver, a file, or an object whose classes are
         known, but for what unknown callers give; None where something else may be."""
-        function, name = held.function, held.function.text(one[4])
-        if function.owner is not None and is_own(function, one[3]):
+        function = held.function
+        if function.owner is not None and is_own(function, register):
             return self.of_class(self._receiver(function.owner, held), name)
-        held_there = self.facts.values(function, one[3]).values
+        held_there = self.facts.values(function, register).values
         values = [value for value in held_there if not (isinstance(value, Constant) and value.value is None)]
         units = [value.unit for value in values if isinstance(value, ModuleObject)]
         if units and len(units) == len(values):

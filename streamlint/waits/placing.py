@@ -56,12 +56,16 @@ class Placing:
         return self._known[unit]
 
     def _chooses(self, unit: Unit, makers: Context) -> bool:
-        if any(module.partition(".")[0] in self.facts.models.marked("places-modules") for module, _ in unit.imports):
+        if self.takes_from_placing(unit):
             return True
         is_named = any(map(self._is_of_device, _names(unit.ir.constants)))
         if not is_named or unit.is_cpp:
             return is_named
         return any(self.chooses_in(function, makers) for function in unit.functions)
+
+    def takes_from_placing(self, unit: Unit) -> bool:
+        """Whether a file imports a library that puts modules where it wants them."""
+        return any(module.partition(".")[0] in self.facts.models.marked("places-modules") for module, _ in unit.imports)
 
     def chooses_in(self, function: Function, makers: Context = ()) -> bool:
         """Whether a function names a device, or moves something to one that it is told."""
@@ -154,6 +158,7 @@ class Placing:
                 continue
             seen.add(held)
             one = held.instruction
+            behind: list[Held | None]
             if one is not None and _is_device(held.function, one):
                 behind: list[Held | None] = [held._replace(register=each) for _, each in argument_registers(held.function, one)[:1]]
             else:
