@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Instance
+from streamlint.facts.objects import Container, Instance
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
-from streamlint.ordering.places import Place, Places, rest_behind
+from streamlint.ordering.places import ANY, Place, Places, rest_behind
+from streamlint.transfer import carried
 from streamlint.transfer.transfer import Transfer
 from streamlint.waits.operands import argument_registers, operand_of
 
@@ -23,6 +24,8 @@ class KeptMembers:
         self.transfer = transfer
         self.places = places
         self._found: dict[tuple[Function, Place], list[tuple[Instruction, Place]]] = {}
+        self.carriers = transfer.one_of(carried.Carriers, transfer)
+        self._lists: dict[tuple[Function, Instruction], list[str]] = {}
         self._stores: dict[Function, list[tuple[Instruction, Place, Place]]] = {}
 
     def of(self, function: Function, register: int, one: Instruction) -> Iterator[Place]:
@@ -62,6 +65,30 @@ class KeptMembers:
                 for target, source in self._given(function, one):
                     if source == mine:
                         yield one, self.places.of(function, one[2]).behind(*target.path)
+        if not function.is_cpp and not mine.path:
+            yield from self._in_lists(function, mine)
+
+    def _in_lists(self, function: Function, mine: Place) -> Iterator[tuple[Instruction, Place]]:
+        """Python: the elements of lists that objects keep which the function makes, where they are what a place holds."""
+        for one in function.by_opcode[op.CALL]:
+            for name in self._lists_of(function, one):
+                parts = self.carriers.parts(function, one[2], (carried.Key(name, False), carried.Key(None)))
+                if any(part.function is function and self.places.of(function, part.register) == mine for part in parts):
+                    yield one, self.places.of(function, one[2]).behind(name, ANY)
+
+    def _lists_of(self, function: Function, one: Instruction) -> list[str]:
+        """The attributes that hold lists, of the object of a class of the program that a call makes."""
+        key = (function, one)
+        if key not in self._lists:
+            made = [value.definition for value in self.transfer.values(function, one[2]) if isinstance(value, Instance)]
+            lines = [each for kind in made[:1] for each in self.transfer.facts.hierarchy.order(kind)] if len(made) == 1 else []
+            stores = [(name, store) for each in lines for name, found in each.own_stores.items() for store in found]
+            self._lists[key] = list(dict.fromkeys(name for name, store in stores if self._is_list(store.function, store.value)))
+        return self._lists[key]
+
+    def _is_list(self, function: Function, register: int) -> bool:
+        values = self.transfer.values(function, register) if register >= 0 else ()
+        return any(isinstance(value, Container) and value.kind == "list" for value in values)
 
     def given(self, function: Function, place: Place) -> Iterator[Place]:
         """What a member of an object that the function makes was given: by the name that the function has for it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Constant, LibraryObject, Memory, Object, Scalar, Unknown
+from streamlint.facts.objects import Constant, Container, LibraryObject, Memory, Object, Scalar, Unknown
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.transfer.actions import Action, Copied, Viewed
@@ -23,13 +23,18 @@ class OnDevice:
         self.transfer = transfer
         self.arrays = transfer.facts.models.marked("arrays")
         """Libraries with arrays: what one does with memory of another is the affair of SL027."""
+        self._held: dict[tuple[Function, int], list[Memory]] = {}
         self._devices: dict[tuple[Function, int], bool] = {}
 
     def is_on_device(self, function: Function, register: int, work: Worked, in_scope: bool, depth: int = 0) -> bool:
         """Whether what a register holds is memory of a device, by its values, by what made it, or by the stream that works on it."""
         if register < 0:
             return False
-        spaces = {value.space for value in self.transfer.values(function, register) if isinstance(value, Memory)}
+        spaces = {
+            value.space
+            for value in (*self.transfer.values(function, register), *self.held_in(function, register))
+            if isinstance(value, Memory)
+        }
         if spaces & {"device", "managed"}:
             return True
         if spaces == {"host"}:
@@ -41,6 +46,15 @@ class OnDevice:
         if (work.evident or is_of_library) and self.may_be_memory(function, register):
             return True
         return self._is_made_there(function, register, depth)
+
+    def held_in(self, function: Function, register: int) -> list[Memory]:
+        """Python: the memory that is in the lists which a register holds."""
+        key = (function, register)
+        if key not in self._held:
+            lists = [] if function.is_cpp else [each for each in self.transfer.values(function, register) if isinstance(each, Container)]
+            elements = (each for value in lists if value.kind == "list" for each in self.transfer.facts.elements(value))
+            self._held[key] = [each for each in elements if isinstance(each, Memory)]
+        return self._held[key]
 
     def library(self, function: Function, registers: Iterable[int]) -> str:
         """The library of what is done with arrays, by their types; "" where that is open."""

@@ -15,7 +15,7 @@ from streamlint.ordering.copy_streams import CopyStreams
 from streamlint.ordering.flow import BUFFER, DONE, EVENT, LATE, SIGNAL, STATUS, STREAM, Tracked
 from streamlint.ordering.on_device import may_be_there
 from streamlint.ordering.parts import Sum
-from streamlint.ordering.places import ADDRESS, ANY, Element, Key, Place, register_place
+from streamlint.ordering.places import ADDRESS, ANY, Element, Key, Place, is_object, register_place
 from streamlint.ordering.states import State
 from streamlint.ordering.streams import sites_of
 from streamlint.ordering.turns import asked_for_none
@@ -148,7 +148,8 @@ class Pending(CopyStreams):
 
     def known_as(self, function: Function, register: int) -> Iterable[Place]:
         """The places of an event that is recorded: also those where it was put before."""
-        return (*self.places.names(function, register), *self._put_away(function, register, (), 3))
+        held = self._places_of(function, register) if function.is_cpp else []
+        return (*self.places.names(function, register), *held, *self._put_away(function, register, (), 3))
 
     def _put_away(self, function: Function, register: int, path: tuple[Key, ...], depth: int) -> Iterator[Place]:
         """Where a function puts what a register holds, alone or in tuples, lists and dicts."""
@@ -236,19 +237,34 @@ class Pending(CopyStreams):
 
     def _is_awaited(self, state: State, event: int) -> bool:
         """Whether a wait for an event waits for the copy: the event was recorded behind it, or nobody knows what it is."""
-        return self.has(state, EVENT, event) or not self._is_recorded_in_view(state.frame.function, event)
+        function = state.frame.function
+        is_tracked = any(self.has(state, EVENT, each) for each in (self.transfer.shared(function, event) if event >= 0 else ()))
+        return is_tracked or not self._is_recorded_in_view(function, event)
 
     def _is_recorded_in_view(self, function: Function, event: int) -> bool:
         made, _ = sites_of(list(self.transfer.values(function, event)))
-        place = self.places.of(function, event)
+        places = self._places_of(function, event)
         for call in self._records:
             for action in self.transfer.of(call.function, call.instruction):
                 if isinstance(action, Recorded):
-                    if call.function is function and self.places.of(function, action.event) == place:
+                    there = self._places_of(call.function, action.event)
+                    if any(self._is_same_place(function, mine, call.function, other) for mine in places for other in there):
                         return True
                     if made & sites_of(list(self.transfer.values(call.function, action.event)))[0]:
                         return True
         return False
+
+    def _places_of(self, function: Function, event: int) -> list[Place]:
+        """The places of an event, and of what holds it."""
+        return [self.places.of(function, each) for each in (self.transfer.shared(function, event) if event >= 0 else ())]
+
+    def _is_same_place(self, function: Function, place: Place, other: Function, there: Place) -> bool:
+        """Whether two functions mean the same by places: of one function, or a member of the object of methods of one class."""
+        if function is other:
+            return place == there
+        if function.method is None or other.method is None or function.method.owner is not other.method.owner:
+            return False
+        return bool(place.path) and place.path == there.path and is_object(place.root) and is_object(there.root)
 
     @cached_property
     def _records(self) -> list[ModelledCall]:

@@ -10,7 +10,7 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.flow import BUFFER, Tracked
 from streamlint.ordering.on_device import OnDevice
-from streamlint.ordering.places import POINTEE, Element, Key, Place, register_place, rest_behind
+from streamlint.ordering.places import ANY, POINTEE, Element, Key, Place, register_place, rest_behind
 from streamlint.ordering.regions import PLACED, are_apart
 from streamlint.ordering.repeated import Repeated
 from streamlint.ordering.states import State
@@ -39,6 +39,8 @@ class RaceMemory(Repeated):
         for each in self._shared(function, register):
             for place in self._names_of(function, each):
                 yield Tracked(BUFFER, place)
+                if self.memory.held_in(function, each):
+                    yield Tracked(BUFFER, place.behind(ANY))
 
     def names_of(self, function: Function, register: int) -> tuple[Place, ...]:
         each = self._shared(function, register) if register >= 0 else ()
@@ -136,7 +138,10 @@ class RaceMemory(Repeated):
         return is_view and place in self.places.names(function, register)  # ``x.data = …`` is what ``x`` is from here on
 
     def _is_memory(self, state: State, register: int) -> bool:
-        return any(isinstance(value, Memory) for value in self.transfer.values(state.frame.function, register))
+        function = state.frame.function
+        return any(isinstance(value, Memory) for value in self.transfer.values(function, register)) or bool(
+            self.memory.held_in(function, register)
+        )
 
     def _holds(self, state: State, register: int) -> bool:
         """Whether a register holds the memory itself."""

@@ -11,12 +11,13 @@ from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ordering.flow import BUFFER, Tracked
 from streamlint.ordering.places import register_place, rest_behind
-from streamlint.ordering.states import State
+from streamlint.ordering.states import MOST_GUESSES, State
 from streamlint.ordering.walk import ORDERED, Walk
 from streamlint.transfer.actions import Action, Copied, Lost, Viewed, Written
 from streamlint.transfer.channels import Channels, End
 from streamlint.transfer.transfer import Transfer
 from streamlint.transfer.uses import Uses
+from streamlint.transfer.work import Worked
 
 _DEEPEST = 3
 
@@ -61,11 +62,26 @@ class LaterWrites(Walk):
         function = state.frame.function
         if isinstance(action, Viewed) and op.DEFINES[one[0]] and self.has(state, BUFFER, action.register):
             return state.tracked | {Tracked(BUFFER, register_place(one[2]))}
+        if isinstance(action, Worked):
+            return self._in_kernel(state, one, action)
         written = action.register if isinstance(action, Written) else action.target if isinstance(action, Copied) else op.NONE
         if written >= 0 and self.has(state, BUFFER, written) and not (isinstance(action, Copied) and written == one[2]):
-            self._found.append(LaterWrite(self._put.site, Site(function, one), state.frame.calls, self._is_put_again(state, one)))
+            self._found.append(LaterWrite(self._put.site, Site(function, one), state.frame.calls, self._is_put_again(Site(function, one))))
             return ORDERED
         return None
+
+    def _in_kernel(self, state: State, one: Instruction, work: Worked) -> str | None:
+        """What a kernel writes that the program launches in C++: the call in Python writes it."""
+        if not any(self.has(state, BUFFER, register) for register in work.writes) or state.doubts > MOST_GUESSES:
+            return None
+        sites = (*state.frame.calls, Site(state.frame.function, one))
+        last = max((number for number, site in enumerate(sites) if not site.function.is_cpp), default=len(sites) - 1)
+        self._found.append(LaterWrite(self._put.site, sites[last], sites[:last], self._is_put_again(sites[last])))
+        return ORDERED
+
+    def actions(self, function: Function, one: Instruction) -> tuple[Action, ...]:
+        """Also what kernels write."""
+        return (*super().actions(function, one), *(self.transfer.works(function, one) if one[0] == op.LAUNCH else ()))
 
     def _answers(self, state: State, one: Instruction, action: Action) -> bool:
         """Whether an action may be the word of the receiver that it needs the memory no longer."""
@@ -86,13 +102,13 @@ class LaterWrites(Walk):
                 return not (channel & self._put.channel) and not self.channels.replies_often(channel)
         return False
 
-    def _is_put_again(self, state: State, one: Instruction) -> bool:
+    def _is_put_again(self, write: Site) -> bool:
         """Whether the write is followed by a put of the same memory: by the same put in the next round."""
-        function = state.frame.function
+        function = write.function
         if function is not self._put.site.function:
             return False
         graph = function.control
-        here, put = function.homes[one], function.homes[self._put.site.instruction]
+        here, put = function.homes[write.instruction], function.homes[self._put.site.instruction]
         loop = graph.innermost[put[0]]
         return loop >= 0 and here[0] in graph.loops[loop].body
 

@@ -51,6 +51,19 @@ class Nearby(Beginnings):
         for function, instructions in self.chosen.items():
             for one in instructions:
                 yield from ((function, one, work) for work in self.transfer.works(function, one))
+            for one in (each for opcode in (op.CALL, op.INVOKE) for each in function.by_opcode[opcode]):
+                if self.currents.at(function, one) is not None:
+                    yield from ((function, one, work) for work in self._given_back(function, one))
+
+    def _given_back(self, function: Function, one: Instruction) -> Iterator[Worked]:
+        """What a function of the program computes and gives back that is called under a stream: the call is that work."""
+        for edge in self.transfer.edges(function, one):
+            ends = edge.callee.by_opcode[op.RETURN] if edge.is_followed and not edge.callee.is_cpp else []
+            for register in (each for end in ends if end[2] >= 0 for each in self.transfer.shared(edge.callee, end[2])):
+                made = edge.callee.definitions[register]
+                for work in self.transfer.works(edge.callee, made) if made is not None else ():
+                    if work.made == register and work.stream.kind == CURRENT:
+                        yield Worked(work.stream, (), (), work.name, work.library or "torch", one[2], False, work.evident)
 
     @cached_property
     def _scoped(self) -> list[Function]:

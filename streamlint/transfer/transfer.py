@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cached_property
 from typing import NamedTuple
 
@@ -192,7 +192,12 @@ class Transfer(CallSites):
 
     def _behind_reference(self, function: Function, one: Instruction) -> Iterator[Action]:
         """C++: what is read of an element to which a method gives back a reference, where its value is used."""
-        given = [element_given(edge.callee) for edge in self.edges(function, one) if edge.is_followed]
+        if one[0] in CALLING:
+            entered: Iterable[Function] = (edge.callee for edge in self.edges(function, one) if edge.is_followed)
+        else:
+            is_defined = any(map(self.facts.program.defines, ("operator*", "operator[]")))
+            entered = self.facts.callee_functions(function, one) if is_defined else ()
+        given = [element_given(callee) for callee in entered]
         if given and None not in given and any(use[0] in _VALUED for use in function.uses[one[2]]):
             yield Read(one[2], "indexing", False)
 

@@ -170,6 +170,9 @@ class Uses:
             return any(asks(source) for source in _sources(function, one))
         if any(self._gives_there(call, asks) for call in self.transfer.modelled(function, one)):
             return True
+        entered = [edge.callee for edge in self.transfer.edges(function, one) if edge.is_followed and not edge.is_handed]
+        if any(asks((callee, end[2])) for callee in entered for end in callee.by_opcode[op.RETURN] if end[2] >= 0):
+            return True
         lost = any(isinstance(action, Lost) for action in self.transfer.of(function, one))
         return lost and any(asks((function, each)) for each in operands_of(function, one, False))
 
@@ -223,6 +226,8 @@ def _sources(function: Function, one: Instruction) -> Iterator[tuple[Function, i
     """The registers that an instruction gives back, takes a part of, or computes with."""
     if one[0] in _PASSED_ON:
         yield function, one[3]
+    elif one[0] == op.PHI:
+        yield from ((function, each) for each in one[3:])
     elif one[0] == op.BUILD:
         yield from ((function, each) for each in one[4:])
         yield from ((function, use[3]) for use in function.uses[one[2]] if use[0] == op.APPEND and use[2] == one[2])

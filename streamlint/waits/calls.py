@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from streamlint.facts.effects import GOES_BACKWARD
 from streamlint.facts.functions import Function
-from streamlint.facts.objects import Container, Instance, Memory
+from streamlint.facts.objects import Constant, Container, Instance, Memory
 from streamlint.ir import Instruction
 from streamlint.ir import opcodes as op
 from streamlint.ir.code import Parameter
@@ -61,6 +61,14 @@ class Calls:
         for index, path in self._parameters(state, one, callee):
             if index in registers:
                 yield State(inner, registers[index], path, state.kept, state.real)
+
+    def read_by(self, state: State, one: Instruction, callee: Function) -> Iterator[State]:
+        """What a function has captured that a call enters: the parameters that stand for a register."""
+        taken = [index for index in range(len(callee.code.parameters)) if callee.default(index) == state.register]
+        registers = {param[3]: param[2] for param in callee.by_opcode[op.PARAM]}
+        if state.frame.depth < _DEEPEST and not state.frame.runs(callee):
+            inner = state.frame.enter(one, callee, self.places.blocks(callee))
+            yield from (State(inner, registers[index], state.path, state.kept, state.real) for index in taken if index in registers)
 
     def _parameters(self, state: State, one: Instruction, callee: Function) -> Iterator[tuple[int, Path]]:
         place = bound_of(state.frame.function, one, callee)
@@ -230,8 +238,10 @@ class Calls:
             yield None
 
     def _is_literal(self, function: Function, register: int) -> bool:
-        one = function.definitions[register]
-        return one is not None and one[0] == op.CONST
+        """Whether an argument is a number that is written out, here or where it comes from."""
+        values = self.facts.values(function, register).values
+        numbers = [value for value in values if isinstance(value, Constant) and isinstance(value.value, int | float)]
+        return bool(numbers) and not any(isinstance(value, Memory) for value in values)
 
     def _is_running(self, function: Function, one: Instruction, others: list[int]) -> bool:
         """Whether another argument is what the call gave before: by a phi, or from the place that the result is put into."""

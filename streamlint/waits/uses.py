@@ -261,6 +261,16 @@ class Flow:
             return
         yield from self.holders.put(state, one[2], path)
 
+    def _captured(self, state: State, one: Instruction) -> Iterator[State | None]:
+        """A generator expression reads it, which is called where it is made; any other function may need a default."""
+        function = state.frame.function
+        callee = function.unit.function(one[3])
+        runs = [use for use in function.uses[one[2]] if use[0] == op.CALL and use[3] == one[2]]
+        if len(runs) != 1 or len(function.uses[one[2]]) > 1 or not callee.by_opcode[op.YIELD]:
+            yield None
+        else:
+            yield from self.calls.read_by(state, runs[0], callee)
+
     # --- where it leaves a function
 
     def _left(self, state: State, one: Instruction) -> Iterator[State | None]:
@@ -305,10 +315,11 @@ _SILENT = frozenset({op.MORE, op.BIND, op.CATCHES})
 _BY_OPCODE: dict[int, Callable[[Flow, State, Instruction], Iterator[State | None]]] = {
     **dict.fromkeys((op.SET_ATTR, op.INIT, op.STORE, op.SET_NAME, op.SET_ITEM, op.APPEND, op.PUT), Flow._stored),
     **dict.fromkeys((op.RETURN, op.YIELD, op.YIELD_FROM), Flow._left),
-    **dict.fromkeys((op.SLICE, op.ENTER, op.EXIT, op.MATCH, op.FUNCTION, op.DEL_ITEM, op.RAISE), Flow._needed),
+    **dict.fromkeys((op.SLICE, op.ENTER, op.EXIT, op.MATCH, op.DEL_ITEM, op.RAISE), Flow._needed),
     **dict.fromkeys((op.BINARY, op.INPLACE), Flow._binary),
     **dict.fromkeys((op.COMPARE, op.UNARY), Flow._compared),
     **dict.fromkeys((op.NEXT, op.UNPACK), Flow._element),
+    op.FUNCTION: Flow._captured,
     op.ITEM: Flow._item,
     op.ATTR: Flow._attribute,
     op.BRANCH: Flow._decided,
