@@ -160,7 +160,7 @@ class Placing:
             one = held.instruction
             behind: list[Held | None]
             if one is not None and _is_device(held.function, one):
-                behind: list[Held | None] = [held._replace(register=each) for _, each in argument_registers(held.function, one)[:1]]
+                behind = [held._replace(register=each) for _, each in argument_registers(held.function, one)[:1]]
             else:
                 behind = [each for each in self._constants.given.before(held) or [held] if each != held]
             if not behind or None in behind or len(seen) > _MOST:
