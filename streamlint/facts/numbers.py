@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from streamlint.facts.facts import Facts
 
 _DEEPEST = 8
-_CASTS = frozenset({"int", "size_t", "std::size_t", "unsigned"})
 
 
 class Bounds(NamedTuple):
@@ -70,7 +69,7 @@ class Numbers:
         return worked(left, right) if worked is not None else OPEN
 
     def _call(self, function: Function, one: Instruction, depth: int) -> Bounds:
-        """``min``, ``max``, ``len`` and casts."""
+        """``min``, ``max`` and ``int``."""
         name, given = function.dotted(one[3]).removeprefix("std::"), one[5:]
         if name in ("min", "max") and len(given) > 1:
             every = [self.of(function, each, depth) for each in given]
@@ -80,7 +79,7 @@ class Numbers:
             if name == "min":
                 return Bounds(min(lows) if is_all[0] else None, min(highs, default=None))
             return Bounds(max(lows, default=None), max(highs) if is_all[1] else None)
-        return self.of(function, given[0], depth) if name in _CASTS and len(given) == 1 else OPEN
+        return self.of(function, given[0], depth) if name == "int" and len(given) == 1 else OPEN
 
     # --- names
 
