@@ -1,9 +1,9 @@
 """Rounds that run on the host: the modules that they train are made in view, and nobody moves them.
 
 A module is made on the host, and computes with what is there too. So a round has nothing to wait for if a module that it calls was made by
-the program and is never moved, and if the files whose functions it runs choose no device for the objects that are meant. Unknown callers may
-pass a module that is elsewhere, unless the file makes one for its own function, the program makes some and nowhere chooses a device, or it
-is an application, and shows all who pass one: then it is a program, and no library.
+the program and is never moved, and if the files whose functions it runs choose no device for the objects that are meant. Unknown
+callers may pass a module that is elsewhere, unless the file makes one for its own function, the program makes some and nowhere
+chooses a device, or it is an application, and shows all who pass one: then it is a program, and no library.
 """
 
 from __future__ import annotations
