@@ -90,12 +90,15 @@ class OnDevice:
             return any(self._is_made_there(function, each, depth + 1) for each in one[3:])
         if one[0] == op.PARAM:
             return self._is_given_there(function, one[3], depth)
-        if (elements := self._elements(function, one)) and all(self._is_made_there(function, each, depth + 1) for each in elements):
+        if self._is_all_there(function, self._elements(function, one), depth):
             return True
         actions = self.transfer.of(function, one)
-        if any(isinstance(action, Copied) and action.direction in ("h2d", "d2d") and action.target == register for action in actions):
-            return True
-        return any(self._is_made_there(function, each, depth + 1) for each in self._made_from(function, register, actions))
+        return any(_brings(action, register) for action in actions) or any(
+            self._is_made_there(function, each, depth + 1) for each in self._made_from(function, register, actions)
+        )
+
+    def _is_all_there(self, function: Function, registers: list[int], depth: int) -> bool:
+        return bool(registers) and all(self._is_made_there(function, each, depth + 1) for each in registers)
 
     def _elements(self, function: Function, one: Instruction) -> list[int]:
         """Python: all elements of the list that a function makes by itself, of which an instruction takes one."""
@@ -163,3 +166,8 @@ def may_be_there(values: list[Object], presumes: bool) -> bool:
 def may_be_anything(values: list[Object]) -> bool:
     """Whether a value may be anything."""
     return not values or any(isinstance(value, Unknown) for value in values) or not any(isinstance(v, LibraryObject) for v in values)
+
+
+def _brings(action: Action, register: int) -> bool:
+    """Whether an action copies to a device what a register holds then."""
+    return isinstance(action, Copied) and action.direction in ("h2d", "d2d") and action.target == register

@@ -157,14 +157,20 @@ class WalkNames:
             return None  # it is among what was bound
         if callee.code.name == "__init__" and not _is_plain_method(function, one):
             return self.places.names(function, one[2])
-        if one[0] == op.INVOKE and function.is_cpp and callee.code.name != ARROW and self.facts.program.defines(ARROW):
-            behind = self.places.receiver(function, one)
-            return None if behind == self.places.of(function, one[3]) else (behind,)
+        if one[0] == op.INVOKE and function.is_cpp:
+            return self._behind_arrow(function, one, callee)
         if one[0] == op.CALL and any(isinstance(value, Instance) for value in self.transfer.values(function, one[3])):
             return self.places.names(function, one[3])  # an object that is called
-        if function.is_cpp and one[0] != op.INVOKE and function.method is not None:
+        if function.is_cpp and function.method is not None:
             return (object_of(function),)  # a method of the same object
         return None
+
+    def _behind_arrow(self, function: Function, one: Instruction, callee: Function) -> tuple[Place, ...] | None:
+        """C++: the object to which the `operator->` of the receiver leads whose method a call runs; None where it is the receiver."""
+        if callee.code.name == ARROW or not self.facts.program.defines(ARROW):
+            return None
+        behind = self.places.receiver(function, one)
+        return None if behind == self.places.of(function, one[3]) else (behind,)
 
     def _passed_back(self, state: State, register: int, caller: Function, call: Instruction) -> Iterator[Tracked]:
         """What is tracked at a function's end, by the names that its caller has for it."""

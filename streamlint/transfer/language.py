@@ -43,7 +43,7 @@ def operator(function: Function, one: Instruction, tensors: Collection[int]) -> 
 def _operator_of_cpp(function: Function, one: Instruction, tensors: Collection[int]) -> Iterator[Action]:
     if tensors:
         yield from (Read(register, "arithmetic", False) for register in tensors)
-        yield from (Written(one[4], "arithmetic"), Viewed(one[4])) if one[0] == op.INPLACE else ()
+        yield from (Written(one[4], "arithmetic"), Viewed(one[4])) if one[0] == op.INPLACE and one[4] in tensors else ()
     elif one[0] in (op.BINARY, op.INPLACE) and function.text(one[3]) in ("+", "-", "+=", "-="):
         yield from (Viewed(register) for register in one[4:6])
 

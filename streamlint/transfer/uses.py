@@ -168,13 +168,21 @@ class Uses:
             return self._is_given(function, one[3], asks)
         if one[0] not in (op.CALL, op.INVOKE):
             return any(asks(source) for source in _sources(function, one))
-        if any(self._gives_there(call, asks) for call in self.transfer.modelled(function, one)):
-            return True
-        entered = [edge.callee for edge in self.transfer.edges(function, one) if edge.is_followed and not edge.is_handed]
-        if any(asks((callee, end[2])) for callee in entered for end in callee.by_opcode[op.RETURN] if end[2] >= 0):
+        if self._is_computed(function, one, asks):
             return True
         lost = any(isinstance(action, Lost) for action in self.transfer.of(function, one))
         return lost and any(asks((function, each)) for each in operands_of(function, one, False))
+
+    def _is_computed(self, function: Function, one: Instruction, asks: Ask[Value]) -> bool:
+        """Whether a call gives memory of a device, of a library or of the program."""
+        calls = self.transfer.modelled(function, one)
+        return any(self._gives_there(call, asks) for call in calls) or any(map(asks, self._given_back(function, one)))
+
+    def _given_back(self, function: Function, one: Instruction) -> Iterator[Value]:
+        """What the functions of the program give back that a call enters."""
+        for edge in self.transfer.edges(function, one):
+            ends = edge.callee.by_opcode[op.RETURN] if edge.is_followed and not edge.is_handed else []
+            yield from ((edge.callee, end[2]) for end in ends if end[2] >= 0)
 
     def _gives_there(self, call: ModelledCall, asks: Ask[Value]) -> bool:
         """Whether a call gives memory of a device: it moves it there, or computes with such, or under a stream that was chosen."""

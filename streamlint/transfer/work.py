@@ -91,9 +91,7 @@ def _of_instruction(facts: Facts, function: Function, one: Instruction) -> Itera
     if one[0] == op.LAUNCH:
         yield from _launched(facts, function, one)
     elif function.is_cpp and one[0] in OPERATORS:
-        if tensors := tensors_in(facts, function, one):
-            made, written = (op.NONE, tensors[:1]) if one[0] == op.INPLACE else (one[2], ())
-            yield Worked(Stream(CURRENT), tensors, written, "arithmetic", "torch", made)
+        yield from _of_tensors(facts, function, one)
     elif one[0] in (op.BINARY, op.UNARY, op.COMPARE) and not function.is_cpp:
         if not is_told_by_host(function, one):
             yield Worked(Stream(CURRENT), tuple(op.reads(one)), (), "arithmetic", "", one[2])
@@ -105,6 +103,15 @@ def _of_instruction(facts: Facts, function: Function, one: Instruction) -> Itera
         yield Worked(Stream(CURRENT), (one[3], *parts_of(function, one[4])), (), "indexing", "", one[2])
     elif one[0] == op.FORMAT:
         yield Worked(Stream(CURRENT), tuple(op.reads(one)), (), "format", "")
+
+
+def _of_tensors(facts: Facts, function: Function, one: Instruction) -> Iterator[Worked]:
+    """C++: an operator of tensors makes another one, or writes the first."""
+    tensors = tensors_in(facts, function, one)
+    if tensors and one[0] == op.INPLACE:
+        yield Worked(Stream(CURRENT), tensors, tuple(each for each in tensors if each == one[4]), "arithmetic", "torch")
+    elif tensors and op.DEFINES[one[0]]:
+        yield Worked(Stream(CURRENT), tensors, (), "arithmetic", "torch", one[2])
 
 
 def tensors_in(facts: Facts, function: Function, one: Instruction) -> tuple[int, ...]:
