@@ -1,7 +1,10 @@
 """How near `streamlint trace` comes with its estimate of a gain: programs timed with a wait and repaired, the first also recorded.
 
-    python benchmarks/trace_gains.py measure FOLDER     (needs a GPU, PyTorch and CuPy; three minutes)
+    python benchmarks/trace_gains.py measure FOLDER [SET]     (needs a GPU, PyTorch and CuPy; three minutes)
     python benchmarks/trace_gains.py tell FOLDER ... > benchmarks/trace_gains.json
+
+SET is ``loops``, the functions of `trace_gains_programs.py`, or ``repairs``, the programs of the folder `trace_repairs`, whose lines with
+``# STALL`` are left out in the repaired version, for which those with ``# REPAIR`` stand.
 
 Plain times, the profiler of PyTorch (with stacks) and the recorder of the project have a process of their own each, since CUPTI serves one
 at a time. They take turns program by program: the speed of a host changes within minutes. ``loads`` are loops of one thing (launches,
@@ -26,21 +29,55 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
-FILE = HERE / "trace_gains_programs.py"
-STALLS = {number for number, row in enumerate(FILE.read_text().splitlines(), 1) if "# STALL" in row}
-ROUNDS = 3  # before the recordings, and as many behind them
+LOOPS, REPAIRS = HERE / "trace_gains_programs.py", HERE / "trace_repairs"
+ROUNDS = {"loops": 3, "repairs": 5}  # before the recordings, and as many behind them
+WARM = {"loops": 1, "repairs": 3}  # runs before the first that counts: clocks of an idle GPU are low
+RUNS = {"loops": 1, "repairs": 3}  # in one recording
 HELD_BACK = 10  # the first ten programs were looked at while the estimate was made, the others only in the end
-SECONDS = 180.0
+SECONDS = 200.0
 
 
 def key(name: str) -> str:
     return "".join(c if c.isalnum() else "_" for c in name)
 
 
-def programs() -> dict[str, Any]:
-    import trace_gains_programs
+def programs(chosen: str) -> dict[str, tuple[Callable[[], Any], Callable[..., Any]]]:
+    """By name: what makes the data, and what runs some steps with it, repaired or not."""
+    if chosen == "loops":
+        import trace_gains_programs
 
-    return trace_gains_programs.PROGRAMS
+        return trace_gains_programs.PROGRAMS
+    return {path.stem: both_of(path) for path in sorted(REPAIRS.glob("*.py"))}
+
+
+def file_of(chosen: str, name: str) -> Path:
+    return LOOPS if chosen == "loops" else REPAIRS / f"{name}.py"
+
+
+def stalls_in(path: Path) -> set[int]:
+    return {number for number, row in enumerate(path.read_text().splitlines(), 1) if "# STALL" in row}
+
+
+def both_of(path: Path) -> tuple[Callable[[], Any], Callable[..., Any]]:
+    """A program of the folder, and its repaired version with its own data, as one."""
+    texts = path.read_text(), repaired_text(path.read_text())
+    names: list[dict[str, Any]] = [{"__name__": path.stem}, {"__name__": f"{path.stem}_repaired"}]
+
+    def make() -> list[Any]:
+        for text, mine, file in zip(texts, names, (str(path), f"{path}.repaired"), strict=True):
+            if "run" not in mine:
+                exec(compile(text, file, "exec"), mine)
+        return [mine["make"]() for mine in names]
+
+    def run(made: list[Any], repaired: bool) -> object:
+        return names[repaired]["run"](made[repaired])
+
+    return make, run
+
+
+def repaired_text(text: str) -> str:
+    rows = ["" if "# STALL" in row else row.replace("# REPAIR ", "") for row in text.split("\n")]
+    return "\n".join(rows)
 
 
 def timed(run: Callable[[], object]) -> float:
@@ -129,7 +166,7 @@ def loaded(around: Callable[[], contextlib.AbstractContextManager[Any]]) -> dict
 class Plain:
     """Times both versions of a program, some rounds at each call."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, chosen: str) -> None:
         import cupy
         import numpy
         import torch
@@ -137,8 +174,8 @@ class Plain:
         driver = subprocess.run(["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"], capture_output=True, text=True)
         versions = {module.__name__: module.__version__ for module in (torch, cupy, numpy)}
         on = {"gpu": torch.cuda.get_device_name(), "driver": driver.stdout.strip(), "date": time.strftime("%Y-%m-%d")}
-        self.found: dict[str, Any] = {"on": {**on, "python": sys.version.split()[0], **versions}, "programs": {}}
-        self.folder, self.at, self.made = folder, "", None
+        self.found: dict[str, Any] = {"on": {**on, "python": sys.version.split()[0], **versions}, "set": chosen, "programs": {}}
+        self.folder, self.at, self.made, self.chosen = folder, "", None, chosen
 
     def loads(self) -> None:
         self.found["loads"] = loaded(contextlib.nullcontext)
@@ -147,10 +184,11 @@ class Plain:
         walls = self.found["programs"].setdefault(name, {"with": [], "repaired": []})
         if name != self.at:
             self.at, self.made = name, make()
-        for number in range(ROUNDS + 1):
+        warm = WARM[self.chosen]
+        for number in range(ROUNDS[self.chosen] + warm):
             for repaired in (False, True):
                 wall = timed(lambda: run(self.made, repaired))  # noqa: B023
-                if number:
+                if number >= warm:
                     walls["repaired" if repaired else "with"].append(round(wall, 2))
 
     def end(self) -> None:
@@ -160,13 +198,13 @@ class Plain:
 class Kineto:
     """Records programs with PyTorch's profiler."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, chosen: str) -> None:
         import torch
         from torch.profiler import ProfilerActivity, profile
 
         self.both = [ProfilerActivity.CPU, ProfilerActivity.CUDA]
         self.profile: Callable[..., Any] = profile
-        self.folder, self.found = folder, {}  # type: ignore[var-annotated]
+        self.folder, self.found, self.warm = folder, {}, WARM[chosen]  # type: ignore[var-annotated]
         with profile(activities=self.both, with_stack=True, acc_events=True):
             torch.zeros(1, device="cuda")
 
@@ -176,7 +214,8 @@ class Kineto:
 
     def program(self, name: str, make: Callable[[], Any], run: Callable[..., Any]) -> None:
         made = make()
-        timed(lambda: run(made, False))
+        for _ in range(self.warm):
+            timed(lambda: run(made, False))
         with self.profile(activities=self.both, with_stack=True, acc_events=True) as recording:
             timed(lambda: run(made, False))
         recording.export_chrome_trace(str(self.folder / f"{key(name)}.json"))  # the next one takes its times
@@ -188,11 +227,11 @@ class Kineto:
 class Recorder:
     """Records programs with the project's recorder."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, chosen: str) -> None:
         import streamlint
 
         self.record = streamlint.record
-        self.folder, self.found = folder, {}  # type: ignore[var-annotated]
+        self.folder, self.found, self.walls, self.chosen = folder, {}, {}, chosen  # type: ignore[var-annotated]
         with self.record(folder / "load.slt"):
             pass
 
@@ -201,26 +240,29 @@ class Recorder:
 
     def program(self, name: str, make: Callable[[], Any], run: Callable[..., Any]) -> None:
         made = make()
-        timed(lambda: run(made, False))
-        with self.record(self.folder / f"{key(name)}.slt", root=HERE):
+        for _ in range(WARM[self.chosen]):
             timed(lambda: run(made, False))
+        plain = [timed(lambda: run(made, False)) for _ in range(RUNS[self.chosen])]
+        with self.record(self.folder / f"{key(name)}.slt", root=HERE):
+            recorded = [timed(lambda: run(made, False)) for _ in range(RUNS[self.chosen])]
+        self.walls[name] = {"plain": [round(wall, 2) for wall in plain], "recorded": [round(wall, 2) for wall in recorded]}
 
     def end(self) -> None:
         (self.folder / "load.slt").unlink()
-        (self.folder / "recorder.json").write_text(json.dumps(self.found))
+        (self.folder / "recorder.json").write_text(json.dumps({**self.found, "walls": self.walls}))
 
 
 WORKERS: dict[str, type[Plain] | type[Kineto] | type[Recorder]] = {"plain": Plain, "kineto": Kineto, "recorder": Recorder}
 
 
-def work(kind: str, folder: Path) -> None:
+def work(kind: str, folder: Path, chosen: str) -> None:
     """Do what is asked for on standard input, a line each: `loads`, `end`, or a program's name."""
     import torch
 
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what programs print is no answer
     torch.zeros(1, device="cuda")
-    worker = WORKERS[kind](folder)
+    worker, known = WORKERS[kind](folder, chosen), programs(chosen)
     print("ready", file=answers, flush=True)
     for row in sys.stdin:
         asked = row.strip()
@@ -228,7 +270,7 @@ def work(kind: str, folder: Path) -> None:
             if asked in ("loads", "end"):
                 getattr(worker, asked)()
             else:
-                worker.program(asked, *programs()[asked])
+                worker.program(asked, *known[asked])
         except Exception:
             print(kind, asked, traceback.format_exc(limit=-3), file=sys.stderr, flush=True)
         gc.collect()
@@ -236,12 +278,13 @@ def work(kind: str, folder: Path) -> None:
         print("done", file=answers, flush=True)
 
 
-def measure(folder: Path) -> None:
+def measure(folder: Path, chosen: str) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     begun = time.time()
     command = [sys.executable, __file__]
     workers = {
-        kind: subprocess.Popen([*command, kind, str(folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for kind in WORKERS
+        kind: subprocess.Popen([*command, kind, str(folder), chosen], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        for kind in WORKERS
     }
 
     def ask(kind: str, what: str) -> None:
@@ -253,10 +296,10 @@ def measure(folder: Path) -> None:
     for worker in workers.values():
         worker.stdout.readline()  # type: ignore[union-attr]
     print(f"ready at {time.time() - begun:.0f} s", flush=True)
-    for kind in WORKERS:
+    for kind in WORKERS if chosen == "loops" else ():
         ask(kind, "loads")
     print(f"loads at {time.time() - begun:.0f} s", flush=True)
-    for name in programs():
+    for name in programs(chosen):
         if time.time() - begun > SECONDS:
             print(f"no time left for {name}", flush=True)
             continue
@@ -295,31 +338,33 @@ def pack(path: Path) -> None:
 # Estimates beside gains -------------------------------------------------------------------------------------------------------------
 
 
-def told(name: str, folder: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+def told(name: str, folder: Path, chosen: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """What is estimated of the marked lines of a program, from each of its recordings."""
     from streamlint.trace.analysis import costs_of
     from streamlint.trace.readers import kineto as from_kineto
     from streamlint.trace.readers import recorded
 
-    readers: dict[str, tuple[str, Callable[[Path], Any]]] = {
-        "kineto": (".json.gz", lambda path: from_kineto.read(path, [HERE])),
-        "recorder": (".slt", recorded.read),
+    file = file_of(chosen, name)
+    stalls = stalls_in(file)
+    readers: dict[str, tuple[str, int, Callable[[Path], Any]]] = {
+        "kineto": (".json.gz", 1, lambda path: from_kineto.read(path, [HERE])),
+        "recorder": (".slt", RUNS[chosen], recorded.read),
     }
-    for how, (ending, read) in readers.items():
+    for how, (ending, runs, read) in readers.items():
         path = folder / f"{key(name)}{ending}"
         if path.exists():
-            costs = costs_of(read(path), lambda file: FILE.name if file.endswith(FILE.name) else None)
-            mine = [cost for cost in costs.costs if set(cost.place.lines) & STALLS]
+            costs = costs_of(read(path), lambda recorded: file.name if recorded.endswith(file.name) else None)  # noqa: B023
+            mine = [cost for cost in costs.costs if set(cost.place.lines) & stalls]
             gains = [cost.gain for cost in mine if cost.gain is not None]
-            sums = {part: round(sum(getattr(cost, part) for cost in mine) / 1e6, 2) for part in ("blocked", "idle", "avoidable")}
-            yield how, {"wall": round(costs.wall / 1e6, 1), **sums, "gain": round(sum(gains) / 1e6, 2) if gains else None}
+            sums = {part: round(sum(getattr(cost, part) for cost in mine) / 1e6 / runs, 2) for part in ("blocked", "idle", "avoidable")}
+            yield how, {"wall": round(costs.wall / 1e6 / runs, 1), **sums, "gain": round(sum(gains) / 1e6 / runs, 2) if gains else None}
 
 
-def compared(name: str, folder: Path, walls: dict[str, list[float]]) -> dict[str, Any]:
+def compared(name: str, folder: Path, chosen: str, walls: dict[str, list[float]]) -> dict[str, Any]:
     before, after = (statistics.median(walls[way]) for way in ("with", "repaired"))
     row: dict[str, Any] = {"with": before, "repaired": after, "gain": round(before - after, 2)}
     try:
-        row.update(told(name, folder))
+        row.update(told(name, folder, chosen))
     except Exception:
         print(name, traceback.format_exc(limit=-3), file=sys.stderr)
     return row
@@ -328,8 +373,9 @@ def compared(name: str, folder: Path, walls: dict[str, list[float]]) -> dict[str
 def tell(folder: Path) -> dict[str, Any]:
     """The estimates of a measurement beside its gains, also as a table on standard error."""
     said = json.loads((folder / "plain.json").read_text())
+    chosen = said.get("set", "loops")
     with ProcessPoolExecutor(max_workers=min(8, os.cpu_count() or 1)) as pool:
-        rows = [(name, pool.submit(compared, name, folder, walls)) for name, walls in said["programs"].items() if walls["repaired"]]
+        rows = [(name, pool.submit(compared, name, folder, chosen, walls)) for name, walls in said["programs"].items() if walls["repaired"]]
         found = {name: row.result() for name, row in rows}
     for name, row in found.items():
         print(f"{name:24} with {row['with']:7.1f} repaired {row['repaired']:7.1f} gain {row['gain']:6.1f}", file=sys.stderr)
@@ -340,17 +386,18 @@ def tell(folder: Path) -> dict[str, Any]:
     more = {
         part: json.loads((folder / f"{part}.json").read_text()) for part in ("kineto", "recorder") if (folder / f"{part}.json").exists()
     }
-    return {"on": said["on"], "programs": found, "loads": {"plain": said["loads"], **more}}
+    return {"on": said["on"], "set": chosen, "programs": found, "loads": {"plain": said.get("loads"), **more}}
 
 
 def main() -> None:
-    what, folders = sys.argv[1], [Path(word) for word in sys.argv[2:]]
+    what, *words = sys.argv[1:]
+    chosen = words[1] if words[1:] else "loops"
     if what in WORKERS:
-        work(what, folders[0])
+        work(what, Path(words[0]), chosen)
     elif what == "measure":
-        measure(folders[0])
+        measure(Path(words[0]), chosen)
     else:
-        print(json.dumps([tell(folder) for folder in folders], indent=1))
+        print(json.dumps([tell(Path(word)) for word in words], indent=1))
 
 
 if __name__ == "__main__":
