@@ -52,6 +52,9 @@ class FakeLibrary:
         self.told.add((domain, number))
         return 0
 
+    def cuptiActivitySetAttribute(self, _attribute: int, _size: object, _value: object) -> int:
+        return 0
+
     def cuptiSetThreadIdType(self, _kind: int) -> int:
         return 0
 

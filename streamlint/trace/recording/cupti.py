@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 DRIVER_CALLS, RUNTIME_CALLS = 1, 2  # CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_CB_DOMAIN_RUNTIME_API
 _SYSTEM_THREADS = 1  # CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM: numbers as of gettid
+_LENT_EMPTY = 5  # CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER: buffers of records are all zeros when they are lent
 _FORCED = 1  # CUPTI_ACTIVITY_FLAG_FLUSH_FORCED
 _LAST_CALL = 1200  # beyond the numbers of all calls (about 800 driver calls in CUDA 13)
 # Calls that only ask or set a word, thousands of times a second: no record is made of them where CUPTI can leave out single calls.
@@ -124,6 +125,8 @@ class Cupti:
     def record(self, names: dict[int, dict[int, str]]) -> None:
         """Have records made of work on the device and of all calls that take time."""
         self.library.cuptiSetThreadIdType(_SYSTEM_THREADS)
+        size, empty = ctypes.c_size_t(1), ctypes.c_uint8(1)
+        self.library.cuptiActivitySetAttribute(_LENT_EMPTY, ctypes.byref(size), ctypes.byref(empty))  # older ones do not know it
         for kind in layouts.KINDS:
             self.call("cuptiActivityEnable", kind)
         without = {layouts.DRIVER: "cuptiActivityEnableDriverApi", layouts.RUNTIME: "cuptiActivityEnableRuntimeApi"}

@@ -76,6 +76,7 @@ class NativeTaps:
         library.tap_take.restype = ctypes.c_uint64
         library.tap_take.argtypes = (ctypes.c_void_p, ctypes.c_uint64)
         library.tap_release.argtypes = (ctypes.c_void_p,)
+        library.tap_wake(0)
         self._kept = 0
         self._names = (ctypes.c_uint64 * _MOST_NAMES)()
         self._sizes, self._keeps = (ctypes.c_uint32 * _KINDS)(), (ctypes.c_uint32 * _KINDS)()
@@ -112,6 +113,14 @@ class NativeTaps:
     def size_is_second(self, domain: int, number: int) -> None:
         """The second argument of a call is a size: of other calls it is not read, since they may have less."""
         self._library.tap_sized(domain, number)
+
+    def wait(self, seconds: float) -> None:
+        """Wait for as long, or until there is much to take; without the GIL, which the program would have to hand over each time."""
+        self._library.tap_wait(round(seconds * 1000))
+
+    def wake(self) -> None:
+        """End :meth:`wait`, now and from now on."""
+        self._library.tap_wake(1)
 
     def take(self) -> tuple[list[tuple[int, int, int]], list[tuple[int, int]]]:
         """The links (correlation, stack, second argument) and the buffers (address, length) collected since the last time."""

@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from streamlint.trace.recording.cupti import Cupti
     from streamlint.trace.recording.sessions import Session
 
-TURN = 0.05  # seconds between two looks at what was collected: the ring holds 8,192 stacks
-FLUSH = 0.8  # seconds after which CUPTI is asked for what is finished
+FLUSH = 0.8  # seconds after which CUPTI is asked for what is finished, and all is written; earlier where much was collected
 _TOGETHER = 8  # buffers of records in one block
 _DEEPEST = 128  # characters of a thread's name
 
@@ -49,7 +48,7 @@ class Recorder:
         self._threads: dict[int, str] = {}
         self._end = threading.Event()
         self._thread = threading.Thread(target=self._work, name="streamlint recorder", daemon=True)
-        self._asked = 0.0
+        self._asked = time.monotonic()
         self._running = False
         self._rank: int | None = None
 
@@ -114,6 +113,7 @@ class Recorder:
             return
         self._running = False
         self._end.set()
+        self.taps.wake()
         self._thread.join()
         self._cupti.flush(forced=True)
         self._turn()
@@ -136,7 +136,8 @@ class Recorder:
             self._file = None
 
     def _work(self) -> None:
-        while not self._end.wait(TURN):
+        while not self._end.is_set():
+            self.taps.wait(max(self._asked + FLUSH - time.monotonic(), 0.0))
             if time.monotonic() - self._asked >= FLUSH:
                 self._cupti.flush()
                 self._asked = time.monotonic()

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { SLOTS = 8192, DEEPEST = 128, POOL = 512, BUFFER = 1 << 20, LONGEST = 256, CALLS = 2048 };
@@ -45,10 +46,14 @@ static _Atomic uint64_t head, tail, lost;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint8_t *spare[POOL];
 static struct { uint8_t *data; uint64_t length; } filled[POOL];
-static unsigned spares, fulls;
+static unsigned spares;
+static _Atomic unsigned fulls;
 static _Atomic uint64_t dropped;
 static uint64_t names[NAMES]; /* of kernels that were seen, by their address; one thread uses it */
 static uint32_t named;
+
+static _Atomic int woken; /* the thread that collects is not to wait */
+enum { LOOK = 10 }; /* milliseconds between two looks at how much there is to collect */
 
 static size_t span; /* of a frame, up to the last of the fields that are read */
 static int forked; /* this is a child that nobody records: collect nothing */
@@ -172,6 +177,24 @@ void tap_called(void *argument, int domain, uint32_t number, const char *data)
     atomic_store_explicit(&one->ready, turn + 1, memory_order_release);
 }
 
+/* Wait until there is much to collect, the time is over, or tap_wake was called. Takes no GIL, so a program that has it goes on. */
+void tap_wait(uint32_t milliseconds)
+{
+    const struct timespec look = {0, LOOK * 1000000};
+    uint32_t waited;
+    for (waited = 0; waited < milliseconds && !atomic_load(&woken); waited += LOOK) {
+        if (atomic_load(&head) - atomic_load(&tail) > SLOTS / 4 || atomic_load(&fulls) > POOL / 4)
+            return;
+        nanosleep(&look, NULL);
+    }
+}
+
+/* Whether tap_wait is to return at once. */
+void tap_wake(int wakes)
+{
+    atomic_store(&woken, wakes);
+}
+
 /* Copy what was collected: correlation, thread, count, meanwhile, word, frames. Returns the bytes written. One thread calls it. */
 uint64_t tap_take(char *out, uint64_t room)
 {
@@ -198,8 +221,8 @@ void tap_requested(uint8_t **buffer, size_t *size, size_t *most)
     pthread_mutex_lock(&lock);
     *buffer = spares ? spare[--spares] : NULL;
     pthread_mutex_unlock(&lock);
-    if (!*buffer && posix_memalign((void **)buffer, 8, BUFFER))
-        *buffer = NULL;
+    if (!*buffer && !posix_memalign((void **)buffer, 8, BUFFER))
+        memset(*buffer, 0, BUFFER);
     *size = *buffer ? BUFFER : 0;
     *most = 0;
 }
@@ -272,9 +295,10 @@ uint64_t tap_pack(const uint8_t *data, const uint64_t span[2], const uint32_t *s
     return offset;
 }
 
-/* A buffer has been read: it is lent again. */
+/* A buffer has been read: it is lent again. CUPTI wants it empty, and would make it so in the thread of the program. */
 void tap_release(uint8_t *buffer)
 {
+    memset(buffer, 0, BUFFER);
     pthread_mutex_lock(&lock);
     if (spares < 16) {
         spare[spares++] = buffer;

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from streamlint.trace.recording.stacks import Stacks
 
 BUFFER = 1 << 20  # bytes: about 8,000 records
+_MOST = 0.1  # seconds between two looks at what was collected
 ALIGNMENT = 8  # of a buffer, as CUPTI asks
 _SITE, _CORRELATION = 0, 16  # of CUpti_CallbackData, in units of four bytes
 _KIND = struct.Struct("<I")  # of a record
@@ -44,6 +45,7 @@ class PythonTaps:
         self._spare: list[Any] = []
         self._stacks = stacks
         self._process = os.getpid()
+        self._woken = threading.Event()
         self._sizes: dict[int, int] = {}
         self._names: set[int] = set()
         self.called = _CALLED(self._called)
@@ -105,7 +107,16 @@ class PythonTaps:
         """A buffer has been written: it can be reused."""
         room = self._lent.pop(address, None)
         if room is not None:  # else an earlier recording lent it
+            ctypes.memset(address, 0, BUFFER)  # CUPTI wants it empty
             self._spare.append(room)
+
+    def wait(self, seconds: float) -> None:
+        """Wait for as long: less than `NativeTaps.wait` may, since nothing says how much there is to take."""
+        self._woken.wait(min(seconds, _MOST))
+
+    def wake(self) -> None:
+        """End :meth:`wait`, now and from now on."""
+        self._woken.set()
 
     def take(self) -> tuple[list[tuple[int, int, int]], list[tuple[int, int]]]:
         """The links and the buffers collected since the last time."""

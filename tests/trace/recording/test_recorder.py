@@ -104,7 +104,6 @@ def test_lines_are_exact_in_every_thread(tmp_path: Path, callbacks: str) -> None
 
 
 def test_a_crash_loses_what_was_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recorders, "TURN", 0.01)
     monkeypatch.setattr(recorders, "FLUSH", 0.01)
     library, path = FakeLibrary(), tmp_path / "run.slt"
     recorder = started(path, library)
